@@ -52,7 +52,7 @@ def measured(train: Path, test: Path, settings: dict[str, Any]) -> dict[str, Any
     name, peak = task.metrics[0].name, machine.memory().get("VmHWM")
     score = every.completed(engine, found).scores["test"][name]
     FewRows().after_scoring(planned)
-    probe = task.scoring.score(planned.baselines["test"]["linear-probe"], planned.rows["test"])[name]
+    probe = task.score(planned.baselines["test"]["linear-probe"], planned.rows["test"])[name]
     return {"score": score, "linear-probe": probe, "metric": name, "cpu_seconds": seconds, "peak_memory_bytes": peak}
 
 

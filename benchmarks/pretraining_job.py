@@ -65,7 +65,7 @@ def train_ours(job: Job) -> Result:
 
     def draw(features: Sequence[Feature], generator: np.random.Generator) -> Sequence[Feature]:
         began = time.perf_counter()
-        found = planned.task.stream.draw(features, generator)
+        found = planned.task.draw(features, generator)
         drawing.append(time.perf_counter() - began)
         return found
 

@@ -93,7 +93,7 @@ def ours(
     task: SpanTask, rows: Sequence[SpanRow], features: list[Feature], logits: list[np.ndarray]
 ) -> tuple[dict[str, str], dict[str, list[dict[str, Any]]]]:
     """The same two tables as `finetune run squad-v1` computes them."""
-    files = task.codec.official_files(task.codec.decode(logits, features, rows), rows)
+    files = task.official_files(task.decode(logits, features, rows), rows)
     return files["predictions.json"], files["nbest_predictions.json"]
 
 
@@ -152,7 +152,7 @@ def main() -> None:
     assert isinstance(task, SpanTask)
     rows = task.load(source_of(options.data), "dev").rows
     begun = time.perf_counter()
-    features = task.codec.encode(rows, load_tokenizer(weights.resolve(MODEL).folder), MAX_LENGTH)
+    features = task.encode(rows, load_tokenizer(weights.resolve(MODEL).folder), MAX_LENGTH)
     featurising = time.perf_counter() - begun
     measured = ways(task, rows, features)
     seconds: dict[str, list[float]] = {name: [] for name in measured}

@@ -145,7 +145,7 @@ def _answered(predictor: Predicts, layout: Layout, window: RecordWindow) -> list
             done[index] = Answered({ERROR: answer}, truncated)
             continue
         cells = {name: _rounded(cell) for name, cell in predictor.cells(kind, layout, answer, row).items()}
-        done[index] = Answered(cells, truncated, predictor.task.codec.confidence(answer, row))
+        done[index] = Answered(cells, truncated, predictor.task.confidence(answer, row))
     return done
 
 

@@ -92,7 +92,7 @@ def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]]
         except NoRow:
             unreadable.append((record.row, record.line))
             continue
-        label = task.scoring.labels([row])[0].value
+        label = task.labels_of([row])[0].value
         if label is None:
             unlabelled.append((record.row, record.line))
         elif not unknown.adds(row, (record.row, record.line)):
@@ -104,7 +104,7 @@ def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]]
         where = places(unreadable, most=LABELS_SHOWN)
         notes.append(f"{so_many(len(unreadable))} with a label that cannot be read ({where}); not scored")
     notes += [f"{note}; not scored" for note in unknown.notes()]
-    return task.scoring.score(kept.answers, kept.rows) if len(kept.rows) else {}
+    return task.score(kept.answers, kept.rows) if len(kept.rows) else {}
 
 
 def without_texts(row: Row, *, but: Collection[str] = ()) -> Row:

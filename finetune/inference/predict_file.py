@@ -125,7 +125,7 @@ def predict_file(
         journal.delete()
     found.notes += predictor.unsure.notes if predictor.unsure else ()
     if found.truncated:
-        found.notes.append(_truncation_note(found, predictor.task.codec.truncation_note(predictor.max_length)))
+        found.notes.append(_truncation_note(found, predictor.task.truncation_note(predictor.max_length)))
     found.notes += shift_notes(predictor, layout, sampled, str(path))
     found.seconds = time.perf_counter() - started
     return found

@@ -132,7 +132,7 @@ class Predictor:
 
     def _answered(self, rows: Sequence[Row], features: Sequence[Feature]) -> tuple[list[Answer], list[bool]]:
         truncated = {feature.row for feature in features if feature.truncated}
-        answers = self.task.codec.decode(self.engine.logits(features), features, rows)
+        answers = self.task.decode(self.engine.logits(features), features, rows)
         if self.temperature != 1:
             answers = [
                 replace(one, probabilities=with_temperature(one.probabilities or (), self.temperature))

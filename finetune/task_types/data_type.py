@@ -297,7 +297,7 @@ class DataType(ABC):
 
     def cells(self, task: Task, layout: Layout, answer: Answer, row: Any) -> dict[str, Any]:
         """A prediction as cells of an output file, by the column's name."""
-        return task.codec.cells(answer, row)
+        return task.cells(answer, row)
 
     def value(self, task: Task, layout: Layout, cell: Any, row: Any) -> Any:
         """The value of a prediction, from a cell that `cells` wrote in the column `prediction`."""

@@ -37,7 +37,7 @@ def load_splits(
             raise UserError(f"{loaded.origin}: has too few rows to hold some out as {name}", way)
         if not loaded.rows:
             raise UserError(f"{loaded.origin}: the split '{name}' of {task.name} has no rows", "Give it at least one")
-        if labelled and not task.scoring.all_labelled(loaded.rows):
+        if labelled and not task.all_labelled(loaded.rows):
             raise UserError(
                 f"{loaded.origin}: rows of the split '{name}' have no label", "Label them or leave them out"
             )
@@ -59,7 +59,7 @@ def encode_rows(
 ) -> list[Feature]:
     """The features of one split. Raises UserError for a max_length that exceeds the encoder's positions."""
     require_positions(tokenizer, max_length, most_tokens)
-    return task.codec.encode(rows, tokenizer, max_length)
+    return task.encode(rows, tokenizer, max_length)
 
 
 def array_features(
@@ -72,11 +72,11 @@ def array_features(
     parts = []
     for begin, end in row_chunks(task, rows):
         watch(Working("encoding rows", begin, len(rows)))
-        features = task.codec.encode(rows[begin:end], tokenizer, max_length)
+        features = task.encode(rows[begin:end], tokenizer, max_length)
         try:
             parts.append(to_arrays(features, first_row=begin))
         except NoArrays:  # and features of a part number its rows
-            return features if end - begin == len(rows) else task.codec.encode(rows, tokenizer, max_length)
+            return features if end - begin == len(rows) else task.encode(rows, tokenizer, max_length)
     return ArrayFeatures(parts)
 
 
@@ -85,7 +85,7 @@ def row_chunks(task: Task, rows: Sequence[Row]) -> Iterator[tuple[int, int]]:
     begin = 0
     while begin < len(rows):
         end = min(begin + ROWS_AT_ONCE, len(rows))
-        while end < len(rows) and task.codec.encode_together(rows[end - 1], rows[end]):
+        while end < len(rows) and task.encode_together(rows[end - 1], rows[end]):
             end += 1
         yield begin, end
         begin = end
@@ -123,7 +123,7 @@ def _drawn(task: Task, loaded: Rows, limit: int) -> Rows:
     count = len(loaded.rows)
     if limit >= count:
         return loaded
-    groups = task.scoring.groups(loaded.rows)
+    groups = task.groups(loaded.rows)
     chosen = sorted(np.random.default_rng(0).choice(count, limit, replace=False))
     if groups is not None:
         chosen = _whole_groups(groups, limit)

@@ -23,10 +23,10 @@ FEWEST_RESAMPLES = 200  # resamples
 
 def resampled_metrics(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, Resampled]:
     """All metrics except those of groups, by name."""
-    counted = task.scoring.sums(answers, rows)
+    counted = task.sums(answers, rows)
 
     def score(name: str, chosen: Sequence[int]) -> float:
-        return task.scoring.score([answers[i] for i in chosen], [rows[i] for i in chosen])[name]
+        return task.score([answers[i] for i in chosen], [rows[i] for i in chosen])[name]
 
     return {
         name: counted.get(name) or Rescored(metric=partial(score, name), size=len(rows))
@@ -45,7 +45,7 @@ def margin(
         return Margin()
     resamples = _resamples(ours)
     interval = metric.possible(score_interval(ours, resamples=resamples), around=ours.score) or _at_an_end(metric, ours)
-    best = best_baseline({name: task.scoring.score(given, rows) for name, given in baselines.items()}, metric)
+    best = best_baseline({name: task.score(given, rows) for name, given in baselines.items()}, metric)
     theirs = best and resampled_metrics(task, baselines[best], rows)[metric.name]
     if not theirs or not math.isfinite(theirs.score):
         return Margin(interval=interval, sketch=sketch(ours, spacing=metric.spacing))

@@ -61,12 +61,12 @@ def spread_evenly(task: Task, rows: Sequence[Row], units: Sequence[list[int]], *
 
 def _units(task: Task, rows: Sequence[Row]) -> list[list[int]]:
     """Groups of rows that are encoded or scored together; single rows where one group would hold all."""
-    if (groups := task.scoring.groups(rows)) is not None:
+    if (groups := task.groups(rows)) is not None:
         return grouped(groups)
     units: list[list[int]] = []
     before: Row = None
     for index, row in enumerate(rows):
-        if units and task.codec.encode_together(before, row):
+        if units and task.encode_together(before, row):
             units[-1].append(index)
         else:
             units.append([index])

@@ -23,7 +23,7 @@ class UnknownLabels:
 
     def adds(self, row: Row, place: tuple[int, int]) -> bool:
         """Whether the row has such a label; then it is collected with its place, (row, line)."""
-        label = self.task.scoring.labels([row])[0].value
+        label = self.task.labels_of([row])[0].value
         if label is None or (self.task.fits(label, row) and not self.task.fault(row)):
             return False
         self.rows.append(place)

@@ -68,13 +68,13 @@ class DevEvaluation:
             watch(Working(f"scoring {split}"))
             if index == 0 and engine is not None:
                 loss = engine.loss(logits, features)
-            answers = task.codec.decode(logits, features, rows)
-            if index == 0 and (chosen := task.scoring.calibrate(answers, rows)):
+            answers = task.decode(logits, features, rows)
+            if index == 0 and (chosen := task.tune(answers, rows)):
                 task = configured(self.task, chosen)
-                decided = task.codec.decode(logits, features, rows)
+                decided = task.decode(logits, features, rows)
                 answers = cross_fitted(self.task, answers, rows) if task.cross_fits else decided
             found[split] = answers
-        scores = {split: task.scoring.score(answers, self.rows[split]) for split, answers in found.items()}
+        scores = {split: task.score(answers, self.rows[split]) for split, answers in found.items()}
         return Evaluated(task=task, answers=found, scores=scores, chosen=chosen, loss=loss)
 
     def on(self, splits: Sequence[str]) -> "DevEvaluation":
@@ -87,8 +87,8 @@ class DevEvaluation:
         for split, features in self.features.items():
             if split not in answers:
                 engine.watch(Working(f"scoring {split}"))
-                answers[split] = found.task.codec.decode(engine.logits(features), features, self.rows[split])
-                scores[split] = found.task.scoring.score(answers[split], self.rows[split])
+                answers[split] = found.task.decode(engine.logits(features), features, self.rows[split])
+                scores[split] = found.task.score(answers[split], self.rows[split])
         return replace(found, answers=answers, scores=scores)
 
     def official_scores(self, found: Evaluated) -> Scores:
@@ -107,14 +107,14 @@ class DevEvaluation:
         of_answers = [
             f"{split}: {note}"
             for split, answers in found.answers.items()
-            for note in found.task.scoring.notes(answers, self.rows[split])
+            for note in found.task.score_notes(answers, self.rows[split])
         ]
-        return of_answers + self.task.baselines.notes(self.rows.get(self.task.train_split, ()))
+        return of_answers + self.task.baseline_notes(self.rows.get(self.task.train_split, ()))
 
     def baselines(self, train: Sequence[Row], found: Evaluated) -> dict[str, Answers]:
         """By split and method, predictions of the baselines, with options chosen as for the model."""
         release_memory()  # that the activations of training had
-        given = {split: self.task.baselines.predictions(train, self.rows[split]) for split in self.features}
+        given = {split: self.task.baselines(train, self.rows[split]) for split in self.features}
         trim_memory()
         if not found.chosen or not self.task.cross_fits:
             return given
@@ -123,7 +123,7 @@ class DevEvaluation:
         tuned = {method: chosen_by(self.task, answers, rows) for method, answers in given[first].items()}
         fitted = {method: cross_fitted(self.task, answers, rows) for method, answers in given[first].items()}
         return {first: fitted} | {
-            split: {method: tuned[method].scoring.apply_options(answers) for method, answers in given[split].items()}
+            split: {method: tuned[method].decided_again(answers) for method, answers in given[split].items()}
             for split in others
         }
 
@@ -134,7 +134,7 @@ def cross_fitted(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> 
     for fold in folds(rows):
         others = sorted(set(range(len(rows))) - set(fold))
         chosen = chosen_by(task, [answers[i] for i in others], [rows[i] for i in others])
-        for index, answer in zip(fold, chosen.scoring.apply_options([answers[i] for i in fold]), strict=True):
+        for index, answer in zip(fold, chosen.decided_again([answers[i] for i in fold]), strict=True):
             found[index] = answer
     return found
 
@@ -152,7 +152,7 @@ def decided_as_dev(
 
 def chosen_by(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> Task:
     """The task with the options that score best on these predictions."""
-    return configured(task, task.scoring.calibrate(answers, rows))
+    return configured(task, task.tune(answers, rows))
 
 
 def folds(rows: Sequence[Row]) -> list[list[int]]:

@@ -139,7 +139,7 @@ class RunState:
     @cached_property
     def tokens(self) -> Sequence[str]:
         """The tokens that the rows of any split have, and a tokenizer may lack."""
-        return self.task.codec.tokens(chain.from_iterable(self.rows.values()))
+        return self.task.new_tokens(chain.from_iterable(self.rows.values()))
 
     @property
     def rows(self) -> dict[str, Sequence[Row]]:

@@ -96,7 +96,7 @@ def first_look(run: RunState, known: Mapping[str, Keys]) -> list[str]:
     except UserError:  # rows that must stay together, or one part would have none
         return []
     metric = task.metrics[0]
-    scores = {method: task.scoring.score(answers, rows) for method, answers in found.items()}
+    scores = {method: task.score(answers, rows) for method, answers in found.items()}
     if not (best := best_baseline(scores, metric)):
         return []
     against = {PROBE: found[PROBE]} if PROBE in found and best != PROBE else {}
@@ -126,10 +126,10 @@ def _own_by_folds(run: RunState, others: Answers) -> list[str]:
         return []
     metric, of = task.metrics[0], margin(task, rows, found, others)
     between = of.interval and " (95 % {} to {})".format(*map(metric.shown, of.interval))
-    score = metric.shown(task.scoring.score(found, rows)[metric.name])
+    score = metric.shown(task.score(found, rows)[metric.name])
     against = ""
     if of.baseline is not None:
-        theirs = task.scoring.score(others[of.baseline], rows)[metric.name]
+        theirs = task.score(others[of.baseline], rows)[metric.name]
         against = f", and that of {baseline_words(of.baseline)} {metric.shown(theirs)}"
     return [f"{by_folds(FOLDS, len(rows))} {metric.name} is {score}{between or ''}{against}"]
 
@@ -153,11 +153,11 @@ def _by_folds(run: RunState, probe: Engine | None) -> Answers:
         features = with_states_in_memory(features, probe)
     for fitted, held in _folds(run):
         judged_rows = [rows[i] for i in held]
-        methods = task.baselines.predictions([rows[i] for i in fitted], judged_rows)
+        methods = task.baselines([rows[i] for i in fitted], judged_rows)
         if probe is not None:
             fit_output(probe, _of_rows(features, fitted))
             judged = _of_rows(features, held)
-            methods |= {PROBE: task.codec.decode(probe.logits(judged), judged, judged_rows)}
+            methods |= {PROBE: task.decode(probe.logits(judged), judged, judged_rows)}
         for method, answers in methods.items():
             found.setdefault(method, {}).update(zip(held, answers, strict=True))
     return {method: [answers[i] for i in range(len(rows))] for method, answers in found.items()}

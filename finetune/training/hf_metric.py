@@ -41,4 +41,4 @@ class TaskMetric(evaluate.Metric):  # type: ignore[misc]
 
     def _compute(self, predictions: Sequence[int], references: Sequence[int]) -> dict[str, float]:
         rows = [self.rows[index] for index in references]
-        return self.task.scoring.score([self.answers[index] for index in predictions], rows)
+        return self.task.score([self.answers[index] for index in predictions], rows)

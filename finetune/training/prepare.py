@@ -60,7 +60,7 @@ def plan_run(
         extras=extras_of(recipe) if extras is None else extras,
     )  # fmt: skip
     set_deterministic(recipe.deterministic)
-    run.task.stream.require_batch(recipe.train.batch_size)
+    run.task.require_batch(recipe.train.batch_size)
     run.vocabulary, vocabulary_size = str(recipe.tokenizer), trained_size(recipe)
     if vocabulary_size:
         size_of(recipe.model)  # first, since reading and training a vocabulary take a while
@@ -73,13 +73,13 @@ def plan_run(
     run.data = data_fingerprint(run.rows)
     run.splits[run.task.train_split] = trained_on_rows(recipe, run.task, run.splits)
     if vocabulary_size:
-        run.vocabulary = str(run.task.stream.vocabulary(run.train_rows, watch, size=vocabulary_size) or "")
+        run.vocabulary = str(run.task.own_vocabulary(run.train_rows, watch, size=vocabulary_size) or "")
         _find_weights(run)
     run.rows_learned, run.lineage = run.train_rows, lineage_at(run.weights.folder)
     run.known = known_keys(RunFolder(run.weights.folder.parent)) if run.lineage else {}
     for extra in run.extras:
         extra.after_reading(run)
-    run.task = run.task.with_training_statistics(run.train_rows)
+    run.task = run.task.fit(run.train_rows)
     config = load_config(run.weights.folder)
     run.pooling = fitting_pooling(recipe, run.weights.folder, config, rows=len(run.train_rows), pooled=run.task.pooled)
     run.findings = (*leaks(run.task, run.splits, run.known, resolved.typed), *resolved.findings)
@@ -115,7 +115,7 @@ def build_run(run: RunState) -> None:
     for split, rows in run.rows.items():
         drawn = None
         if split == task.train_split:
-            drawn = task.stream.train_features(rows, run.tokenizer, recipe.max_length, watch)
+            drawn = task.train_features(rows, run.tokenizer, recipe.max_length, watch)
         if drawn is None:
             drawn = array_features(task, rows, run.tokenizer, recipe.max_length, watch)
         run.features[split] = drawn

@@ -98,7 +98,7 @@ def build_record(run: RunState, baselines: Mapping[str, Answers], *, started: fl
         "headline": task.metrics[0].name,
         "scores": scores,
         "baselines": {
-            split: {method: found.task.scoring.score(answers, rows[split]) for method, answers in methods.items()}
+            split: {method: found.task.score(answers, rows[split]) for method, answers in methods.items()}
             for split, methods in baselines.items()
         },
         "new_weights": run.new_weights,
@@ -145,7 +145,7 @@ def _notes(run: RunState, origins: Mapping[str, str], scores: Scores) -> list[st
     for split, encoded in run.features.items():
         places, cut = truncated_rows(encoded)
         if share := len(np.unique(places[cut])) / len(np.unique(places)):
-            lost = task.codec.truncation_note(run.recipe.max_length)
+            lost = task.truncation_note(run.recipe.max_length)
             notes.append(f"{split}: {percent(share)} of the rows {lost}")
     notes += run.progress.notes + run.evaluation.notes(run.found)
     return notes + [
@@ -185,7 +185,7 @@ def _observed(run: RunState) -> Observed:
 
 def _constant(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> str | None:
     """The one prediction that all rows have, where their labels differ: a label, a number or a text."""
-    values, labels = ([one.value for one in side] for side in (answers, task.scoring.labels(rows)))
+    values, labels = ([one.value for one in side] for side in (answers, task.labels_of(rows)))
     if len(set(map(str, labels))) < 2:
         return None
     if all(isinstance(value, float) for value in (*values, *labels)):
@@ -207,7 +207,7 @@ def _contradicted(task: Task, rows: Sequence[Row]) -> int:
     if kind is None or isinstance(rows, HashedRows) or not all(isinstance(row, OwnRow) for row in rows):
         return 0
     labels: dict[str, list[Any]] = defaultdict(list)
-    for row, label in zip(rows, task.scoring.labels(rows), strict=True):
+    for row, label in zip(rows, task.labels_of(rows), strict=True):
         if kind.closed_labels or not isinstance(label.value, str):
             labels[same_text(row.input)].append(label.value)
     numbers = [value for some in labels.values() for value in some if isinstance(value, float)]

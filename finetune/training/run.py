@@ -107,7 +107,7 @@ def _train(state: RunState, checkpoints: Checkpoints) -> None:
     state.evaluation = DevEvaluation(task=task, rows=state.rows, features=features)
     trainer = Trainer(
         engine=state.engine, settings=recipe.train, data_seed=recipe.seeds[1], checkpoints=checkpoints,
-        rows=state.rows_learned, draw=task.stream.draw, objective=state.objective,
+        rows=state.rows_learned, draw=task.draw, objective=state.objective,
     )  # fmt: skip
     dev = state.evaluation.on(task.splits_in_training)
     state.progress, found = state.fit(trainer, state.inputs[task.train_split], dev)
@@ -129,7 +129,7 @@ def _save(state: RunState, *, started: float) -> None:
     for split, answers in found.answers.items():
         rows = state.rows[split]
         lines = prediction_lines(state.task, rows, answers, baselines[split], state.splits[split].slices)
-        write_predictions(attempt.predictions(split), lines, state.task.codec.official_files(answers, rows))
+        write_predictions(attempt.predictions(split), lines, state.task.official_files(answers, rows))
         first = first or lines
     save_checkpoint(state.model, attempt.model, state.tokenizer, _settings_of_use(state))
     save_keys(state.task, state.rows_learned, attempt)

@@ -20,7 +20,7 @@ from finetune.commands.report import page
 def runs(tmp_path: Path) -> list[Path]:
     """Two runs with other seeds."""
     task, rows = cat_task(), cat_rows(8)
-    return [saved_run(tmp_path / "out", task, rows, task.scoring.labels(rows), seed=seed) for seed in (1, 2)]
+    return [saved_run(tmp_path / "out", task, rows, task.labels_of(rows), seed=seed) for seed in (1, 2)]
 
 
 def test_the_block_of_the_page_is_one_of_the_report(

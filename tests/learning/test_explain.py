@@ -107,9 +107,9 @@ def test_the_value_is_that_of_the_logits_that_predict(task: Any, tiny_encoder: P
     """The faster kernels give the same logits with gradients as the engine without."""
     predictor = untrained(task, tiny_encoder)
     row = first_row(task)
-    features = task.codec.encode([row], predictor.tokenizer, 48)
+    features = task.encode([row], predictor.tokenizer, 48)
     asked = Asked(word=row.words[0]) if hasattr(row, "words") else Asked()
-    (target, *_) = task.explainer.wanted(row, *predictor.answers([row]), features, asked).targets
+    (target, *_) = task.explain_target(row, *predictor.answers([row]), features, asked).targets
     logits = predictor.engine.logits(features)
     expected = 0.0
     for pick in target.picks:

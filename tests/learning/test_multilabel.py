@@ -101,17 +101,17 @@ def test_a_run_saves_its_thresholds_and_the_model_uses_them(tiny_bert: Path, tmp
     lines = read_predictions(folder / "predictions-dev.parquet")
     assert np.allclose([answer.probabilities for answer in answers], [line["probabilities"] for line in lines])
     even = replace(predictor.task, thresholds=None)
-    assert even.scoring.calibrate(answers, rows)["thresholds"] == pytest.approx(thresholds)
+    assert even.tune(answers, rows)["thresholds"] == pytest.approx(thresholds)
     fitted = cross_fitted(even, answers, rows)
     assert [answer.value for answer in fitted] == [line["prediction"] for line in lines]
     assert [answer.value for answer in fitted] != [answer.value for answer in answers]
-    assert even.scoring.score(fitted, rows) == pytest.approx(record.scores["dev"], abs=1e-9)
-    assert record.scores["dev"]["macro f1"] < even.scoring.score(answers, rows)["macro f1"]
+    assert even.score(fitted, rows) == pytest.approx(record.scores["dev"], abs=1e-9)
+    assert record.scores["dev"]["macro f1"] < even.score(answers, rows)["macro f1"]
     said = "dev: the thresholds for each row, of the baselines too, were chosen on other rows of dev"
     assert any(note.startswith(said) for note in record.notes)
     assert record.cross_fitted
     assert record.baselines["dev"].keys() == {"majority", "tfidf-logistic", "linear-probe"}
-    baseline = even.baselines.predictions(rows, rows)["tfidf-logistic"]
-    expected = even.scoring.score(cross_fitted(even, baseline, rows), rows)
+    baseline = even.baselines(rows, rows)["tfidf-logistic"]
+    expected = even.score(cross_fitted(even, baseline, rows), rows)
     assert record.baselines["dev"]["tfidf-logistic"] == pytest.approx(expected)
     assert predictor(*rows[1].texts).value == answers[1].value

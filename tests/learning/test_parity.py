@@ -63,9 +63,9 @@ def of_one_length(task: SpanTask, folder: Path) -> SpanTask:
     """Spans without padding, which transformers' own loss counts among the possible places, and ours does not."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     rows = list(task.load(Source(), "train").rows)
-    longest = max(map(len, task.codec.encode(rows, tokenizer, 128)))
+    longest = max(map(len, task.encode(rows, tokenizer, 128)))
     for index, row in enumerate(rows):
-        while len(task.codec.encode([row], tokenizer, 128)[0]) < longest:
+        while len(task.encode([row], tokenizer, 128)[0]) < longest:
             row = replace(row, context=f"{row.context} a")
         rows[index] = row
     return toy(SpanTask, rows, name=task.name)
@@ -128,9 +128,7 @@ def assert_drops_the_same(task: Task, folder: Path) -> None:
     theirs = auto.from_pretrained(folder, config=config, dtype=torch.float32).train()
     theirs.load_state_dict(model.head.to_checkpoint(), strict=False)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    batch = collate(
-        task.codec.encode(task.load(Source(), "train").rows[:1], tokenizer, 128), pad_id=config.pad_token_id or 0
-    )
+    batch = collate(task.encode(task.load(Source(), "train").rows[:1], tokenizer, 128), pad_id=config.pad_token_id or 0)
     if batch.positions is not None:  # of tags, all positions: else the masks have other shapes
         batch = replace(batch, positions=torch.arange(batch.input_ids.shape[1])[None])
     torch.manual_seed(0)

@@ -55,6 +55,6 @@ def test_shuffled_labels_end_at_the_majority_class(tiny_bert: Path) -> None:
     ]
     task = cat_task(train)
     trainer, _, _ = fit(task, tiny_bert, Train(learning_rate=5e-4, epochs=2, batch_size=32))
-    features = task.codec.encode(unseen, transformers.AutoTokenizer.from_pretrained(tiny_bert), 32)
-    answers = task.codec.decode(trainer.engine.logits(features), features, unseen)
-    assert task.scoring.score(answers, unseen)["accuracy"] == pytest.approx(0.7, abs=0.02)
+    features = task.encode(unseen, transformers.AutoTokenizer.from_pretrained(tiny_bert), 32)
+    answers = task.decode(trainer.engine.logits(features), features, unseen)
+    assert task.score(answers, unseen)["accuracy"] == pytest.approx(0.7, abs=0.02)

@@ -61,9 +61,9 @@ def test_the_baseline_of_sst2_reads_all_of_its_rows(real_data: Path) -> None:
     task, source = find("sst2"), Source(folder=real_data)
     train, dev = (task.load(source, split).rows for split in ("train", "dev"))
     assert len(train) == 67_349
-    given = task.baselines.predictions(train, dev)["tfidf-logistic"]
-    assert 100 * task.scoring.score(given, dev)["accuracy"] == pytest.approx(82.7, abs=0.3)
-    assert task.baselines.notes(train) == []
+    given = task.baselines(train, dev)["tfidf-logistic"]
+    assert 100 * task.score(given, dev)["accuracy"] == pytest.approx(82.7, abs=0.3)
+    assert task.baseline_notes(train) == []
 
 
 @pytest.mark.nightly

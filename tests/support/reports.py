@@ -43,7 +43,7 @@ def saved_run(
     losses: Sequence[float] = (0.7, 0.6, 0.5),
 ) -> Path:
     """The folder of a run without its model, as `finetune run` leaves it."""
-    facts = facts_of(task, task.scoring.score(answers, rows), seed)
+    facts = facts_of(task, task.score(answers, rows), seed)
     path = save_run(out, task, rows, answers, baselines=baselines or {}, **facts)
     events = (
         {"time": 1, "event": "training", "done": 0, "updates": len(losses)},
@@ -98,7 +98,7 @@ def page(shapes: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> P
     folder = tmp_path_factory.mktemp("page")
     runs = [saved_run(folder, task, rows, answers) for task, rows, answers in nasty_tasks()]
     task, rows = cat_task(), [replace(row, text="x" * 900) for row in cat_rows(64)]
-    gold = [Answer(value=answer.value, probabilities=[0.1, 0.9]) for answer in task.scoring.labels(rows)]
+    gold = [Answer(value=answer.value, probabilities=[0.1, 0.9]) for answer in task.labels_of(rows)]
     runs += [saved_run(folder, task, rows, gold, seed=seed) for seed in (1, 2)]
     write_report([str(run) for run in (*shapes.values(), *runs)], folder / "report.html", out=folder)
     return folder / "report.html"

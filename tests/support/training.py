@@ -43,7 +43,7 @@ def fit(
     **reading: Any,
 ) -> tuple[Trainer, Evaluated, Progress]:
     """What `run` does between rows and record, on the CPU: (trainer, its predictions on dev, progress)."""
-    task = task.with_training_statistics(task.load(Source(), "train").rows)
+    task = task.fit(task.load(Source(), "train").rows)
     trainer, features = build(task, folder, settings, watch=watch, checkpoint=checkpoint, seeds=seeds, **reading)
     rows = task.load(Source(), "dev").rows
     evaluation = DevEvaluation(task=task, rows={"dev": rows}, features={"dev": features})
@@ -67,7 +67,7 @@ def build(
     """A trainer with a new model, and the features of the training split. `reading` is a recipe's frozen, layers ..."""
     recipe = Recipe(task="any", train=settings, init_seed=seeds[0], data_seed=seeds[1], **reading)
     rows = task.load(Source(), "train").rows
-    tokens = task.codec.tokens(rows)
+    tokens = task.new_tokens(rows)
     model, _ = build_model(folder, task.head, recipe, device=device, tokens=tokens)
     tokenizer = load_tokenizer(folder)
     add_tokens(tokenizer, tokens)
@@ -79,7 +79,7 @@ def build(
         data_seed=seeds[1],
         checkpoints=None if checkpoint is None else Checkpoints(folder=checkpoint, saving=Saving(updates=1)),
     )
-    return trainer, task.codec.encode(rows, tokenizer, max_length)
+    return trainer, task.encode(rows, tokenizer, max_length)
 
 
 @dataclass(frozen=True, kw_only=True)

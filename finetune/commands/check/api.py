@@ -68,7 +68,7 @@ def findings_of_text(path: str, settings: Mapping[str, Any]) -> Findings:
     (planned, *_) = expand_targets([path], dict(settings))
     read = own_text(planned.task)
     assert read is not None
-    planned.task.stream.require_batch(planned.recipe.train.batch_size)
+    planned.task.require_batch(planned.recipe.train.batch_size)
     load_splits(planned.task, source_of(None), limit=planned.recipe.limit)
     corpus = corpus_facts(read.documents, _tokenizer(planned.recipe))
     return Findings(layout=read.layout, parts=(), findings=(), corpus=corpus)

@@ -56,7 +56,7 @@ def check_recipe(run: ResolvedRun, *, source: Source, device: str | None = None,
         return Preview(facts=_before_vocabulary(recipe, first, task, splits))
     files = pretrained.resolve(first.model, tokenizer=first.tokenizer_folder)
     config, tokenizer = load_config(files.folder), load_tokenizer(files.folder)
-    add_tokens(tokenizer, task.codec.tokens(chain.from_iterable(loaded.rows for loaded in splits.values())))
+    add_tokens(tokenizer, task.new_tokens(chain.from_iterable(loaded.rows for loaded in splits.values())))
     probe = empty_model(config, task.head)
     if recipe.lora:
         lora_targets(probe.backbone.encoder, recipe)
@@ -108,7 +108,7 @@ def _example(task: Task, feature: Feature, tokenizer: "PreTrainedTokenizerBase")
         tokenizer.convert_ids_to_tokens(np.asarray(sequence.input_ids).tolist())
         for sequence in feature.choices or (feature,)
     ]
-    return {"tokens": sequences, "label": task.codec.shown_label(feature, sequences[0])}
+    return {"tokens": sequences, "label": task.shown_label(feature, sequences[0])}
 
 
 def _task_facts(task: Task) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def score_answers(task: Task, answers: Any, *, source: Source, split: str | None
     split = split or task.dev_splits[0]
     loaded = load_splits(task, source, names=[split])[split]
     rows = loaded.rows
-    if any(gold.value is None for gold in task.scoring.labels(rows)):
+    if any(gold.value is None for gold in task.labels_of(rows)):
         raise UserError(f"{loaded.origin}: rows of the split '{split}' have no labels", "Choose another `split`")
     name, given = _named(answers, split)
     notes = _notes(task, name, given, rows)
@@ -54,7 +54,7 @@ def score_answers(task: Task, answers: Any, *, source: Source, split: str | None
         if row.id in given and not task.fits(given[row.id], row):
             raise UserError(
                 f"{name}: the prediction for {row.id} is {given[row.id]!r}",
-                f"A valid one is {task.scoring.labels([row])[0].value!r}",
+                f"A valid one is {task.labels_of([row])[0].value!r}",
             )
     return Evaluation(task=task, scores={split: _scores(task, given, rows)}, notes=tuple(notes))
 
@@ -64,9 +64,9 @@ def _scores(task: Task, given: GivenValues, rows: Sequence[Row]) -> dict[str, fl
     there = np.array([row.id in given for row in rows])
     answers = [Answer(value=given.get(row.id, "")) for row in rows]
     if there.all():
-        return task.scoring.score(answers, rows)
+        return task.score(answers, rows)
     kept = np.column_stack([there, np.ones(len(rows))])  # (0 without a prediction, 1 for the row)
-    sums = task.scoring.sums(answers, rows)
+    sums = task.sums(answers, rows)
     return {name: replace(one, counts=one.counts * kept).score for name, one in sums.items()}
 
 

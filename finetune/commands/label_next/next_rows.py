@@ -70,7 +70,7 @@ def write_next_rows(
                     counts["known"] += 1
                 elif key not in seen:
                     seen.add(key)
-                    certainty, cell = task.codec.confidence(answer, row), predictor.cells(kind, layout, answer, row)
+                    certainty, cell = task.confidence(answer, row), predictor.cells(kind, layout, answer, row)
                     label = cell["prediction"]
                     label = raw.get(label, label) if isinstance(label, str) else label
                     own = {suggested: label, "certainty": certainty and round(certainty, 4)}

@@ -176,7 +176,7 @@ def _held_out_scores(
     for record in records:
         folder = RunFolder.of(options.out, task.name, record.id).path
         model = load_predictor(folder, task=task, out=options.out, watch=watch, device=options.device)
-        found = model.task.scoring.score(model.answers(rows.rows), rows.rows)
+        found = model.task.score(model.answers(rows.rows), rows.rows)
         scores.append(float(found[task.metrics[0].name]))
     return scores
 

@@ -29,7 +29,7 @@ def explain_row(predictor: Predictor, row: Row, asked: Asked) -> ExplainedRow:
     there, a task whose predictions cannot be explained, and without captum.
     """
     require_captum()
-    texts = predictor.task.explainer.texts(row)
+    texts = predictor.task.explain_texts(row)
     if empty := [one.name for one in chain.from_iterable(texts) if not one.text.strip()]:
         raise CannotExplain(f"the {empty[0]} is empty", "Give it at least one word")
     features = encode_rows(
@@ -37,7 +37,7 @@ def explain_row(predictor: Predictor, row: Row, asked: Asked) -> ExplainedRow:
     )
     _require_few(features)
     (answer,) = predictor.answers([row])
-    wanted = predictor.task.explainer.wanted(row, answer, features, asked)
+    wanted = predictor.task.explain_target(row, answer, features, asked)
     lost = any(feature.truncated for feature in features)
     return ExplainedRow(
         id=str(row.id),
@@ -45,7 +45,7 @@ def explain_row(predictor: Predictor, row: Row, asked: Asked) -> ExplainedRow:
         confidence=wanted.confidence,
         texts={one.name: one.text for one in chain.from_iterable(texts)},
         explanations=[_explanation(predictor, target, features, texts) for target in wanted.targets],
-        gold=gold if isinstance(gold := predictor.task.scoring.labels([row])[0].value, str) else "",
+        gold=gold if isinstance(gold := predictor.task.labels_of([row])[0].value, str) else "",
         note=f"the row is longer than max_length {predictor.max_length}: its end was not read" if lost else "",
     )
 

@@ -103,14 +103,14 @@ def test_every_shape_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("finetune.task_types.registry.available", lambda: every)
     for name, task in every.items():
         rows = task.load(Source(), "dev").rows
-        gold = task.scoring.labels(rows)
+        gold = task.labels_of(rows)
         kind = SpanAnswer if isinstance(task, SpanTask) else Answer
         values = [answer.value for answer in gold]
         mixed = [values[i - 1] if task.fits(values[i - 1], row) else values[i] for i, row in enumerate(rows)]
         given, gold = ([kind(value=value) for value in some] for some in (mixed, values))
         a, b = (saved_run(tmp_path, task, rows, answers, lr=lr) for lr, answers in enumerate((gold, given)))
         found = compare(a, b, out=tmp_path)
-        scores = task.scoring.score(given, rows)
+        scores = task.score(given, rows)
         assert {metric: each.b for metric, each in found.differences.items()} == pytest.approx(
             {metric: value for metric, value in scores.items() if "/" not in metric}
         ), name
@@ -277,7 +277,7 @@ def test_what_cannot_be_compared_is_refused_with_the_reason(tmp_path: Path) -> N
 
 
 def choice_gold() -> list[Answer]:
-    return choice_task().scoring.labels(choice_task().load(Source(), "dev").rows)
+    return choice_task().labels_of(choice_task().load(Source(), "dev").rows)
 
 
 def test_the_command_prints_a_table_and_the_rows_that_changed(in_process: Any, tmp_path: Path) -> None:

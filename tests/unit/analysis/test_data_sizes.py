@@ -88,7 +88,7 @@ def test_the_answer_follows_the_interval(interval: tuple[float, float], answer: 
 
 def test_a_report_of_several_sizes_draws_the_curve_and_opens_with_the_largest(tmp_path: Path) -> None:
     task, rows = cat_task(), cat_rows(64)
-    gold = task.scoring.labels(rows)
+    gold = task.labels_of(rows)
     folders = []
     for share, wrong in ((0.25, 24), (0.5, 16), (1.0, 2)):
         answers = [Answer(value="no" if i < wrong else a.value, probabilities=[0.5, 0.5]) for i, a in enumerate(gold)]

@@ -71,7 +71,7 @@ def test_scores_equal_seqeval_in_both_modes() -> None:
     found = [[t if generator.random() < 0.7 else generator.choice(TAGS) for t in row] for row in gold]
     task = find("conll-2003")
     rows = [TaggingRow(id=str(i), words=("w",) * len(tags), gold=tuple(tags)) for i, tags in enumerate(gold)]
-    ours = task.scoring.score([Answer(value=tags) for tags in found], rows)
+    ours = task.score([Answer(value=tags) for tags in found], rows)
     assert ours["f1"] == pytest.approx(seqeval.metrics.f1_score(gold, found), abs=1e-12)
     assert ours["precision"] == pytest.approx(seqeval.metrics.precision_score(gold, found), abs=1e-12)
     assert ours["recall"] == pytest.approx(seqeval.metrics.recall_score(gold, found), abs=1e-12)

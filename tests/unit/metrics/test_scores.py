@@ -77,7 +77,7 @@ def test_an_undefined_correlation_is_0_however_it_is_counted(gold: list[float], 
     assert counts.score == 0.0
     task = length_task()
     rows = [SentenceRow(id="", text="", gold=value) for value in gold]
-    notes = task.scoring.notes([Answer(value=value) for value in answers], rows)
+    notes = task.score_notes([Answer(value=value) for value in answers], rows)
     assert bool(notes) == (len(set(gold)) == 1 or len(set(answers)) == 1)
     assert all("correlation is undefined" in note for note in notes)
 

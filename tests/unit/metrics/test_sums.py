@@ -18,13 +18,13 @@ RANDOM = np.random.default_rng(7)
 @pytest.mark.parametrize("task", every_shape(), ids=lambda task: task.name)
 def test_counts_add_up_to_the_scores(task: Task) -> None:
     rows = task.load(Source(), "dev").rows
-    gold = [answer.value for answer in task.scoring.labels(rows)]
+    gold = [answer.value for answer in task.labels_of(rows)]
     order = RANDOM.permutation(len(rows))
     mixed = [Answer(value=gold[j] if i % 3 and task.fits(gold[j], rows[i]) else gold[i]) for i, j in enumerate(order)]
     if isinstance(task, type(labels_task())):
         mixed[0] = Answer(value=[])
-    for answers in (mixed, task.scoring.labels(rows)):
-        scores, found = task.scoring.score(answers, rows), task.scoring.sums(answers, rows)
+    for answers in (mixed, task.labels_of(rows)):
+        scores, found = task.score(answers, rows), task.sums(answers, rows)
         assert set(scores) - set(found) <= {"spearman"}
         assert {name: each.score for name, each in found.items()} == pytest.approx(
             {name: scores[name] for name in found}

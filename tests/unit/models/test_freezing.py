@@ -70,7 +70,7 @@ def test_an_encoder_keeps_some_of_its_layers(family: str, request: pytest.Fixtur
     assert all(torch.equal(tensor, names[name]) for name, tensor in kept[0].state_dict().items())
     save_checkpoint(model, tmp_path / "model", load_tokenizer(folder), {})
     again, rows = load_trained(tmp_path / "model", cat_task().head), cat_task().read(None, "train").rows[:4]
-    batch = collate(cat_task().codec.encode(rows, load_tokenizer(folder), 16), pad_id=0)
+    batch = collate(cat_task().encode(rows, load_tokenizer(folder), 16), pad_id=0)
     torch.testing.assert_close(again.eval()(*batch.inputs()), model.eval()(*batch.inputs()))
 
 

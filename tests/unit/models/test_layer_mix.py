@@ -66,7 +66,7 @@ def test_layers_that_an_encoder_lacks_are_refused() -> None:
 def test_states_are_the_hidden_states_of_transformers(tiny_encoder: Path) -> None:
     backbone, _ = load_backbone(tiny_encoder, Recipe(task="any", layers=[0, 1, 2]))
     theirs = AutoModel.from_pretrained(tiny_encoder, dtype=torch.float32).eval()
-    features = tag_task().codec.encode(
+    features = tag_task().encode(
         tag_task().load(Source(), "dev").rows[:6], AutoTokenizer.from_pretrained(tiny_encoder), 32
     )
     batch = collate(features, pad_id=theirs.config.pad_token_id)
@@ -156,7 +156,7 @@ def assert_loads_again(task: Task, recipe: Recipe, encoder: Path, folder: Path) 
     tokenizer = AutoTokenizer.from_pretrained(encoder)
     save_checkpoint(model, folder, tokenizer, recipe.model_dump(include={"layers", "bilstm"}))
     again = load_trained(folder, task.head).eval()
-    features = task.codec.encode(task.load(Source(), "dev").rows[:5], tokenizer, 32)
+    features = task.encode(task.load(Source(), "dev").rows[:5], tokenizer, 32)
     inputs = collate(features, pad_id=tokenizer.pad_token_id).inputs()
     with torch.no_grad():
         assert torch.allclose(model.eval()(*inputs), again(*inputs), atol=1e-6)

@@ -85,7 +85,7 @@ def test_saved_model_gives_the_same_logits_in_transformers(task: Task, tiny_enco
         return
     theirs = getattr(transformers, ours.head.auto_class).from_pretrained(tmp_path, dtype=torch.float32).eval()
     tokenizer = AutoTokenizer.from_pretrained(tmp_path)
-    features = task.codec.encode(task.load(Source(), "dev").rows, tokenizer, 32)
+    features = task.encode(task.load(Source(), "dev").rows, tokenizer, 32)
     features = [f for f in features if len(f.choices) == len(features[0].choices)][:9]
     batch = collate(features, pad_id=tokenizer.pad_token_id)
     with torch.no_grad():
@@ -103,7 +103,7 @@ def require_loaded_again(ours: EncoderWithHead, task: Task, folder: Path) -> Non
     assert (folder / OWN_WEIGHTS).is_file()
     assert "in a format that only finetune loads" in ours.notes[0]
     again = load_trained(folder, task.head).eval()
-    features = task.codec.encode(task.load(Source(), "dev").rows[:4], load_tokenizer(folder), 32)
+    features = task.encode(task.load(Source(), "dev").rows[:4], load_tokenizer(folder), 32)
     inputs = collate(features, pad_id=again.backbone.config.pad_token_id).inputs()
     with torch.no_grad():
         assert torch.allclose(ours(*inputs), again(*inputs), atol=1e-6)
@@ -137,7 +137,7 @@ def test_saved_model_gives_each_of_several_labels_a_probability_in_a_pipeline(ti
     trainer, features = build(task, tiny_bert, Train())
     saved(task, tiny_bert, tmp_path)
     rows = task.load(Source(), "dev").rows
-    answers = task.codec.decode(trainer.engine.logits(features), features, rows)
+    answers = task.decode(trainer.engine.logits(features), features, rows)
     for answer, given in zip(
         answers,
         pipeline("text-classification", model=str(tmp_path))([row.text for row in rows], top_k=None),
@@ -275,7 +275,7 @@ def test_a_model_that_was_saved_before_its_family_had_a_row_is_loaded(
         ours = saved(task, tiny_modernbert, tmp_path)
     assert (tmp_path / OWN_WEIGHTS).is_file()
     again = load_trained(tmp_path, task.head).eval()
-    features = task.codec.encode(task.load(Source(), "dev").rows[:4], load_tokenizer(tiny_modernbert), 32)
+    features = task.encode(task.load(Source(), "dev").rows[:4], load_tokenizer(tiny_modernbert), 32)
     inputs = collate(features, pad_id=0).inputs()
     with torch.no_grad():
         assert torch.allclose(ours(*inputs), again(*inputs), atol=1e-6)

@@ -42,7 +42,7 @@ def assert_loaded(task: Task, encoder: Path, folder: Path) -> None:
     theirs.save_pretrained(folder)
     AutoTokenizer.from_pretrained(encoder).save_pretrained(folder)
     ours = load_trained(folder, task.head).eval()
-    features = task.codec.encode(task.load(Source(), "dev").rows, load_tokenizer(folder), 32)
+    features = task.encode(task.load(Source(), "dev").rows, load_tokenizer(folder), 32)
     features = [f for f in features if len(f.choices) == len(features[0].choices)][:9]
     batch = collate(features, pad_id=config.pad_token_id)
     with torch.no_grad():

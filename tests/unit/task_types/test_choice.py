@@ -34,7 +34,7 @@ def test_fewer_choices_are_masked_and_change_nothing(tiny_bert: Path) -> None:
     assert float(model.head.loss(together, batch.labels["label"])) == pytest.approx(float(sum(losses)), abs=1e-4)
     predicted = trainer.engine.logits(features)
     assert [len(given) for given in predicted] == [len(feature.choices) for feature in features]
-    answers = choice_task().codec.decode(predicted, features, [])
+    answers = choice_task().decode(predicted, features, [])
     assert all(sum(answer.probabilities) == pytest.approx(1) for answer in answers)
 
 
@@ -46,11 +46,11 @@ def test_gradients_of_ragged_rows_are_numbers(tiny_bert: Path) -> None:
 def test_each_choice_is_paired_with_its_context(tiny_bert: Path) -> None:
     row = ChoiceRow(id="", context="the cat sat", choices=("on the house", "under a tree"), gold=1)
     tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
-    (feature,) = choice_task().codec.encode([row], tokenizer, 32)
+    (feature,) = choice_task().encode([row], tokenizer, 32)
     texts = [tokenizer.decode(choice.input_ids) for choice in feature.choices]
     assert texts == ["[CLS] the cat sat [SEP] on the house [SEP]", "[CLS] the cat sat [SEP] under a tree [SEP]"]
     assert (feature.label, feature.row, feature.truncated) == (1, 0, False)
-    assert choice_task().codec.encode([row], tokenizer, 8)[0].truncated
+    assert choice_task().encode([row], tokenizer, 8)[0].truncated
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def random_sets(count: int, *, seed: int) -> list[list[str]]:
 def test_scores_equal_scikit_learns() -> None:
     gold, given = random_sets(200, seed=1), random_sets(200, seed=2)
     rows = [row(*labels) for labels in gold]
-    scores = made_up(rows).scoring.score([Answer(value=labels) for labels in given], rows)
+    scores = made_up(rows).score([Answer(value=labels) for labels in given], rows)
     binarizer = MultiLabelBinarizer(classes=LABELS)
     expected, found = binarizer.fit_transform(gold), binarizer.transform(given)
     assert scores["micro f1"] == pytest.approx(f1_score(expected, found, average="micro"))
@@ -70,20 +70,20 @@ def test_scores_equal_scikit_learns() -> None:
 def test_what_never_occurs_divides_by_nothing() -> None:
     rows = [row("a"), row()]
     task = made_up(rows)
-    scores = task.scoring.score([Answer(value=["a"]), Answer(value=["b"])], rows)
+    scores = task.score([Answer(value=["a"]), Answer(value=["b"])], rows)
     assert (scores["a/f1"], scores["b/f1"], scores["e/f1"]) == (1.0, 0.0, 0.0)
     assert scores["macro f1"] == 0.5  # of `a` and `b`: the two others are in neither gold nor answers
     assert scores["micro f1"] == pytest.approx(2 / 3)
     nothing = [row(), row()]
-    scores = task.scoring.score(task.scoring.labels(nothing), nothing)
+    scores = task.score(task.labels_of(nothing), nothing)
     assert (scores["micro f1"], scores["macro f1"], scores["exact match"]) == (1.0, 1.0, 1.0)
 
 
 def test_answers_and_gold_are_in_the_order_of_the_task() -> None:
     rows = [row("e", "a"), MultiLabelRow(id="", text="the cat")]
     task = made_up(rows)
-    assert [answer.value for answer in task.scoring.labels(rows)] == [["a", "e"], None]
-    given = task.codec.decode([np.array([-1.0, 2.0, -3.0, 0.5])], [Feature(row=0)], rows[:1])[0]
+    assert [answer.value for answer in task.labels_of(rows)] == [["a", "e"], None]
+    given = task.decode([np.array([-1.0, 2.0, -3.0, 0.5])], [Feature(row=0)], rows[:1])[0]
     assert given.value == ["a", "e"]
     assert given.probabilities == pytest.approx([1 / (1 + np.exp(-x)) for x in (-1.0, 2.0, -3.0, 0.5)])
     assert json.loads(json.dumps(given.value)) == given.value
@@ -131,14 +131,14 @@ def test_thresholds_are_chosen_by_label_and_decide() -> None:
     given = ([1, -2, -9, -9], [3, -1, -9, -9], [4, -5, -9, -9], [0, -6, -9, -9])
     logits = [np.array(row, dtype=np.float32) for row in given]
     features = [Feature(row=index) for index in range(4)]
-    before = task.codec.decode(logits, features, rows)
+    before = task.decode(logits, features, rows)
     assert [answer.value for answer in before] == [["b"]] * 4
-    chosen = task.scoring.calibrate(before, rows)
+    chosen = task.tune(before, rows)
     tuned = configured(task, chosen)
-    assert [answer.value for answer in tuned.codec.decode(logits, features, rows)] == [["a"], ["b", "a"], ["b"], []]
+    assert [answer.value for answer in tuned.decode(logits, features, rows)] == [["a"], ["b", "a"], ["b"], []]
     between = [(np.tanh(x / 2) + np.tanh(y / 2) + 2) / 4 for x, y in ((1, 3), (-5, -2))]
     assert chosen["thresholds"] == pytest.approx([*between, 0.5, 0.5], abs=1e-6)
-    assert tuned.scoring.calibrate(before, rows) == {}  # what was given is kept
+    assert tuned.tune(before, rows) == {}  # what was given is kept
 
 
 @pytest.mark.parametrize(
@@ -198,15 +198,15 @@ def test_the_loss_by_hand_and_in_any_company(tiny_bert: Path) -> None:
 def test_labels_of_features_and_how_they_are_shown(tiny_bert: Path) -> None:
     rows = [row("e", "b"), row(), MultiLabelRow(id="", text="a dog")]
     task = made_up(rows)
-    features = task.codec.encode(rows, AutoTokenizer.from_pretrained(tiny_bert), 16)
+    features = task.encode(rows, AutoTokenizer.from_pretrained(tiny_bert), 16)
     assert [feature.label for feature in features] == [[1, 0, 0, 1], [0, 0, 0, 0], None]
-    assert [task.codec.shown_label(feature, []) for feature in features] == ["b, e", "none", "none"]
+    assert [task.shown_label(feature, []) for feature in features] == ["b, e", "none", "none"]
 
 
 def test_baselines_learn_what_words_give_away() -> None:
     seen = [row("a", text="a red cat"), row("a", "b", text="a red dog"), row(text="the moon flew")] * 10
     seen += [row("a", text="red")] * 11
-    given = made_up(seen).baselines.predictions(seen, [row(text="a dog"), row(text="the moon"), row(text="red cat")])
+    given = made_up(seen).baselines(seen, [row(text="a dog"), row(text="the moon"), row(text="red cat")])
     assert [answer.value for answer in given["majority"]] == [["a"]] * 3
     assert [answer.value for answer in given["tfidf-logistic"]] == [["b", "a"], [], ["a"]]
     for answer in given["tfidf-logistic"]:
@@ -230,7 +230,7 @@ def test_tfidf_reads_every_row_of_a_large_set() -> None:
 
 def test_labels_with_a_slash_are_labels_of_their_own() -> None:
     rows = [row("c/d"), row("a")]
-    scores = made_up(rows).scoring.score([Answer(value=["c/d"]), Answer(value=[])], rows)
+    scores = made_up(rows).score([Answer(value=["c/d"]), Answer(value=[])], rows)
     record = made_record("labels", scores={"dev": scores})
     table = labels_table(record)
     assert table is not None and table.title == "by label"

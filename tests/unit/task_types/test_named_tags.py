@@ -80,7 +80,7 @@ def test_plain_tags_are_the_classes_and_are_scored_by_the_accuracy_of_words(tmp_
     assert in_scheme(gold[0], layout) == gold[0]
     assert task.labels == tuple(sorted({part for _, parts in SENTENCES for part in parts}))  # type: ignore[attr-defined]
     wrong = [["X" if place == 0 else tag for place, tag in enumerate(tags)] for tags in gold]
-    scores = task.scoring.score([Answer(value=tags) for tags in wrong], rows)
+    scores = task.score([Answer(value=tags) for tags in wrong], rows)
     assert task.metrics[0].name == "accuracy"
     assert scores["accuracy"] == pytest.approx(1 - 2 / sum(map(len, gold)))
     assert scores["NOUN/f1"] < 1 or "NOUN" not in {tags[0] for tags in gold}
@@ -88,7 +88,7 @@ def test_plain_tags_are_the_classes_and_are_scored_by_the_accuracy_of_words(tmp_
 
 def test_the_baseline_gives_an_unknown_word_the_most_frequent_tag(tmp_path: Path) -> None:
     task = own_task(conllu(tmp_path), {"label": "column 4"})
-    ((name, answers),) = task.baselines.predictions(
+    ((name, answers),) = task.baselines(
         [TaggingRow(id="1", words=("der", "Hof", "Zug"), gold=("DET", "NOUN", "NOUN"))],
         [TaggingRow(id="2", words=("der", "Acker"), gold=("DET", "NOUN"))],
     ).items()
@@ -109,7 +109,7 @@ def test_brackets_of_a_treebank_are_tags(tmp_path: Path) -> None:
     task = own_task(tmp_path / "train.conll", {"label": "column 2"})
     row = task.load(Source(), "train").rows[0]
     assert row.gold == ("NN", "-LRB-", "NN")
-    assert task.scoring.score([Answer(value=["NN", "NN", "NN"])], [row])["-LRB-/f1"] == 0
+    assert task.score([Answer(value=["NN", "NN", "NN"])], [row])["-LRB-/f1"] == 0
 
 
 def test_a_column_that_cannot_be_tags_says_why(tmp_path: Path) -> None:

@@ -234,18 +234,18 @@ def test_scores_are_means_over_queries_with_a_relevant_passage() -> None:
     given = [RankingRow(id=str(i), text="abc"[i // 3], pair=str(i), gold=float(i in (0, 4))) for i in range(9)]
     task = ranking_task()
     answers = [Answer(value=float(-i)) for i in range(9)]
-    scores = task.scoring.score(answers, given)
+    scores = task.score(answers, given)
     assert scores["mrr@10"] == pytest.approx((1 + 1 / 2) / 2)
-    (note,) = task.scoring.notes(answers, given)
+    (note,) = task.score_notes(answers, given)
     assert "1 of 3 queries" in note
     assert all(metric.size == 2 for metric in resampled_metrics(task, answers, given).values())
     found = margin(task, given, answers, {"bm25": answers[::-1]})
     assert found.interval is not None
     shuffled = np.random.default_rng(0).permutation(9).tolist()
-    assert task.scoring.score([answers[i] for i in shuffled], [given[i] for i in shuffled]) == scores
+    assert task.score([answers[i] for i in shuffled], [given[i] for i in shuffled]) == scores
 
 
 def test_a_constant_score_is_worth_chance() -> None:
     rows_ = ranking_task().load(Source(), "train").rows
-    found = ranking_task().scoring.score([Answer(value=1.0)] * len(rows_), rows_)
+    found = ranking_task().score([Answer(value=1.0)] * len(rows_), rows_)
     assert found["mrr@10"] == pytest.approx(25 / 48)

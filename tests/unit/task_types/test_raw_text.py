@@ -53,7 +53,7 @@ def test_an_entity_ends_before_the_full_stop(tmp_path: Path) -> None:
     (tmp_path / "train.conll").write_text(TOKENISED)
     task = trained_task(guess(table_of(tmp_path / "train.conll"), {}), name="train.conll")
     row = task.row("She left  Paris.")  # type: ignore[attr-defined]
-    cells = task.codec.cells(Answer(value=["O", "O", "B-LOC", "O"]), row)
+    cells = task.cells(Answer(value=["O", "O", "B-LOC", "O"]), row)
     assert cells["entities"] == [{"type": "LOC", "text": "Paris", "start": 10, "end": 15}]
     assert cells["characters"] == [[0, 3], [4, 8], [10, 15], [15, 16]]
     assert row.input == "She left Paris ."  # what the encoder reads, as in training

@@ -27,7 +27,7 @@ from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 
 
 def seen(task: SentenceTask) -> SentenceTask:
-    return task.with_training_statistics(task.load(Source(), "train").rows)
+    return task.fit(task.load(Source(), "train").rows)
 
 
 def test_weights_are_scikit_learns_and_one_in_the_mean() -> None:
@@ -92,7 +92,7 @@ def test_windows_are_those_that_the_tokenizer_would_make(max_length: int, tiny_v
     texts = [*sentences(40, seed=7), "", "the " * 70, f"{tokenizer.sep_token} {'cat ' * 50}"]
     task = replace(cat_task([SentenceRow(id="", text=text, gold="yes") for text in texts]), windows=True)
     rows = task.load(Source(), "dev").rows
-    features = task.codec.encode(rows, tokenizer, max_length)
+    features = task.encode(rows, tokenizer, max_length)
     expected = [(row, ids) for row, text in enumerate(texts) for ids in overflowing(text, tokenizer, max_length)]
     assert [(feature.row, feature.input_ids) for feature in features] == expected
     assert not any(feature.truncated for feature in features)
@@ -106,8 +106,8 @@ def test_short_texts_and_pairs_are_encoded_as_without_windows(tiny_vocabulary: P
     tokenizer = AutoTokenizer.from_pretrained(tiny_vocabulary)
     for task, max_length in ((cat_task(), 128), (length_task(), 8)):
         rows = task.load(Source(), "dev").rows
-        features = replace(task, windows=True).codec.encode(rows, tokenizer, max_length)
-        assert features == task.codec.encode(rows, tokenizer, max_length)
+        features = replace(task, windows=True).encode(rows, tokenizer, max_length)
+        assert features == task.encode(rows, tokenizer, max_length)
     assert all(feature.truncated for feature in features)  # those of the pairs
 
 
@@ -117,24 +117,24 @@ def test_rows_are_tokenized_in_parts_with_the_same_result(
 ) -> None:
     task = replace(cat_task(), windows=windows)
     tokenizer, rows = AutoTokenizer.from_pretrained(tiny_bert), task.load(Source(), "dev").rows
-    together = task.codec.encode(rows, tokenizer, 8)
+    together = task.encode(rows, tokenizer, 8)
     monkeypatch.setattr(pooled, "ROWS_AT_ONCE", 7)
-    assert task.codec.encode(rows, tokenizer, 8) == together
+    assert task.encode(rows, tokenizer, 8) == together
     pairs = length_task().load(Source(), "dev").rows
-    assert [f.row for f in length_task().codec.encode(pairs, tokenizer, 16)] == list(range(64))
+    assert [f.row for f in length_task().encode(pairs, tokenizer, 16)] == list(range(64))
 
 
 def test_the_mean_of_the_windows_counts() -> None:
     task, rows = cat_task(), cat_rows(3)
     features = [Feature(row=row) for row in (2, 0, 0, 1, 0)]
     logits = [np.array(given, dtype=np.float32) for given in ([2, 0], [5, 1], [0, 3], [0, 1], [-2, 5])]
-    answers = task.codec.decode(logits, features, rows)
+    answers = task.decode(logits, features, rows)
     means = [(1.0, 3.0), (0.0, 1.0), (2.0, 0.0)]
     for answer, (no, yes) in zip(answers, means, strict=True):
         assert answer.value == ("yes" if yes > no else "no")
         assert answer.probabilities == pytest.approx([1 / (1 + np.exp(yes - no)), 1 / (1 + np.exp(no - yes))])
     one = [given[:1] for given in logits]
-    assert [a.value for a in length_task().codec.decode(one, features, rows)] == [1.0, 0.0, 2.0]
+    assert [a.value for a in length_task().decode(one, features, rows)] == [1.0, 0.0, 2.0]
 
 
 def test_options_at_their_defaults_stay_out_of_the_id() -> None:

@@ -109,9 +109,9 @@ def test_what_is_labelled_is_found_again(
     ]
     task: SpanTask = toy(SpanTask, rows, name="toy", unanswerable=unanswerable, stride=stride)
     tokenizer = AutoTokenizer.from_pretrained(tiny_vocabulary)
-    features = task.codec.encode(rows, tokenizer, max_length)
+    features = task.encode(rows, tokenizer, max_length)
     assert max(map(len, features)) <= max_length
-    answers = task.codec.decode(perfect(task, features, rows), features, rows)
+    answers = task.decode(perfect(task, features, rows), features, rows)
     lost = [row for i, row in enumerate(rows) if row.answers and all(f.label == (0, 0) for f in features if f.row == i)]
     assert len(lost) < (len(rows) / 3 if stride > max_length else 1)  # without overlap some answers are cut in two
     for row, answer in zip(rows, answers, strict=True):
@@ -146,8 +146,8 @@ def test_answers_are_cut_from_the_context_exactly(name: str, max_length: int, tm
             for answer in {text[start:end], text[start:later]}:
                 rows.append(SpanRow(id="", question="어디 ?", context=text, answers=(answer,), start=start))
     task: SpanTask = toy(SpanTask, rows, name="toy", stride=40, max_answer_tokens=60)
-    features = task.codec.encode(rows, tokenizer, max_length)
-    answers = task.codec.decode(perfect(task, features, rows), features, rows)
+    features = task.encode(rows, tokenizer, max_length)
+    answers = task.decode(perfect(task, features, rows), features, rows)
     found = {feature.row for feature in features if feature.label != (0, 0)}
     assert len(found) > 0.9 * len(rows)  # an answer of many tokens may not fit into a window
     for index in found:
@@ -158,7 +158,7 @@ def test_answers_are_cut_from_the_context_exactly(name: str, max_length: int, tm
 def test_inputs_are_those_of_the_tokenizer(tiny_vocabulary: Path) -> None:
     rows = span_task().load(Source(), "train").rows[:5]
     tokenizer = AutoTokenizer.from_pretrained(tiny_vocabulary)
-    features = span_task().codec.encode(rows, tokenizer, 128)
+    features = span_task().encode(rows, tokenizer, 128)
     expected = tokenizer([row.question for row in rows], [row.context for row in rows])
     for index, feature in enumerate(features):
         assert feature.input_ids.tolist() == expected["input_ids"][index]
@@ -171,8 +171,8 @@ def test_a_max_length_without_room_is_an_error(tiny_bert: Path) -> None:
     row = SpanRow(id="q7", question="who " * 20, context="the cat sat", answers=("cat",), start=4)
     tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
     with pytest.raises(UserError, match=r"max_length 24.*'q7'"):
-        span_task().codec.encode([row], tokenizer, 24)
-    cut = configured(span_task(), {"max_question_tokens": 5}).codec.encode([row], tokenizer, 24)
+        span_task().encode([row], tokenizer, 24)
+    cut = configured(span_task(), {"max_question_tokens": 5}).encode([row], tokenizer, 24)
     assert cut[0].truncated
 
 
@@ -189,24 +189,24 @@ def test_thresholds_are_chosen_for_f1_and_for_exact_match() -> None:
     ]
     task: SpanTask = toy(SpanTask, rows, name="toy", unanswerable=True)
     given = [answer("red cat", -5.0), answer("red cat", -1.0), answer("cat", 0.5), answer("cat", 3.0)]
-    assert task.scoring.calibrate(given, rows) == {"threshold": -1.0, "threshold_em": -5.0}
-    assert configured(task, {"threshold": 2.0}).scoring.calibrate(given, rows) == {}  # it was given
-    assert configured(task, {"threshold_em": 2.0}).scoring.calibrate(given, rows) == {"threshold": -1.0}
-    assert span_task().scoring.calibrate(given, rows) == {}  # every question has an answer
+    assert task.tune(given, rows) == {"threshold": -1.0, "threshold_em": -5.0}
+    assert configured(task, {"threshold": 2.0}).tune(given, rows) == {}  # it was given
+    assert configured(task, {"threshold_em": 2.0}).tune(given, rows) == {"threshold": -1.0}
+    assert span_task().tune(given, rows) == {}  # every question has an answer
     for wrong in (rows[2:], [rows[0], rows[2], rows[3]]):  # answered with nothing at all, as is best
-        nothing = task.scoring.calibrate([answer("moon", 1.0)] * len(wrong), wrong)
+        nothing = task.tune([answer("moon", 1.0)] * len(wrong), wrong)
         assert nothing["threshold"] < 1.0
 
 
 def test_the_threshold_decides_and_is_used(tiny_bert: Path) -> None:
     rows = [SpanRow(id="a", question="who ?", context="the cat sat", answers=())]
     task: SpanTask = toy(SpanTask, rows, name="toy", unanswerable=True)
-    features = task.codec.encode(rows, AutoTokenizer.from_pretrained(tiny_bert), 32)
+    features = task.encode(rows, AutoTokenizer.from_pretrained(tiny_bert), 32)
     logits = [np.zeros((len(features[0]), 2), dtype=np.float32)]
     logits[0][0] = 1.0  # no answer is over every span by 2
-    (plain,) = task.codec.decode(logits, features, rows)
+    (plain,) = task.decode(logits, features, rows)
     assert (plain.value, plain.start, plain.null_odds) == ("", None, 2.0)
-    (kept,) = configured(task, {"threshold": 2.5}).codec.decode(logits, features, rows)
+    (kept,) = configured(task, {"threshold": 2.5}).decode(logits, features, rows)
     assert kept.value != ""
     assert kept.no_answer == plain.no_answer == plain.score
     assert kept.no_answer == pytest.approx(np.exp(2) / (np.exp(2) + len(kept.n_best) - 1))
@@ -218,19 +218,19 @@ def test_files_are_in_the_official_forms() -> None:
     row = SpanRow(id="q1", question="q", context="red cat", answers=("cat",), start=4)
     entry = {"text": "cat", "probability": 0.75, "start_logit": 1.5, "end_logit": 2.0}
     given = SpanAnswer(value="cat", start=4, end=7, null_odds=-3.5, n_best=[entry])
-    files = span_task(unanswerable=True).codec.official_files([given], [row])
+    files = span_task(unanswerable=True).official_files([given], [row])
     assert files == {
         "predictions.json": {"q1": "cat"},
         "nbest_predictions.json": {"q1": [entry]},
         "null_odds.json": {"q1": -3.5},
     }
-    plain = span_task().codec.official_files([replace(given, null_odds=None)], [row])
+    plain = span_task().official_files([replace(given, null_odds=None)], [row])
     assert set(plain) == {"predictions.json", "nbest_predictions.json"}
 
 
 def test_the_baselines_answer_a_sentence_and_nothing() -> None:
     row = SpanRow(id="", question="Where did the cat sit?", context="A dog ran. The cat sat. It flew!", answers=())
-    given = span_task(unanswerable=True).baselines.predictions([], [row])
+    given = span_task(unanswerable=True).baselines([], [row])
     assert {name: answers[0].value for name, answers in given.items()} == {
         "best-overlap": "The cat sat.",
         "no-answer": "",

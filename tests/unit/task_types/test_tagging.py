@@ -41,7 +41,7 @@ def test_every_word_is_labelled_exactly_once(context: str, max_length: int, tiny
     task = configured(tag_task(), {"context": context})
     rows = task.load(Source(), "train").rows
     rows = [*rows, replace(rows[0], words=("cat\x00dog", "\x00", "abc" * 9), gold=("O", "B-ANIMAL", "O"))]
-    features = task.codec.encode(rows, AutoTokenizer.from_pretrained(tiny_vocabulary), max_length)
+    features = task.encode(rows, AutoTokenizer.from_pretrained(tiny_vocabulary), max_length)
     seen = Counter((f.row + after, word) for f in features for after, word in f.note.tolist())
     assert set(seen) == {(row, word) for row in range(len(rows)) for word in range(len(rows[row].words))}
     assert set(seen.values()) == {1}
@@ -59,7 +59,7 @@ def test_the_first_token_of_a_word_carries_its_tag(tiny_bert: Path) -> None:
     task: TaggingTask = tag_task()
     row = TaggingRow(id="", words=("cats", "sat", "on-it"), gold=("B-ANIMAL", "O", "O"))
     tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
-    (feature,) = task.codec.encode([row], tokenizer, 32)
+    (feature,) = task.encode([row], tokenizer, 32)
     tokens = tokenizer.convert_ids_to_tokens(feature.input_ids)
     assert [tokens[place] for place in feature.reads] == ["cat", "sat", "on"]
     assert len(tokens) > 3 + 2
@@ -89,7 +89,7 @@ def test_published_vocabularies_begin_each_word_at_its_first_token(name: str, ru
     starts = tuple(len(" ".join((*words[:place], ""))) for place in range(len(words)))
     given = {"text": text, "starts": starts} if running else {}
     row = TaggingRow(id="", words=words, gold=("O",) * len(words), **given)
-    (feature,) = tag_task().codec.encode([row], tokenizer, 400)
+    (feature,) = tag_task().encode([row], tokenizer, 400)
     plain = tokenizer(text, return_offsets_mapping=True)
     assert list(feature.input_ids) == plain["input_ids"]
     assert feature.note[:, 1].tolist() == list(range(len(words)))
@@ -104,14 +104,14 @@ def test_published_vocabularies_begin_each_word_at_its_first_token(name: str, ru
 def test_decoding_puts_each_word_back(tiny_bert: Path) -> None:
     task = configured(tag_task(), {"context": "document"})
     rows = task.load(Source(), "train").rows
-    features = task.codec.encode(rows, AutoTokenizer.from_pretrained(tiny_bert), 10)
+    features = task.encode(rows, AutoTokenizer.from_pretrained(tiny_bert), 10)
     logits = []
     for feature in features:
         given = np.full((len(feature.reads), len(task.labels)), -1.0)
         for place, (after, word) in enumerate(feature.note.tolist()):
             given[place, task.labels.index(rows[feature.row + after].gold[word])] = 5.0
         logits.append(given)
-    answers = task.codec.decode(logits, features, rows)
+    answers = task.decode(logits, features, rows)
     assert [tuple(answer.value) for answer in answers] == [row.gold for row in rows]
     sure = 1 / (1 + (len(task.labels) - 1) * np.exp(-6))
     assert answers[0].probabilities == pytest.approx([sure] * len(rows[0].words))
@@ -122,10 +122,10 @@ def test_a_blank_belongs_to_an_entity_that_goes_on_after_it(after: str, tiny_ber
     """Words that are characters, blanks among them: a blank has no token, and must not prolong the entity before it."""
     task = tag_task()
     row = TaggingRow(id="", words=tuple("cat the"), text="cat the", starts=tuple(range(7)))
-    features = task.codec.encode([row], AutoTokenizer.from_pretrained(tiny_bert), 16)
+    features = task.encode([row], AutoTokenizer.from_pretrained(tiny_bert), 16)
     logits = np.zeros((2, len(task.labels)))
     logits[0, task.labels.index("B-ANIMAL")] = logits[1, task.labels.index(after)] = 5.0
-    (answer,) = task.codec.decode([logits], features, [row])
+    (answer,) = task.decode([logits], features, [row])
     goes_on = "O" if after == "O" else f"I-{after[2:]}"
     blank = "I-ANIMAL" if after == "I-ANIMAL" else "O"
     assert answer.value == ["B-ANIMAL", "I-ANIMAL", "I-ANIMAL", blank, after, goes_on, goes_on]
@@ -135,28 +135,28 @@ def test_the_probability_of_a_words_own_tag_is_told(tiny_bert: Path) -> None:
     """Not what the predicted tag leaves: that is shared by all others."""
     task = tag_task()
     rows = task.load(Source(), "train").rows[:3]
-    features = task.codec.encode(rows, AutoTokenizer.from_pretrained(tiny_bert), 32)
+    features = task.encode(rows, AutoTokenizer.from_pretrained(tiny_bert), 32)
     logits = [np.random.default_rng(0).normal(size=(len(one.reads), len(task.labels))) for one in features]
-    for given, row, answer in zip(logits, rows, task.codec.decode(logits, features, rows), strict=True):
+    for given, row, answer in zip(logits, rows, task.decode(logits, features, rows), strict=True):
         chances = np.exp(given) / np.exp(given).sum(1, keepdims=True)
         own = [chances[word, task.labels.index(tag)] for word, tag in enumerate(row.gold)]
         assert answer.label_probabilities == pytest.approx(own)
         assert answer.probabilities == pytest.approx(chances.max(1).tolist())
     bare = [replace(row, gold=None) for row in rows]
-    unlabelled = task.codec.encode(bare, AutoTokenizer.from_pretrained(tiny_bert), 32)
-    assert task.codec.decode(logits, unlabelled, bare)[0].label_probabilities is None
+    unlabelled = task.encode(bare, AutoTokenizer.from_pretrained(tiny_bert), 32)
+    assert task.decode(logits, unlabelled, bare)[0].label_probabilities is None
 
 
 def test_notes_count_illegal_transitions() -> None:
-    (note,) = tag_task().scoring.notes([Answer(value=["I-ANIMAL", "O", "I-PLACE"])], [])
+    (note,) = tag_task().score_notes([Answer(value=["I-ANIMAL", "O", "I-PLACE"])], [])
     assert note.startswith("2 illegal transitions")
     assert note.endswith("in 3 tags")
-    assert tag_task().scoring.notes([Answer(value=["B-ANIMAL", "I-ANIMAL", "O"])], []) == []
+    assert tag_task().score_notes([Answer(value=["B-ANIMAL", "I-ANIMAL", "O"])], []) == []
 
 
 def test_the_baseline_gives_each_word_its_most_frequent_tag() -> None:
     rows = [TaggingRow(id="", words=("cat", "cat", "cat", "a"), gold=("O", "B-ANIMAL", "B-ANIMAL", "O"))]
-    (answer,) = tag_task().baselines.predictions(rows, [TaggingRow(id="", words=("cat", "new"))])["most-frequent-tag"]
+    (answer,) = tag_task().baselines(rows, [TaggingRow(id="", words=("cat", "new"))])["most-frequent-tag"]
     assert answer.value == ["B-ANIMAL", "O"]
 
 

@@ -49,5 +49,5 @@ def test_they_are_left_out_of_an_evaluation_and_noted(
     assert loaded.notes == (f"{file}: {note}; left out",)
     assert len(loaded.rows) < len(rows)
     assert all(
-        task.fits(answer.value, row) for row, answer in zip(loaded.rows, task.scoring.labels(loaded.rows), strict=True)
+        task.fits(answer.value, row) for row, answer in zip(loaded.rows, task.labels_of(loaded.rows), strict=True)
     )

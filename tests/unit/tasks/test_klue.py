@@ -58,10 +58,10 @@ def test_tokens_are_labelled_by_their_first_character_and_give_it_to_all(tiny_be
     row = task.row("the cat 쀏cat")
     assert row.words == tuple("thecat쀏cat")
     tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
-    (feature,) = task.codec.encode([row], tokenizer, 32)
+    (feature,) = task.encode([row], tokenizer, 32)
     assert [word for _, word in feature.note.tolist()] == [0, 3, 6]  # the, cat, and an unknown word
     logits = _logits(feature, {0: "O", 1: "B-PS", 2: "B-LC"}, task.labels)
-    (answer,) = task.codec.decode([logits], [feature], [row])
+    (answer,) = task.decode([logits], [feature], [row])
     assert answer.value == ["O"] * 3 + ["B-PS", "I-PS", "I-PS", "B-LC", "I-LC", "I-LC", "I-LC"]
 
 

@@ -20,9 +20,9 @@ def test_the_quickstart_set_is_balanced_and_has_no_sentence_twice() -> None:
 def test_counting_words_solves_the_quickstart_set_only_in_part() -> None:
     task = find("paraphrase")
     train, dev = (task.load(Source(), split).rows for split in ("train", "dev"))
-    given = task.baselines.predictions(train, dev)
-    assert task.scoring.score(given["majority"], dev)["accuracy"] == 0.5
-    assert 0.55 < task.scoring.score(given["tfidf-logistic"], dev)["accuracy"] < 0.75
+    given = task.baselines(train, dev)
+    assert task.score(given["majority"], dev)["accuracy"] == 0.5
+    assert 0.55 < task.score(given["tfidf-logistic"], dev)["accuracy"] < 0.75
 
 
 def test_a_second_reader_agrees_with_the_dev_labels() -> None:

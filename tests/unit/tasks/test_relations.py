@@ -19,7 +19,7 @@ def test_klue_marks_both_entities_whose_ends_are_inclusive(tmp_path: Path) -> No
     assert not loaded.notes
     assert loaded.rows[2].text == "2번째로 <obj:LOC>서울</obj:LOC>에서 <subj:PER>손흥민</subj:PER>은 노래했다."
     assert loaded.rows[2].gold == "per:place_of_birth"
-    assert task.codec.tokens(loaded.rows) == ["</obj>", "</subj>", "<obj>", "<subj>"]  # as KLUE's own code has them
+    assert task.new_tokens(loaded.rows) == ["</obj>", "</subj>", "<obj>", "<subj>"]  # as KLUE's own code has them
     with pytest.raises(UserError, match="klue-re has no split 'test'"):
         task.load(source, "test")
 

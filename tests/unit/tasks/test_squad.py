@@ -28,7 +28,7 @@ def test_published_predictions_score_what_was_published(real_data: Path) -> None
         task = find(name)
         rows = task.load(Source(folder=real_data), "dev").rows
         given = json.loads((real_data / "squad-predictions" / file).read_text())
-        scores = task.scoring.score([Answer(value=given[row.id]) for row in rows], rows)
+        scores = task.score([Answer(value=given[row.id]) for row in rows], rows)
         assert (round(100 * scores["em"], 3), round(100 * scores["f1"], 3)) == (em, f1)
 
 
@@ -70,9 +70,9 @@ def test_a_wrong_answer_start_is_fixed_only_where_that_is_certain(tmp_path: Path
 
 def test_answers_that_are_not_in_the_context_are_scored_but_not_trained_on(tiny_bert: Path) -> None:
     row = SpanRow(id="q", question="who ?", context="the cat sat", answers=("dog",))
-    (feature,) = span_task().codec.encode([row], AutoTokenizer.from_pretrained(tiny_bert), 32)
+    (feature,) = span_task().encode([row], AutoTokenizer.from_pretrained(tiny_bert), 32)
     assert label_counts([feature])["label"] == 0
-    assert span_task().scoring.score([Answer(value="cat")], [row]) == {"f1": 0.0, "em": 0.0}
+    assert span_task().score([Answer(value="cat")], [row]) == {"f1": 0.0, "em": 0.0}
     logits = torch.zeros(1, len(feature), 2)
     assert float(SpanHead.loss(None, logits, torch.tensor([feature.label]))) == 0.0  # type: ignore[arg-type]
 

@@ -34,7 +34,7 @@ LOGISTIC = Train(solver="logistic")
 
 def fitted(task: Task, folder: Path, **reading: Any) -> tuple[Trainer, list[Feature], Evaluated]:
     """A trainer whose head is fitted, and its predictions on the training rows."""
-    task = task.with_training_statistics(task.load(Source(), "train").rows)
+    task = task.fit(task.load(Source(), "train").rows)
     trainer, features = build(task, folder, LOGISTIC, frozen=True, **reading)
     rows = task.load(Source(), "train").rows
     evaluation = DevEvaluation(task=task, rows={"dev": rows}, features={"dev": features})
@@ -71,8 +71,8 @@ def test_numbers_and_several_labels_are_fitted_too(tiny_bert: Path) -> None:
     assert lengths.scores["dev"]["pearson"] > 0.5
     _, _, labels = fitted(labels_task(), tiny_bert, layers=[0, 1, 2])
     rows = labels.task.load(Source(), "dev").rows
-    majority = labels.task.baselines.predictions(rows, rows)["majority"]
-    assert labels.scores["dev"]["micro f1"] > labels.task.scoring.score(majority, rows)["micro f1"]
+    majority = labels.task.baselines(rows, rows)["majority"]
+    assert labels.scores["dev"]["micro f1"] > labels.task.score(majority, rows)["micro f1"]
 
 
 def test_it_is_saved_and_loaded_like_any_other(tiny_bert: Path, tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def assert_exported(task: Task, encoder: Path, folder: Path, recipe: Recipe) -> 
     """Saves a model, exports what is loaded again, and compares some batches with the model as it was trained."""
     folder.mkdir(exist_ok=True)
     rows = task.load(Source(), "dev").rows[:20]
-    tokenizer, tokens = AutoTokenizer.from_pretrained(encoder), task.codec.tokens(rows)
+    tokenizer, tokens = AutoTokenizer.from_pretrained(encoder), task.new_tokens(rows)
     add_tokens(tokenizer, tokens)
     model, _ = build_model(encoder, task.head, recipe, device=CPU, tokens=tokens)
     model.eval()
@@ -78,7 +78,7 @@ def assert_exported(task: Task, encoder: Path, folder: Path, recipe: Recipe) -> 
     session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
     assert [one.name for one in session.get_inputs()] == list(graph_inputs(again))
     assert [one.name for one in session.get_outputs()] == ["logits"]
-    features = task.codec.encode(rows, tokenizer, LENGTH)
+    features = task.encode(rows, tokenizer, LENGTH)
     pad = tokenizer.pad_token_id
     whole = collate(features, pad_id=pad)
     for batch in (whole, collate(features[:1], pad_id=pad), collate(features[3:8], pad_id=pad, length=60), two(whole)):

@@ -19,7 +19,7 @@ def compared_page(tmp_path: Path, wrong: Sequence[Sequence[int]], *, seeds: int 
     """A report of two settings, which have the rows of these numbers wrong; each seed one more, more confidently."""
     task = find("rte")
     rows = [SentenceRow(id=str(i), text=f"text {i}", pair="b", gold=task.labels[i % 2]) for i in range(60)]
-    gold, folders = task.scoring.labels(rows), []
+    gold, folders = task.labels_of(rows), []
     for rate, some in zip((1e-5, 2e-5), wrong, strict=True):
         for seed in range(seeds):
             missed = {*some, *range(50, 50 + seed)}
@@ -29,7 +29,7 @@ def compared_page(tmp_path: Path, wrong: Sequence[Sequence[int]], *, seeds: int 
                 sure = 0.5 + i / 200
                 chances = [sure, 1 - sure] if place == 0 else [1 - sure, sure]
                 answers.append(Answer(value=task.labels[place], probabilities=chances))
-            facts = facts_of(task, task.scoring.score(answers, rows), seed)
+            facts = facts_of(task, task.score(answers, rows), seed)
             folders.append(save_run(tmp_path, task, rows, answers, **facts))
             record = load_record(folders[-1] / "record.json")
             change_record(folders[-1] / "record.json", recipe=record.recipe | {"train": {"learning_rate": rate}})
@@ -43,12 +43,8 @@ def saved_runs(tmp_path: Path, *runs: tuple[dict[str, Any], int, int]) -> list[P
     other = {task.labels[0]: task.labels[1], task.labels[1]: task.labels[0]}
     folders = []
     for settings, seed, wrong in runs:
-        answers = [
-            Answer(value=other[a.value] if i < wrong else a.value) for i, a in enumerate(task.scoring.labels(rows))
-        ]
-        folders.append(
-            save_run(tmp_path, task, rows, answers, **facts_of(task, task.scoring.score(answers, rows), seed))
-        )
+        answers = [Answer(value=other[a.value] if i < wrong else a.value) for i, a in enumerate(task.labels_of(rows))]
+        folders.append(save_run(tmp_path, task, rows, answers, **facts_of(task, task.score(answers, rows), seed)))
         record = load_record(folders[-1] / "record.json")
         change_record(folders[-1] / "record.json", recipe=record.recipe | settings)
     return folders
@@ -83,7 +79,7 @@ def test_two_settings_are_compared_with_the_rows_that_changed(tmp_path: Path) ->
 
 def test_counts_have_their_noun(tmp_path: Path) -> None:
     task, (row, *_) = cat_task(), cat_rows(8)
-    folders = [saved_run(tmp_path, task, [row], task.scoring.labels([row]), seed=seed) for seed in (1, 2)]
+    folders = [saved_run(tmp_path, task, [row], task.labels_of([row]), seed=seed) for seed in (1, 2)]
     for folder in folders:
         change_record(folder / "record.json", rows={"train": 1, "dev": 1})
     text = read(report(tmp_path, *folders)).text

@@ -30,7 +30,7 @@ EVERY = [*labelled_shapes(), late_task()]
 def both_engines(task: Task, encoder: Path, folder: Path) -> tuple[Engine, ExportedEngine, list[Feature]]:
     """A new model of a task on torch and as a graph, and features of its dev rows."""
     rows, tokenizer = task.load(Source(), "dev").rows, load_tokenizer(encoder)
-    tokens = task.codec.tokens(rows)
+    tokens = task.new_tokens(rows)
     add_tokens(tokenizer, tokens)
     model, _ = build_model(encoder, task.head, Recipe(task="any", seed=0), device=CPU, tokens=tokens)
     facts = exported_facts(with_graph(model.eval(), folder / "model.onnx"))
@@ -38,7 +38,7 @@ def both_engines(task: Task, encoder: Path, folder: Path) -> tuple[Engine, Expor
     own = Engine(model=model, accelerator=build_accelerator(CPU, "fp32"), pad_id=pad, watch=unwatched)
     session = OnnxSession(folder / GRAPH)
     exported = ExportedEngine(session=session, exported=facts, pad_id=pad, watch=unwatched)
-    return own, exported, task.codec.encode(rows, tokenizer, 32)
+    return own, exported, task.encode(rows, tokenizer, 32)
 
 
 def assert_same(ours: list[np.ndarray], theirs: list[np.ndarray]) -> None:

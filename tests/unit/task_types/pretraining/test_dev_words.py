@@ -63,7 +63,7 @@ def test_every_tokenizer_is_scored_on_the_same_words(
     name: str, objective: str, length: int, request: pytest.FixtureRequest
 ) -> None:
     tokenizer = load_tokenizer(request.getfixturevalue(name))
-    found = by_word(text_task(objective).codec.encode(ROWS, tokenizer, length))
+    found = by_word(text_task(objective).encode(ROWS, tokenizer, length))
     expected = {(row, i): word.text for row, each in enumerate(ROWS) for i, word in enumerate(chosen_words(each))}
     assert {place: tokenizer.decode(ids).replace("▁", "").replace(" ", "") for place, ids in found.items()} == expected
     assert sum(map(len, found.values())) > len(found)  # some have several tokens
@@ -74,10 +74,10 @@ def test_masked_words_cannot_be_seen_and_next_words_are_read_before_them(
     name: str, request: pytest.FixtureRequest
 ) -> None:
     tokenizer = load_tokenizer(request.getfixturevalue(name))
-    for feature in text_task("mlm").codec.encode(ROWS, tokenizer, 30):
+    for feature in text_task("mlm").encode(ROWS, tokenizer, 30):
         assert len(feature) <= 30
         assert set(np.flatnonzero(feature.input_ids == tokenizer.mask_token_id)) == set(feature.reads)
-    for feature in text_task("ltr").codec.encode(ROWS, tokenizer, 30):
+    for feature in text_task("ltr").encode(ROWS, tokenizer, 30):
         assert np.asarray(feature.input_ids)[np.asarray(feature.reads) + 1].tolist() == labels_in(feature)
         assert tokenizer.mask_token_id not in feature.input_ids
 
@@ -94,9 +94,9 @@ def test_the_nats_are_those_of_one_document_after_another(
     monkeypatch.setattr(head, "POSITIONS_AT_ONCE", at_once)
     task, tokenizer = text_task(), AutoTokenizer.from_pretrained(tiny_bert)
     rows = documents(10, lines=(1, 4), seed=3)
-    features = task.codec.encode(rows, tokenizer, 128)
+    features = task.encode(rows, tokenizer, 128)
     predicting = engine_for(task, tiny_bert)
-    found = [answer.value for answer in task.codec.decode(predicting.logits(features), features, rows)]
+    found = [answer.value for answer in task.decode(predicting.logits(features), features, rows)]
     save_checkpoint(predicting.model, tmp_path, tokenizer, {"max_length": 128})
     theirs = BertForMaskedLM.from_pretrained(tmp_path, dtype=torch.float32).eval()
     for row, document in enumerate(rows):
@@ -112,7 +112,7 @@ def test_a_batch_has_no_more_logits_than_tokens_allow(
     monkeypatch.setitem(feature_batches.BATCH_TOKENS, "cpu", 400)
     monkeypatch.setattr(feature_batches, "LOGITS_OF_TOKEN", 5)
     task, tokenizer = text_task(objective), AutoTokenizer.from_pretrained(tiny_bert)
-    features = task.codec.encode(documents(30, lines=(1, 4), seed=3), tokenizer, 64)
+    features = task.encode(documents(30, lines=(1, 4), seed=3), tokenizer, 64)
     predicting, shapes = engine_for(task, tiny_bert), list[torch.Size]()
     predicting.model.head.register_forward_hook(lambda _, inputs, logits: shapes.append(logits.shape))
     found = predicting.logits(features)
@@ -128,7 +128,7 @@ def test_a_batch_has_no_more_logits_than_tokens_allow(
 def test_long_texts_are_padded_to_few_lengths(tiny_bert: Path) -> None:
     """Each shape has compiled code of its own in half precision, which is kept."""
     task, tokenizer = text_task(), AutoTokenizer.from_pretrained(tiny_bert)
-    features = task.codec.encode(documents(40, lines=(1, 9), seed=3), tokenizer, 61)
+    features = task.encode(documents(40, lines=(1, 9), seed=3), tokenizer, 61)
     predicting = engine_for(task, tiny_bert)
     found = {length: predicting.batch([next(f for f in features if len(f) == length)]) for length in map(len, features)}
     padded = {length: batch.attention_mask.shape[1] for length, batch in found.items()}
@@ -181,7 +181,7 @@ def reduced(features: Sequence[Feature], nats: float, predicted: Sequence[Sequen
 
 def test_predictions_are_written_as_words(tiny_bert: Path) -> None:
     tokenizer, task = load_tokenizer(tiny_bert), text_task()
-    features = task.codec.encode(ROWS, tokenizer, 64)
+    features = task.encode(ROWS, tokenizer, 64)
     right = predictions_of(reduced(features, 0.5, [labels_in(f) for f in features]), features, ROWS, paired=False)
     gold = [labels_of_document(document, paired=False) for document in ROWS]
     assert [one["words"] for one in right] == [one["words"] for one in gold]
@@ -203,7 +203,7 @@ def test_a_word_that_the_vocabulary_lacks_is_not_predicted_and_costs_each_charac
     tokenizer = load_tokenizer(tiny_bert)
     backend = tokenizer.backend_tokenizer
     backend.normalizer = normalizers.Sequence([backend.normalizer, normalizers.Replace("q", "")])
-    features = task.codec.encode(rows, tokenizer, 16)
+    features = task.encode(rows, tokenizer, 16)
     found = predictions_of(reduced(features, 2.0, [labels_in(f) for f in features]), features, rows, paired=False)
     unknown, cat, dropped, none = found
     assert (unknown["words"], unknown["nats"]) == ([""], [round(2 + 3 * CHARACTER, 6)])
@@ -233,7 +233,7 @@ def test_each_word_of_a_token_costs_its_part_whether_the_others_are_chosen_or_no
     """So that equal nats of each ideograph are equal scores for a vocabulary of ideographs and of several at once."""
     drawn, tokenizer, task = random.Random(0), ideographs(tmp_path), text_task()
     rows = [Document(str(i), (" ".join(drawn.choices(["中国", "人", "水", "火山"], k=25)),)) for i in range(40)]
-    features = task.codec.encode(rows, tokenizer, 64)
+    features = task.encode(rows, tokenizer, 64)
     both = [f.note.words[:, 0] != f.note.words[:, 1] for f in features]
     assert sum(map(np.count_nonzero, both)) > 5
     assert all((f.note.shared[of_both] == 2).all() for f, of_both in zip(features, both, strict=True))
@@ -244,7 +244,7 @@ def test_each_word_of_a_token_costs_its_part_whether_the_others_are_chosen_or_no
 
 
 def test_a_token_within_a_word_is_of_one_word(tiny_bert: Path) -> None:
-    features = text_task().codec.encode(ROWS, load_tokenizer(tiny_bert), 64)
+    features = text_task().encode(ROWS, load_tokenizer(tiny_bert), 64)
     assert {shared for f in features for shared in f.note.shared.tolist()} == {1}
 
 
@@ -252,7 +252,7 @@ def test_pairs_are_half_the_documents_own_and_the_same_for_every_tokenizer(reque
     rows, seen = documents(150, lines=(1, 7), seed=4), list[list[object]]()
     for name in TOKENIZERS:
         tokenizer = load_tokenizer(request.getfixturevalue(name))
-        features = text_task("mlm-nsp").codec.encode(rows, tokenizer, 48)
+        features = text_task("mlm-nsp").encode(rows, tokenizer, 48)
         pairs = [feature for feature in features if feature.note.pair is not None]
         assert all(len(feature) <= 48 for feature in features)
         assert all(feature.label["words"] == [IGNORED] for feature in pairs)
@@ -274,19 +274,19 @@ def test_pairs_are_half_the_documents_own_and_the_same_for_every_tokenizer(reque
 
 def test_pairs_are_answered_by_the_larger_logit(tiny_bert: Path) -> None:
     task, rows = text_task("mlm-nsp"), documents(6, lines=(3, 5))
-    features = task.codec.encode(rows, load_tokenizer(tiny_bert), 48)
-    gold = task.scoring.labels(rows)
+    features = task.encode(rows, load_tokenizer(tiny_bert), 48)
+    gold = task.labels_of(rows)
     logits = [
         np.array([[1.0, 7.0, *((0.2, -1.0) if f.label["next"] == IS_NEXT else (-1.0, 0.2))]] * len(f.label["words"]))
         for f in features
     ]
-    answers = task.codec.decode(logits, features, rows)
+    answers = task.decode(logits, features, rows)
     assert [one.value["next"] for one in answers] == [one.value["next"] for one in gold]
-    assert task.scoring.score(answers, rows)["next sentence"] == 1.0
-    assert set(task.scoring.score(gold, rows).values()) == {1.0}
+    assert task.score(answers, rows)["next sentence"] == 1.0
+    assert set(task.score(gold, rows).values()) == {1.0}
 
 
 def test_a_document_without_lines_has_no_answer(tiny_bert: Path) -> None:
     task, row = text_task(), text_task().row(" \n ")
-    features = task.codec.encode([row], load_tokenizer(tiny_bert), 16)
-    assert [answer.value for answer in task.codec.decode([], features, [row])] == [{"words": [], "nats": []}]
+    features = task.encode([row], load_tokenizer(tiny_bert), 16)
+    assert [answer.value for answer in task.decode([], features, [row])] == [{"words": [], "nats": []}]

@@ -191,7 +191,7 @@ def test_a_layer_mix_or_a_bilstm_reads_it(reading: dict[str, object], tmp_path: 
     save_checkpoint(model, tmp_path / "model", load_tokenizer(tmp_path / "encoder"), {"task": "toy", **reading})
     assert OWN_WEIGHTS in {file.name for file in (tmp_path / "model").iterdir()}
     again = load_trained(tmp_path / "model", cat_task().head).eval()
-    features = cat_task().codec.encode(rows[:5], load_tokenizer(tiny_bert), 32)
+    features = cat_task().encode(rows[:5], load_tokenizer(tiny_bert), 32)
     batch = collate(features, pad_id=0)
     with torch.no_grad():
         assert torch.allclose(again(*batch.inputs()), model(*batch.inputs()), atol=1e-6)

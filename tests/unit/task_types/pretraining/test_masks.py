@@ -188,7 +188,7 @@ def test_special_tokens_that_a_text_names_are_never_predicted(kind: str, tiny_al
     rows, tokenizer = naming(kind, tiny_albert)
     special = {*tokenizer.all_special_ids} - {tokenizer.unk_token_id}
     task = TextTask(name="text", read=None)  # type: ignore[arg-type]
-    features, predicted = list(task.stream.train_features(rows, tokenizer, 12, unwatched)), Counter[int]()
+    features, predicted = list(task.train_features(rows, tokenizer, 12, unwatched)), Counter[int]()
     assert sum(int(number) in special for feature in features for number in feature.input_ids[1:-1]) > 20
     assert any(not (feature.note.units != SPECIAL).any() for feature in features)
     for seed in range(20):
@@ -198,18 +198,18 @@ def test_special_tokens_that_a_text_names_are_never_predicted(kind: str, tiny_al
             for feature in chain(next_words(some), *found):
                 predicted.update(feature.label[WORDS].tolist())
     for objective in ("mlm", "ltr"):
-        for feature in replace(task, objective=objective).codec.encode(rows, tokenizer, 12):
+        for feature in replace(task, objective=objective).encode(rows, tokenizer, 12):
             predicted.update(feature.label[WORDS].tolist())
     assert predicted and not special & predicted.keys()
 
 
 def test_a_piece_of_special_tokens_alone_has_no_loss(tiny_bert: Path) -> None:
     task, row = TextTask(name="text", read=None), Document("1", ("[SEP] [SEP]", "[SEP]"))  # type: ignore[arg-type]
-    features = task.stream.train_features([row], load_tokenizer(tiny_bert), 12, unwatched)
+    features = task.train_features([row], load_tokenizer(tiny_bert), 12, unwatched)
     for objective in ("mlm", "mlm-nsp", "ltr"):
         drawn = replace(task, objective=objective)
         model, _ = build_model(tiny_bert, drawn.head, Recipe(task="any", seed=0), device=CPU)
-        batch = collate(drawn.stream.draw(features, np.random.default_rng(0)), pad_id=0)
+        batch = collate(drawn.draw(features, np.random.default_rng(0)), pad_id=0)
         losses = model.head.losses(model(*batch.inputs()), batch.labels)
         assert losses[WORDS].item() == 0
 
@@ -230,12 +230,12 @@ def test_the_first_word_is_not_read_at_itself(tiny_bert: Path) -> None:
     assert not vocabulary_for("mlm", tokenizer).single.before
     task = TextTask(name="text", read=None, objective="ltr")  # type: ignore[arg-type]
     for make in (
-        lambda: task.codec.encode(rows, tokenizer, 32),
-        lambda: task.stream.train_features(rows, tokenizer, 32, unwatched),
+        lambda: task.encode(rows, tokenizer, 32),
+        lambda: task.train_features(rows, tokenizer, 32, unwatched),
     ):
         with pytest.raises(UserError, match="objective=ltr"):
             make()
-    assert TextTask(name="text", read=None).codec.encode(rows, tokenizer, 32)  # type: ignore[arg-type]
+    assert TextTask(name="text", read=None).encode(rows, tokenizer, 32)  # type: ignore[arg-type]
 
 
 def lined(rows: int, lines: Sequence[int], folder: Path) -> list[Feature]:
@@ -321,10 +321,10 @@ def test_lengths_do_not_tell_which_text_follows(split: str, kind: str, tiny_bert
     task = TextTask(name="text", read=None, objective="mlm-nsp")  # type: ignore[arg-type]
     tokenizer = load_tokenizer(tiny_bert)
     if split == "dev":
-        found = [feature for feature in task.codec.encode(rows, tokenizer, 64) if feature.note.pair is not None]
+        found = [feature for feature in task.encode(rows, tokenizer, 64) if feature.note.pair is not None]
         pairs = [(sum(f.token_type_ids == 0) - 2, sum(f.token_type_ids == 1) - 1, f.label[NEXT]) for f in found]
     else:
-        features = list(task.stream.train_features(rows, tokenizer, 64, unwatched))
+        features = list(task.train_features(rows, tokenizer, 64, unwatched))
         batches = [features[begin : begin + 16] for begin in range(0, len(features) - 16, 16)]
         made = [one for _ in range(3) for some in batches for one in with_next_sentence(some, draw, size=61)]
         pairs = [(*map(len, texts_of(one)), one.label[NEXT]) for one in made if one.label[NEXT] != IGNORED]

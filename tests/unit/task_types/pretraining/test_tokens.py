@@ -64,7 +64,7 @@ def test_tokens_are_those_of_a_call_for_each_line(
 def test_a_text_without_tokens(tmp_path: Path, tiny_bert: Path) -> None:
     (tmp_path / "a.txt").write_text("\u200b\n\u200b\n", encoding="utf-8")
     with pytest.raises(UserError, match="finds no token"):
-        text_task().stream.train_features(read_documents(tmp_path / "a.txt"), load_tokenizer(tiny_bert), 32, ignore)
+        text_task().train_features(read_documents(tmp_path / "a.txt"), load_tokenizer(tiny_bert), 32, ignore)
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)
@@ -74,7 +74,7 @@ def test_documents_in_memory_have_the_same_tokens(
     """And no word of them is chosen, which takes longer than the tokens."""
     monkeypatch.setattr(dev, "chosen_words", lambda _: pytest.fail("chooses words"))
     tokenizer, task = load_tokenizer(request.getfixturevalue(name)), text_task()
-    written, kept = (task.stream.train_features(rows, tokenizer, 32, ignore) for rows in (corpus, list(corpus)))
+    written, kept = (task.train_features(rows, tokenizer, 32, ignore) for rows in (corpus, list(corpus)))
     assert len(written) == len(kept)
     for one, other in zip(written, kept, strict=True):
         assert (one.row, one.input_ids.tolist()) == (other.row, other.input_ids.tolist())

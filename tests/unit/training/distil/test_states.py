@@ -27,7 +27,7 @@ def test_the_loss_is_that_of_states_and_attention(tiny_bert: Path) -> None:
     model, encoder = student(tiny_bert, [1]), AutoModel.from_pretrained(tiny_bert)
     theirs = AutoModel.from_pretrained(tiny_bert, attn_implementation="eager").eval()
     rows = cat_task().read(None, "train").rows[:5]
-    batch = collate(cat_task().codec.encode(rows, load_tokenizer(tiny_bert), 16), pad_id=0)
+    batch = collate(cat_task().encode(rows, load_tokenizer(tiny_bert), 16), pad_id=0)
     forwards = [module.__dict__.get("forward") for module in model.modules()]
     taught = TaughtStates(model, encoder, 0)
     assert taught.layers == [1]
@@ -56,7 +56,7 @@ def test_the_loss_is_that_of_states_and_attention(tiny_bert: Path) -> None:
 def test_a_student_that_is_its_teacher_has_nothing_to_learn(tiny_bert: Path) -> None:
     model = student(tiny_bert, [])
     rows = cat_task().read(None, "train").rows[:3]
-    batch = collate(cat_task().codec.encode(rows, load_tokenizer(tiny_bert), 16), pad_id=0)
+    batch = collate(cat_task().encode(rows, load_tokenizer(tiny_bert), 16), pad_id=0)
     before = model.eval()(*batch.inputs())
     taught = TaughtStates(model, AutoModel.from_pretrained(tiny_bert), 0)
     torch.testing.assert_close(model(*batch.inputs()), before)
