@@ -19,11 +19,10 @@ from dated import out_parser, write_json
 
 from finetune.data.source import Source
 from finetune.inference.engine import Engine
-from finetune.models.device import build_accelerator
 from finetune.runs.events import unwatched
 from finetune.training.evaluation import DevEvaluation
-from finetune.training.first_look import linear_probe
-from finetune.training.prepared_run import build_run, plan_run
+from finetune.training.few_rows import FewRows
+from finetune.training.prepare import build_run, plan_run
 from finetune.training.solvers import FEW_TO_LEARN, fit_contrastive, fit_then_all
 from finetune.training.targets import load_target
 from finetune.training.trainer import Trainer
@@ -35,22 +34,25 @@ def measured(train: Path, test: Path, settings: dict[str, Any]) -> dict[str, Any
     """Scores on test of the preset and of the linear probe, CPU seconds of training, peak memory in bytes."""
     given = {"preset": PRESET, "test": str(test), **settings}
     planned = plan_run(load_target(str(train), given), source=Source())
-    built, task = build_run(planned, unwatched), planned.task
-    accelerator = build_accelerator(planned.device, planned.precision)
-    engine = Engine(model=built.model, accelerator=accelerator, pad_id=built.tokenizer.pad_token_id, watch=unwatched)
+    build_run(planned)
+    task, features = planned.task, planned.features
+    engine = planned.engine = Engine(
+        model=planned.model, accelerator=planned.accelerator, pad_id=planned.tokenizer.pad_token_id, watch=unwatched
+    )
     trainer = Trainer(engine=engine, settings=planned.recipe.train, data_seed=planned.recipe.seeds[1])
-    every = DevEvaluation(
-        task=task, rows=planned.rows, features={split: built.features[split] for split in task.dev_splits}
+    every = planned.evaluation = DevEvaluation(
+        task=task, rows=planned.rows, features={split: features[split] for split in task.dev_splits}
     )
     machine.reset_peak()
     started = time.process_time()
     few = len(planned.train_rows) + len(planned.rows["dev"]) < FEW_TO_LEARN
-    fit = partial(fit_then_all, trainer, dev=built.features["dev"]) if few else partial(fit_contrastive, trainer)
-    _, found = fit(built.features[task.train_split], evaluate=every.on(task.splits_in_training))
+    fit = partial(fit_then_all, drawn=features["dev"]) if few else fit_contrastive
+    _, found = fit(trainer, features[task.train_split], every.on(task.splits_in_training))
     seconds = time.process_time() - started
     name, peak = task.metrics[0].name, machine.memory().get("VmHWM")
     score = every.completed(engine, found).scores["test"][name]
-    probe = task.score(linear_probe(planned, built, every, engine)["test"], planned.rows["test"])[name]
+    FewRows().after_scoring(planned)
+    probe = task.score(planned.baselines["test"]["linear-probe"], planned.rows["test"])[name]
     return {"score": score, "linear-probe": probe, "metric": name, "cpu_seconds": seconds, "peak_memory_bytes": peak}
 
 

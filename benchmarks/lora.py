@@ -24,7 +24,7 @@ from finetune.runs.events import EpochDone, Event
 from finetune.runs.folder import RunFolder
 from finetune.runs.recipe import Recipe, parse
 from finetune.task_types.resolved_run import resolved_run
-from finetune.training.prepared_run import plan_run
+from finetune.training.prepare import plan_run
 from finetune.training.run import run
 from finetune.training.run_options import RunOptions, Saving
 

@@ -21,12 +21,11 @@ from finetune.data.source import Source, source_of
 from finetune.inference.feature_batches import BATCH_TOKENS, stepped_on_gpu, token_batches
 from finetune.models.feature import Feature
 from finetune.models.feature_arrays import lengths
-from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe
 from finetune.task_types.registry import find
 from finetune.task_types.resolved_run import resolved_run
 from finetune.training.batching import training_batches
-from finetune.training.prepared_run import build_run, plan_run
+from finetune.training.prepare import build_run, plan_run
 
 WIDTH, MOST = 384, 512  # MiniLM's width and positions
 VOCABULARY = 4_096  # tokens, of a task's own training rows where MiniLM does not read their language
@@ -82,7 +81,8 @@ def measured(settings: dict[str, Any], source: Source, limit: int | None, folder
     own = {"tokenizer": str(own_vocabulary(settings["task"], source, folder))} if "model" in settings else {}
     recipe = Recipe.model_validate({"model": "minilm", "limit": limit, **settings, **own})
     planned = plan_run(resolved_run(recipe), source=source, device="cpu")
-    features = build_run(planned, unwatched).features
+    build_run(planned)
+    features = planned.features
     train, dev = (list(features[split]) for split in (planned.task.train_split, planned.task.dev_splits[0]))
     sizes, batch_size = lengths(train), recipe.train.batch_size
     batches = training_batches(sizes, batch_size=batch_size, data_seed=recipe.seeds[1], epoch=1)

@@ -15,11 +15,11 @@ from finetune.data.source import Source
 from finetune.inference.engine import Engine
 from finetune.models.device import build_accelerator
 from finetune.models.feature import Feature
-from finetune.runs.events import Event, Updates, unwatched
+from finetune.runs.events import Event, Updates
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.task_types.resolved_run import resolved_run
-from finetune.training.prepared_run import build_run, plan_run
+from finetune.training.prepare import build_run, plan_run
 from finetune.training.trainer import Trainer
 
 
@@ -61,7 +61,7 @@ def train_ours(job: Job) -> Result:
     """Updates as in `finetune run`."""
     started, losses, drawing, firsts = time.perf_counter(), list[float](), [0.0], list[float]()
     planned = plan_run(resolved_run(job.recipe), source=Source(), device="cpu")
-    built = build_run(planned, unwatched)
+    build_run(planned)
 
     def draw(features: Sequence[Feature], generator: np.random.Generator) -> Sequence[Feature]:
         began = time.perf_counter()
@@ -74,12 +74,12 @@ def train_ours(job: Job) -> Result:
             firsts.append(time.perf_counter() - started)
             losses.extend(event.losses)
 
-    meter = Meter(built.model)
+    meter = Meter(planned.model)
     register_optimizer_step_post_hook(lambda *_: meter.note_end())
     accelerator = build_accelerator(torch.device("cpu"), "fp32")
-    engine = Engine(model=built.model, accelerator=accelerator, pad_id=built.tokenizer.pad_token_id, watch=watch)
+    engine = Engine(model=planned.model, accelerator=accelerator, pad_id=planned.tokenizer.pad_token_id, watch=watch)
     trainer = Trainer(engine=engine, settings=job.recipe.train, data_seed=job.seed, draw=draw)
-    trainer.fit(built.features[planned.task.train_split], unscored)
+    trainer.fit(planned.features[planned.task.train_split], unscored)
     found = meter.measurement(losses)
     masks = sum(drawing[-len(losses) :]) / (meter.ends[-1] - meter.ends[0]) if len(losses) > 1 else 0.0
     return Result(measured=found, masks=masks, memory=machine.memory()["VmHWM"], first_update=firsts[0])

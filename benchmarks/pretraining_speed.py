@@ -31,10 +31,9 @@ from finetune.inference.feature_batches import stepped
 from finetune.models.encoder_sizes import size_of
 from finetune.models.feature_arrays import lengths
 from finetune.models.tokenizers.load import read_tokenizer
-from finetune.runs.events import unwatched
 from finetune.task_types.resolved_run import resolved_run
 from finetune.training.batching import Batches
-from finetune.training.prepared_run import build_run, plan_run
+from finetune.training.prepare import build_run, plan_run
 
 SIZES = ("new:tiny", "new:mini")
 PATHS = ("out", "text", "vocabulary")
@@ -84,7 +83,8 @@ def padding_share(job: Job) -> float:
     with TemporaryDirectory() as scratch:
         os.environ["FINETUNE_CACHE"] = scratch
         planned = plan_run(resolved_run(job.recipe), source=Source(), device="cpu")
-        each = lengths(build_run(planned, unwatched).features[planned.task.train_split])
+        build_run(planned)
+        each = lengths(planned.features[planned.task.train_split])
     every = Batches(each, batch_size=job.batch_size, data_seed=0, updates=len(each) // job.batch_size)
     batches = every[: len(every)]
     padded = sum(len(batch) * stepped(int(each[batch].max()), most=job.length) for batch in batches)

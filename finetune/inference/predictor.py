@@ -22,36 +22,21 @@ from finetune.models.pretrained import ModelFiles
 from finetune.runs.events import Note, Watcher, unwatched
 from finetune.runs.folder import RunFolder, with_results
 from finetune.runs.lookup import find_run, latest_words, no_run, runs_of
-from finetune.runs.recipe import Recipe
 from finetune.task_types import registry
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType
-from finetune.task_types.options import configured, option_values
+from finetune.task_types.options import configured
 from finetune.task_types.parts import Answer
 from finetune.task_types.prepare import encode_rows
 from finetune.task_types.run_task import named_by
 from finetune.task_types.task import Task
-from finetune.task_types.types import layout_from, layout_of, trained_task
+from finetune.task_types.types import layout_from, trained_task
 
 if TYPE_CHECKING:
     from finetune.inference.engine import Engine
 
 DEFAULT_LENGTH = 128
 ENCODING = Lock()  # a tokenizer must not be used by two threads at once
-
-
-def settings_for_use(recipe: Recipe, task: Task, precision: str) -> dict[str, Any]:
-    """Settings that a saved model needs to predict as in its run; stored in its config under `finetune`."""
-    layout = layout_of(task)
-    return {
-        "task": task.name if layout else recipe.task,
-        **({"layout": layout} if layout else {"inputs": task.inputs} if task.inputs else {}),
-        **recipe.model_dump(include={"layers", "bilstm", "pooling"}, exclude_defaults=True),
-        **({"bare": True} if recipe.train.solver == "logistic" else {}),
-        "max_length": recipe.max_length,
-        "precision": precision,
-        "options": {name: value for name, value in option_values(task).items() if value is not None},
-    }
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_tables import Distil
 from finetune.runs.record_parts import DataFinding
 from finetune.task_types.options import resolved
 from finetune.task_types.task import Task
@@ -15,9 +14,8 @@ class ResolvedRun:
     """A run before it starts: the name of its recipe, the recipe, and its task without and with options.
 
     `first` is the run whose encoder it starts from, if its model is a recipe; once that is finished, `encoder` is its
-    folder. `teachers` are the runs whose answers it learns, and `plain` is the same run without them, once finished.
-    `typed` are the words behind `finetune run` that give this run alone; empty where none are known. `notes` say which
-    run a name was taken for, and `findings` are errors and warnings on its data.
+    folder. `typed` are the words behind `finetune run` that give this run alone; empty where none are known. `notes`
+    say which run a name was taken for, and `findings` are errors and warnings on its data.
     """
 
     name: str
@@ -26,8 +24,6 @@ class ResolvedRun:
     task: Task
     first: "ResolvedRun | None" = None
     encoder: Path | None = None
-    teachers: tuple[Path, ...] = ()
-    plain: Path | None = None
     typed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     findings: tuple[DataFinding, ...] = ()
@@ -37,20 +33,14 @@ class ResolvedRun:
         """The runs before this one, the first first; their encoder begins with that one's model."""
         return [] if self.first is None else [*self.first.before, self.first]
 
-    @property
-    def without_teachers(self) -> "ResolvedRun":
-        """The same run on labels alone."""
-        recipe = self.recipe.model_copy(update={"distil": Distil()})
-        return replace(self, recipe=recipe, teachers=())
-
     def renamed(self, name: str) -> "ResolvedRun":
         """With another name of the task, such as that of the file that rows in memory were read from."""
         return replace(self, default=replace(self.default, name=name), task=replace(self.task, name=name))
 
     def with_recipe(self, recipe: Recipe) -> "ResolvedRun":
-        """The run of a recipe with the same teachers and task before options, whose data is not read again."""
+        """The run of a recipe with the same task before options, whose data is not read again."""
         run = resolved_run(recipe, name=self.name, default=self.default)
-        return replace(run, teachers=self.teachers, notes=self.notes, findings=self.findings)
+        return replace(run, notes=self.notes, findings=self.findings)
 
 
 def resolved_run(recipe: Recipe, *, name: str = "", default: Task | None = None) -> ResolvedRun:

@@ -3,7 +3,7 @@
 A run keeps a hash of each text that it was trained on, so that any file can be compared with them later.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -55,9 +55,9 @@ def shared(keys: Keys, others: Keys) -> int:
     return len(in_both(keys, others))
 
 
-def save_keys(task: Task, rows: Iterable[Sequence[Row]], folder: RunFolder) -> None:
+def save_keys(task: Task, rows: Sequence[Row], folder: RunFolder) -> None:
     """Writes the keys of training rows into the folder of their run."""
-    keys = np.unique(np.concatenate([keys_of(task, some) for some in rows]))
+    keys = np.unique(keys_of(task, rows))
     if len(keys):
         with scratch_file(folder.path / FILE) as scratch, scratch.open("wb") as file:
             np.save(file, keys)

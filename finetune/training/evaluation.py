@@ -16,10 +16,8 @@ from finetune.models.feature import Feature
 from finetune.models.kernels.malloc import release_memory, trim_memory
 from finetune.runs.events import Watcher, Working
 from finetune.runs.record import RunRecord
-from finetune.runs.record_parts import Margin
 from finetune.task_types.options import configured
 from finetune.task_types.parts import Answer
-from finetune.task_types.resampling import margin
 from finetune.task_types.task import Task
 
 Answers = dict[str, list[Answer]]  # split (or method) -> one prediction per row
@@ -127,20 +125,6 @@ class DevEvaluation:
         return {first: fitted} | {
             split: {method: tuned[method].decided_again(answers) for method, answers in given[split].items()}
             for split in others
-        }
-
-    def margins(self, methods: Mapping[str, Answers], found: Evaluated) -> dict[str, Margin]:
-        """By split, the interval of the headline score and its difference to the best baseline."""
-        return {
-            split: margin(found.task, self.rows[split], answers, methods[split])
-            for split, answers in found.answers.items()
-        }
-
-    def score_all(self, methods: Mapping[str, Answers], found: Evaluated) -> dict[str, Scores]:
-        """Scores by split and method."""
-        return {
-            split: {method: found.task.score(answers, self.rows[split]) for method, answers in given.items()}
-            for split, given in methods.items()
         }
 
 

@@ -15,7 +15,6 @@ from finetune.runs import recipe
 from finetune.runs.lookup import first_checkpoint
 from finetune.task_types.options import option_names
 from finetune.task_types.resolved_run import ResolvedRun
-from finetune.training.distil.teachers import with_teachers
 from finetune.training.named_runs import MODEL, has_model, meant_run, with_named
 from finetune.training.targets import expand_targets, find_recipes, recipe_files, split_arguments
 
@@ -32,7 +31,12 @@ def with_first_runs(planned: Sequence[ResolvedRun], out: Path) -> list[ResolvedR
     itself, and for a teacher that does not fit.
     """
     made: dict[tuple[str, int], ResolvedRun] = {}
-    return [_with_first(with_teachers(one, out), out, (), made) for one in planned]
+    planned = list(planned)
+    if any(one.recipe.distil.given for one in planned):
+        from finetune.training.distil.teachers import with_teachers
+
+        planned = [with_teachers(one, out) for one in planned]
+    return [_with_first(one, out, (), made) for one in planned]
 
 
 def checkpoint_of(settings: Mapping[str, Any], out: Path) -> str:

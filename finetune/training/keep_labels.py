@@ -10,30 +10,109 @@ from finetune.data.messages import first_of, shown, so_many
 from finetune.data.rows import Row, Rows, chosen_rows
 from finetune.data.source import Source
 from finetune.errors import UserError
+from finetune.models.loading import load_trained
 from finetune.models.model import EncoderWithHead
-from finetune.models.pretrained import ModelFiles
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines
-from finetune.runs.recipe import Recipe
+from finetune.runs.recipe import Recipe, is_new
 from finetune.runs.record import RunRecord
 from finetune.runs.record_parts import OLD_DEV, OLD_MODEL, KeptHead
 from finetune.runs.run_id import data_fingerprint
 from finetune.task_types import registry
 from finetune.task_types.data_type import DataType
-from finetune.task_types.held_out import divided
 from finetune.task_types.options import changed_options, configured, resolved
 from finetune.task_types.own_data import own_data
 from finetune.task_types.parts import Answer
 from finetune.task_types.prediction_lines import row_of_line
 from finetune.task_types.prepare import load_splits
-from finetune.task_types.resolved_run import ResolvedRun
+from finetune.task_types.resampling import margin
 from finetune.task_types.run_task import trained_on
 from finetune.task_types.task import Task
-from finetune.task_types.train_share import spread_evenly, with_share
+from finetune.task_types.train_share import spread_evenly
 from finetune.task_types.types import trained_task, type_of
+from finetune.training.extras import Extra, RunState
+from finetune.training.prepare import trained_on_rows
 
 NAMES_SHOWN = 3  # labels and rows in a message
 OF_ROWS = ("task", "options", "limit", "held_out", "train_share", "seed", "data_seed", "keep_labels", "rehearse")
+
+
+class KeepLabels(Extra):
+    """`keep_labels`: `old` is the run that is trained again, `answers` are its predictions for the rows of OLD_DEV."""
+
+    old: "OldModel"
+    answers: Sequence[Answer] = ()
+
+    def before_reading(self, run: RunState) -> None:
+        """Gives the task the old labels first."""
+        self.old, keep, default = old_model(run), run.recipe.keep_labels, run.default
+        run.task, run.default = self.old.extended(run.task, keep, default=default), self.old.extended(default, keep)
+
+    def after_reading(self, run: RunState) -> None:
+        """Adds old rows to train on, and the old dev as OLD_DEV; notes tell which.
+
+        Raises UserError where old rows are to be rehearsed and cannot be read, and for pairs where the model reads
+        texts.
+        """
+        old, recipe, task, name = self.old, run.recipe, run.task, self.old.record.id
+        rows, known, of, notes = list[Row](), list[Row](), None, list[str]()
+        try:
+            rows, known, of = old.rehearsed(recipe, task, run.splits, run.source)
+        except UserError as error:
+            if recipe.rehearse:
+                raise UserError(
+                    f"rehearse={recipe.rehearse:g}: the training rows of run {name} cannot be read: {error.what}",
+                    "Put its data back, start where it was started, or leave rehearse out",
+                ) from error
+            notes.append(f"dev may have training rows of run {name}, which cannot be read: {error.what}")
+        train = run.splits[task.train_split]
+        if rows:
+            note = (
+                f"train: {so_many(len(rows))} of the {of:,} training rows of run {name} are rehearsed, next to "
+                f"{len(train.rows):,} new ones"
+            )
+            train = replace(train, rows=[*train.rows, *rows], notes=(*train.notes, note))
+            run.splits[task.train_split], run.rows_learned = train, train.rows
+        loaded, self.answers = _old_dev(old, task, train.rows)
+        if self.answers:
+            run.splits[OLD_DEV] = loaded
+            run.task = replace(task, dev_splits=(*task.dev_splits, OLD_DEV))
+        else:
+            notes += loaded.notes
+        first = run.splits[task.dev_splits[0]]
+        run.splits[task.dev_splits[0]] = replace(first, notes=(*first.notes, *notes))
+        ours, own = old.task.label_names, task.label_names
+        run.facts["kept"] = KeptHead(
+            run=name,
+            carried=[label for label in ours if label in own],
+            added=[label for label in own if label not in ours],
+            left_out=[label for label in ours if label not in own],
+            rehearsed=len(rows),
+            of=of,
+            known=None if of is None else len(known),
+        )
+
+    def after_building(self, run: RunState) -> None:
+        """Carries the old head, with a note on which rows of it, and how the others begin."""
+        carry_head(load_trained(run.weights.folder, self.old.task.head), run.model)
+        facts: KeptHead = run.facts["kept"]
+        note = f"the head is that of run {facts.run}"
+        if self.old.task.label_names:
+            note = f"the head has the rows of {_some(facts.carried)} from run {facts.run}"
+            new = f"; new are {_some(facts.added)}, whose rows begin at random, as in a new head"
+            note += (new if facts.added else "") + (f"; {_some(facts.left_out)} left out" if facts.left_out else "")
+        run.model.notes.append(note)
+
+    def after_scoring(self, run: RunState) -> None:
+        """Adds the old answers as a baseline, and the lead over them."""
+        if not self.answers:
+            return
+        run.baselines[OLD_DEV] = methods = {OLD_MODEL: list(self.answers)}
+        task, answers = run.found.task, run.found.answers[OLD_DEV]
+        plain = [one for one in task.metrics if "/" not in one.name and not one.name.startswith("macro")]
+        task = replace(task, metrics=(*plain, *(one for one in task.metrics if one not in plain)))
+        lead = margin(task, run.rows[OLD_DEV], answers, methods)
+        run.facts["kept"] = run.facts["kept"].model_copy(update={"metric": task.metrics[0].name, "margin": lead})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,48 +198,22 @@ class OldModel:
         return not self.task.label_names or {*self.kind.labels_in(row.gold)} <= {*task.label_names}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Kept:
-    """What a run takes from an old one: facts for its record, and the old answers on the rows of OLD_DEV."""
-
-    old: OldModel
-    facts: KeptHead
-    answers: Sequence[Answer] = ()
-
-    @property
-    def baselines(self) -> dict[str, dict[str, list[Answer]]]:
-        """The old answers as those of a baseline, by split; empty where there are none."""
-        return {OLD_DEV: {OLD_MODEL: list(self.answers)}} if self.answers else {}
-
-    @property
-    def note(self) -> str:
-        """Which rows of the head were carried, and how the others began."""
-        facts = self.facts
-        if not self.old.task.label_names:
-            return f"the head is that of run {facts.run}"
-        new = f"; new are {_some(facts.added)}, whose rows begin at random, as in a new head" if facts.added else ""
-        lost = f"; {_some(facts.left_out)} left out" if facts.left_out else ""
-        return f"the head has the rows of {_some(facts.carried)} from run {facts.run}{new}{lost}"
-
-
-def old_model(resolved_run: ResolvedRun, weights: ModelFiles | None) -> OldModel | None:
-    """The run that is trained again; None without `keep_labels`.
+def old_model(run: RunState) -> OldModel:
+    """The run that is trained again.
 
     Raises UserError for a model that is of no run, for a task of another type, and for no label in common unless old
     rows are rehearsed.
     """
-    recipe, task = resolved_run.recipe, resolved_run.task
-    if not recipe.keep_labels:
-        return None
-    folder = RunFolder(weights.folder.parent) if weights is not None else None
-    record = folder.record() if folder is not None else None
-    if folder is None or record is None or weights is None or weights.folder.name != folder.model.name:
+    recipe, task = run.recipe, run.task
+    folder = None if is_new(recipe.model) else RunFolder(run.weights.folder.parent)
+    record = None if folder is None else folder.record()
+    if folder is None or record is None or run.weights.folder.name != folder.model.name:
         raise UserError(
             f"keep_labels with model={recipe.model}, which is not a finished run: an encoder has no labels to keep",
             "Name a run (model=RUN; `finetune ls` lists them), or leave keep_labels out",
         )
     same = registry.in_file(recipe.task) and record.recipe["task"] == recipe.task
-    trained = trained_on(folder, task=resolved_run.default if same else None)
+    trained = trained_on(folder, task=run.default if same else None)
     kind = type_of(trained)
     old, new = (type(each).__name__ if (of := type_of(each)) is None else of.name for each in (trained, task))
     if kind is None or old != new:
@@ -190,12 +243,6 @@ def _of_run(folder: RunFolder) -> OldModel:
     return OldModel(folder=folder, record=record, task=task, kind=kind)
 
 
-def trained_on_rows(recipe: Recipe, task: Task, splits: Mapping[str, Rows]) -> Rows:
-    """The rows that are trained on: without those that are held out, and of these a share."""
-    train, _ = divided(task, splits[task.train_split], recipe.held_out)
-    return with_share(task, train, recipe.train_share, seed=recipe.seeds[1])
-
-
 def _require_spelling(old: Sequence[str], own: Sequence[str]) -> None:
     """Raises UserError for a new label that is an old one but for case and spaces."""
     folded = {"".join(name.casefold().split()): name for name in old}
@@ -211,53 +258,6 @@ def _require_spelling(old: Sequence[str], own: Sequence[str]) -> None:
 def _some(names: Sequence[str]) -> str:
     """`'a', 'b', 'c' and 2 more`."""
     return first_of([shown(name) for name in names], NAMES_SHOWN)
-
-
-def join(
-    old: OldModel, recipe: Recipe, task: Task, splits: dict[str, Rows], source: Source
-) -> tuple[dict[str, Rows], Kept]:
-    """The splits with old rows to train on, and the old dev as OLD_DEV; and what is kept, which notes tell.
-
-    Raises UserError where old rows are to be rehearsed and cannot be read, and for pairs where the model reads texts.
-    """
-    splits, run, known = dict(splits), old.record.id, list[Row]()
-    rows, of = list[Row](), None
-    notes = []
-    try:
-        rows, known, of = old.rehearsed(recipe, task, splits, source)
-    except UserError as error:
-        if recipe.rehearse:
-            raise UserError(
-                f"rehearse={recipe.rehearse:g}: the training rows of run {run} cannot be read: {error.what}",
-                "Put its data back, start where it was started, or leave rehearse out",
-            ) from error
-        notes.append(f"dev may have training rows of run {run}, which cannot be read: {error.what}")
-    train = splits[task.train_split]
-    if rows:
-        note = (
-            f"train: {so_many(len(rows))} of the {of:,} training rows of run {run} are rehearsed, next to "
-            f"{len(train.rows):,} new ones"
-        )
-        train = replace(train, rows=[*train.rows, *rows], notes=(*train.notes, note))
-        splits[task.train_split] = train
-    loaded, answers = _old_dev(old, task, train.rows)
-    first = task.dev_splits[0]
-    if answers:
-        splits[OLD_DEV] = loaded
-    else:
-        notes += loaded.notes
-    splits[first] = replace(splits[first], notes=(*splits[first].notes, *notes))
-    ours, own = old.task.label_names, task.label_names
-    facts = KeptHead(
-        run=run,
-        carried=[name for name in ours if name in own],
-        added=[name for name in own if name not in ours],
-        left_out=[name for name in ours if name not in own],
-        rehearsed=len(rows),
-        of=of,
-        known=None if of is None else len(known),
-    )
-    return splits, Kept(old=old, facts=facts, answers=answers)
 
 
 def _old_dev(old: OldModel, task: Task, train: Sequence[Row]) -> tuple[Rows, Sequence[Answer]]:

@@ -1,16 +1,13 @@
 """Trains each run as a Ray task, on the cluster that `ray.init` finds: at $RAY_ADDRESS, else this machine alone.
 
 Ray starts a task again whose process died; its run resumes from its checkpoint. That a finished run is not trained
-again is the run folder's doing. A machine that does not see the results folder sends the finished run back.
+again is the run folder's doing, which all machines of a cluster have to see.
 """
 
-import hashlib
-import io
 import logging
 import os
+import platform
 import signal
-import tarfile
-import tempfile
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -21,9 +18,7 @@ from typing import Any
 from finetune.errors import UserError, first_line
 from finetune.runs import interrupts
 from finetune.runs.events import Note, Watcher, Working, unwatched
-from finetune.runs.folder import NEW, RECORD, RunFolder
 from finetune.runs.recipe import Recipe
-from finetune.runs.record import RunRecord
 from finetune.task_types.resolved_run import ResolvedRun, resolved_run
 from finetune.training.run_many import Outcome, train_run
 from finetune.training.run_options import RunOptions
@@ -82,14 +77,6 @@ class SentRun:
     marker: Path
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReturnedRun:
-    """A finished run of a machine that does not see the results folder: its folder as a tar archive."""
-
-    record: RunRecord
-    archive: bytes
-
-
 def train_on_ray(runs: Sequence[ResolvedRun], options: RunOptions, watch: Watcher) -> list[Outcome]:
     """The outcome of each run, in order, within `ray_cluster`; a failed one does not stop the rest.
 
@@ -107,7 +94,7 @@ def train_on_ray(runs: Sequence[ResolvedRun], options: RunOptions, watch: Watche
             watch(Working(what="runs", done=len(found), total=len(runs)))
             for ended in ray.wait(list(under_way), timeout=SECONDS_BETWEEN_LOOKS)[0]:
                 number = under_way.pop(ended)
-                outcome = found[number] = _outcome(ray, ended, options.out)
+                outcome = found[number] = _outcome(ray, ended)
                 words = f"failed: {outcome.what}" if isinstance(outcome, UserError) else "is done"
                 watch(Note(f"{runs[number].name}, seed {runs[number].recipe.seed}: {words}"))
             if interrupts.asked():
@@ -134,63 +121,40 @@ def _marker(out: Path) -> Iterator[Path]:
 def _sent(run: ResolvedRun, options: RunOptions, marker: Path) -> SentRun:
     return SentRun(
         recipe=run.recipe, name=run.name, task=run.task.name,
-        fields={
-            name: getattr(run, name) for name in ("encoder", "plain", "teachers", "typed", "notes", "findings")
-        },
+        fields={name: getattr(run, name) for name in ("encoder", "typed", "notes", "findings")},
         options=replace(options, out=options.out.resolve()), folder=Path.cwd(), marker=marker,
     )  # fmt: skip
 
 
-def _train(sent: SentRun) -> Outcome | ReturnedRun:
+def _train(sent: SentRun) -> Outcome:
     """The task: trains a run in the folder where the command was started."""
     interrupts.repeat_is_one()  # Ray repeats a request to stop every two seconds
     with suppress(OSError):  # paths may be absolute; one that is not is an error of its own
         os.chdir(sent.folder)
-    out, shared = sent.options.out, sent.marker.is_file()
-    if not shared:  # always the same folder, so that a run that is started again here resumes
-        out = Path(tempfile.gettempdir()) / "finetune-runs" / hashlib.sha256(str(out).encode()).hexdigest()[:16]
+    if not sent.marker.is_file():
+        return UserError(
+            f"{sent.options.out}: the machine {platform.node()} does not see this folder",
+            "Name a folder of a disk that all machines of the cluster share (`out`)",
+        )
     try:
         planned = resolved_run(sent.recipe, name=sent.name).renamed(sent.task)
-        found = train_run(replace(planned, **sent.fields), replace(sent.options, out=out), unwatched)
+        return train_run(replace(planned, **sent.fields), sent.options, unwatched)
     except UserError as error:  # from reading the task again
         return error
     except interrupts.Interrupted as stopped:
         raise KeyboardInterrupt(str(stopped)) from None
-    return found if shared or not isinstance(found, RunRecord) else _packed(found, out)
 
 
-def _packed(record: RunRecord, out: Path) -> ReturnedRun:
-    packing = io.BytesIO()
-    with tarfile.open(fileobj=packing, mode="w") as archive:
-        for file in RunFolder.of(out, record.task, record.id).path.iterdir():
-            if not file.name.startswith(".") and file.name not in ("checkpoints", NEW):
-                archive.add(file, arcname=file.name)
-    return ReturnedRun(record=record, archive=packing.getvalue())
-
-
-def _unpacked(run: ReturnedRun, out: Path) -> RunRecord:
-    """Writes a run under `out`, its record last; a process that is killed meanwhile leaves the folder without one."""
-    folder = RunFolder.of(out, run.record.task, run.record.id)
-    with folder.locked(wait=True, watch=unwatched):
-        new = folder.path / NEW
-        new.mkdir(exist_ok=True)
-        with tarfile.open(fileobj=io.BytesIO(run.archive)) as archive:
-            members = sorted(archive.getmembers(), key=lambda member: member.name == RECORD)
-            archive.extractall(new, members=members, filter="data")
-        folder.publish()
-    return run.record
-
-
-def _outcome(ray: Any, ended: Any, out: Path) -> Outcome:
+def _outcome(ray: Any, ended: Any) -> Outcome:
     """The outcome of a task that ended. Raises what it raised."""
     try:
-        found: Outcome | ReturnedRun = ray.get(ended)
+        found: Outcome = ray.get(ended)
     except ray.exceptions.RayError as error:
         cause = getattr(error, "cause", None)
         if cause is not None and not isinstance(cause, ray.exceptions.RayError):
             raise cause from error
         return UserError(f"no result after {RETRIES} retries ({first_line(error)})", "The same command resumes it")
-    return _unpacked(found, out) if isinstance(found, ReturnedRun) else found
+    return found
 
 
 def _stop(ray: Any, under_way: Sequence[Any]) -> None:

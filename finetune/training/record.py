@@ -5,14 +5,14 @@ import os
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from accelerate import Accelerator
-from torch import nn
+from accelerate.utils import gather_object
 
 from finetune.data.characters import same_text
 from finetune.data.messages import percent, so_many
@@ -20,18 +20,14 @@ from finetune.data.paths import from_here
 from finetune.data.rows import HashedRows, OwnRow, Row, Rows
 from finetune.data.source import Source
 from finetune.metrics.scores import Scores
-from finetune.models.device import describe_device, peak_memory
+from finetune.models.device import describe_device, main_memory, peak_memory
 from finetune.models.families import most_tokens
-from finetune.models.feature import Feature
 from finetune.models.feature_arrays import truncated_rows
 from finetune.models.freezing import parameter_counts
-from finetune.models.head import Head
 from finetune.runs import environment
 from finetune.runs.dev_choices import dev_choices
-from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_tables import CONTRASTIVE
 from finetune.runs.record import RunRecord, saved_metrics
-from finetune.runs.record_parts import MOST_COMPARED, MOST_WORDS, OLD_DEV, ComparedModel, Cost, KeptHead, Observed
+from finetune.runs.record_parts import MOST_COMPARED, MOST_WORDS, Cost, Observed
 from finetune.runs.whole_record import LONGEST_LABEL, MOST_LABELS
 from finetune.task_types.options import option_values
 from finetune.task_types.parts import Answer
@@ -39,9 +35,8 @@ from finetune.task_types.prepare import truncated_share
 from finetune.task_types.resampling import margin
 from finetune.task_types.task import Task
 from finetune.task_types.types import type_of
-from finetune.training.checkpoints import Progress
-from finetune.training.evaluation import Answers, DevEvaluation, Evaluated
-from finetune.training.prepared_run import BuiltRun, PlannedRun
+from finetune.training.evaluation import Answers
+from finetune.training.extras import RunState
 
 FEW_TO_SCORE = 50  # rows, of which a score of 80 % has an interval of 24 points
 NEARLY_ALL = 0.95  # share of the training rows that the advised length does not cut
@@ -50,126 +45,115 @@ STEP = 64  # the advised length is a multiple of it
 LEAST_SPREAD = 0.01  # of predicted numbers, as a share of that of the labels: less is one number
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrainingResult:
-    """What training gave: its progress, the predictions that are saved, those of the linear probe, what it cost, of a
-    student the rows of its comparison, and the splits that were learned after they were scored.
-    """
-
-    progress: Progress
-    evaluation: DevEvaluation
-    found: Evaluated
-    probe: Answers
-    cost: Cost
-    compared: Sequence[ComparedModel] = ()
-    learned: Sequence[str] = ()
-
-
-def build_record(
-    planned: PlannedRun,
-    built: BuiltRun,
-    trained: TrainingResult,
-    baselines: Mapping[str, Answers],
-    accelerator: Accelerator,
-    *,
-    started: float,
-) -> RunRecord:
-    """The record of a finished run; `baselines` are their predictions by split and method, `started` seconds."""
-    task, splits = planned.task, planned.splits
-    progress, dev, found = trained.progress, trained.evaluation, trained.found
-    origins = {split: _origin(loaded, planned.source) for split, loaded in splits.items()}
-    scores = dev.official_scores(found)
-    record = RunRecord(
-        id=planned.id,
-        task=task.name,
-        task_version=task.version,
-        finished=datetime.now(UTC).isoformat(timespec="seconds"),
-        recipe=planned.recipe.model_dump(exclude={"grid"}),
-        model=planned.weights.name,
-        weights=planned.weights.fingerprint,
-        data=planned.data,
-        data_origin=origins,
-        data_files={split: loaded.content for split, loaded in splits.items() if loaded.content},
-        rows={split: len(rows) for split, rows in planned.rows.items()},
-        features={split: len(encoded) for split, encoded in built.features.items()},
-        truncated={split: truncated_share(encoded) for split, encoded in built.features.items()},
-        notes=_notes(planned, built, trained, origins, accelerator) + _undefined(scores),
-        versions=environment.versions(),
-        git_commit=environment.git_commit(),
-        device=describe_device(accelerator.device),
-        precision=planned.precision,
-        processes=accelerator.num_processes,
-        examples_per_second=_trained_examples(planned, built, progress) / progress.seconds,
-        peak_memory_bytes=peak_memory(accelerator.device),
-        epochs=[asdict(done) for done in progress.epochs],
-        selected_epoch=progress.selected_epoch,
-        headline=task.metrics[0].name,
-        scores=scores,
-        baselines=dev.score_all(baselines, found),
-        new_weights=built.new_weights,
-        options=option_values(found.task),
-        chosen=list(found.chosen),
-        cross_fitted=task.cross_fits and bool(found.chosen),
-        metrics=saved_metrics(task.metrics),
-        labels={split: counts for split, rows in planned.rows.items() if (counts := _label_counts(task, rows))},
-        margins=dev.margins(baselines, found),
-        cost=trained.cost,
-        lineage=planned.lineage,
-        kept=_kept(planned, found),
-        compared=list(trained.compared),
-        learned=list(trained.learned),
-        findings=list(planned.findings),
-        observed=_observed(planned, built, found),
-        parameters=parameter_counts(built.model),
-        seconds={"total": time.perf_counter() - started, "training": progress.seconds},
+def run_cost(accelerator: Accelerator, seconds: float) -> Cost:
+    """What a run cost so far in all its processes, each of which must call it with its seconds."""
+    device = accelerator.device
+    mine = Cost(
+        device_seconds=seconds,
+        peak_memory_bytes=main_memory(),
+        peak_device_bytes=peak_memory(device) if device.type == "cuda" else None,
     )
+    return total_cost(gather_object([mine]) if accelerator.num_processes > 1 else [mine])
+
+
+def total_cost(costs: list[Cost]) -> Cost:
+    """The cost of processes that ran at the same time; what one of them does not know is not known."""
+    memory = [each.peak_device_bytes for each in costs]
+    return Cost(
+        device_seconds=sum(each.device_seconds for each in costs),
+        peak_memory_bytes=sum(each.peak_memory_bytes for each in costs),
+        peak_device_bytes=None if None in memory else sum(filter(None, memory)),
+    )
+
+
+def build_record(run: RunState, baselines: Mapping[str, Answers], *, started: float) -> RunRecord:
+    """The record of a finished run; `baselines` are their predictions by split and method, `started` seconds."""
+    task, splits, rows, found, progress = run.task, run.splits, run.rows, run.found, run.progress
+    origins = {split: _origin(loaded, run.source) for split, loaded in splits.items()}
+    scores = run.evaluation.official_scores(found)
+    facts = {
+        "id": run.id,
+        "task": task.name,
+        "task_version": task.version,
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "recipe": run.recipe.model_dump(exclude={"grid"}),
+        "model": run.weights.name,
+        "weights": run.weights.fingerprint,
+        "data": run.data,
+        "data_origin": origins,
+        "data_files": {split: loaded.content for split, loaded in splits.items() if loaded.content},
+        "rows": {split: len(some) for split, some in rows.items()},
+        "features": {split: len(encoded) for split, encoded in run.features.items()},
+        "truncated": {split: truncated_share(encoded) for split, encoded in run.features.items()},
+        "notes": _notes(run, origins, scores),
+        "versions": environment.versions(),
+        "git_commit": environment.git_commit(),
+        "device": describe_device(run.device),
+        "precision": run.precision,
+        "processes": run.accelerator.num_processes,
+        "examples_per_second": _trained_examples(run) / progress.seconds,
+        "peak_memory_bytes": peak_memory(run.device),
+        "epochs": [asdict(done) for done in progress.epochs],
+        "selected_epoch": progress.selected_epoch,
+        "headline": task.metrics[0].name,
+        "scores": scores,
+        "baselines": {
+            split: {method: found.task.score(answers, rows[split]) for method, answers in methods.items()}
+            for split, methods in baselines.items()
+        },
+        "new_weights": run.new_weights,
+        "options": option_values(found.task),
+        "chosen": list(found.chosen),
+        "cross_fitted": task.cross_fits and bool(found.chosen),
+        "metrics": saved_metrics(task.metrics),
+        "labels": {split: counts for split, some in rows.items() if (counts := _label_counts(task, some))},
+        "margins": {
+            split: margin(found.task, rows[split], answers, baselines[split])
+            for split, answers in found.answers.items()
+        },
+        "lineage": run.lineage,
+        "findings": list(run.findings),
+        "observed": _observed(run),
+        "parameters": parameter_counts(run.model),
+        "seconds": {"total": time.perf_counter() - started, "training": progress.seconds},
+    }
+    record = RunRecord(**facts | run.facts)
     return record.model_copy(update={"notes": list(dict.fromkeys([*record.notes, *dev_choices(record)]))})
 
 
-def _kept(planned: PlannedRun, found: Evaluated) -> KeptHead | None:
-    """What was kept of another run, with the lead over its model on its dev."""
-    kept, task = planned.kept, found.task
-    if kept is None or not kept.answers:
-        return None if kept is None else kept.facts
-    plain = [one for one in task.metrics if "/" not in one.name and not one.name.startswith("macro")]
-    task = replace(task, metrics=(*plain, *(one for one in task.metrics if one not in plain)))
-    lead = margin(task, planned.rows[OLD_DEV], found.answers[OLD_DEV], kept.baselines[OLD_DEV])
-    return kept.facts.model_copy(update={"metric": task.metrics[0].name, "margin": lead})
-
-
-def _trained_examples(planned: PlannedRun, built: BuiltRun, progress: Progress) -> int:
+def _trained_examples(run: RunState) -> int:
     """The rows of all epochs, or where a run's length is in updates the features of all batches."""
-    train = planned.recipe.train.lengthened(len(built.features[planned.task.train_split]))
-    in_epochs = train.updates is None and train.solver != CONTRASTIVE
-    return len(progress.epochs) * len(planned.rows_learned) if in_epochs else progress.update * train.batch_size
+    train = run.recipe.train.lengthened(len(run.features[run.task.train_split]))
+    if train.updates is None:
+        return len(run.progress.epochs) * len(run.rows_learned)
+    return run.progress.update * train.batch_size
 
 
-def _notes(
-    planned: PlannedRun, built: BuiltRun, trained: TrainingResult, origins: Mapping[str, str], accelerator: Accelerator
-) -> list[str]:
+def _notes(run: RunState, origins: Mapping[str, str], scores: Scores) -> list[str]:
     """Notes on the rows, how they fit the encoder, training and predictions."""
-    notes = []
-    for split, loaded in planned.splits.items():
+    notes, task = list[str](), run.task
+    for split, loaded in run.splits.items():
         notes += [note.replace(loaded.origin, origins[split]) for note in loaded.notes]
-        notes += built.notes if split == planned.task.train_split else []
-    return [
-        *notes,
-        *(planned.lessons.notes if planned.lessons else ()),
-        *_few_to_score(planned, built.model.head),
-        *_truncated(built.features, planned.task.truncation_note(planned.recipe.max_length)),
-        *_masks(accelerator.num_processes, built.model, planned.recipe),
-        *trained.progress.notes,
-        *trained.evaluation.notes(trained.found),
+        notes += run.notes if split == task.train_split else []
+    notes += run.late_notes
+    first = task.dev_splits[0]
+    few = len(run.splits[first].rows)
+    if few < FEW_TO_SCORE and not run.model.head.pretrains:  # documents have many words
+        notes.append(
+            f"{first} has {so_many(few)}: too few to tell a good model from a bad one by; see the score's interval"
+        )
+    for split, encoded in run.features.items():
+        places, cut = truncated_rows(encoded)
+        if share := len(np.unique(places[cut])) / len(np.unique(places)):
+            lost = task.truncation_note(run.recipe.max_length)
+            notes.append(f"{split}: {percent(share)} of the rows {lost}")
+    notes += run.progress.notes + run.evaluation.notes(run.found)
+    return notes + [
+        f"{split}: {name} is {score}: it is undefined for these predictions"
+        for split, by_name in scores.items()
+        for name, score in by_name.items()
+        if not math.isfinite(score)
     ]
-
-
-def _few_to_score(planned: PlannedRun, head: Head) -> list[str]:
-    """A note for a first dev split with so few rows that chance decides its score."""
-    first = planned.task.dev_splits[0]
-    rows = len(planned.rows[first])
-    if rows >= FEW_TO_SCORE or head.pretrains:  # documents have many words
-        return []
-    return [f"{first} has {so_many(rows)}: too few to tell a good model from a bad one by; see the score's interval"]
 
 
 def _origin(loaded: Rows, source: Source) -> str:
@@ -185,45 +169,17 @@ def _origin(loaded: Rows, source: Source) -> str:
         return path.name
 
 
-def _truncated(features: Mapping[str, Sequence[Feature]], lost: str) -> list[str]:
-    """A note per split with truncated rows; `lost` says what they lost."""
-    notes = []
-    for split, encoded in features.items():
-        rows, cut = truncated_rows(encoded)
-        share = len(np.unique(rows[cut])) / len(np.unique(rows))
-        notes += [f"{split}: {percent(share)} of the rows {lost}"] if share else []
-    return notes
-
-
-def _masks(processes: int, model: nn.Module, recipe: Recipe) -> list[str]:
-    """A note that results depend on the number of processes; none for one process or without dropout."""
-    dropout = any(module.p for module in model.modules() if isinstance(module, nn.Dropout))
-    if processes == 1 or not dropout or recipe.train.solver == "logistic":
-        return []
-    return [f"trained by {processes} processes with separate dropout masks: scores differ from a single process"]
-
-
-def _undefined(scores: Scores) -> list[str]:
-    """A note per score that is nan or infinite."""
-    return [
-        f"{split}: {name} is {score}: it is undefined for these predictions"
-        for split, found in scores.items()
-        for name, score in found.items()
-        if not math.isfinite(score)
-    ]
-
-
-def _observed(planned: PlannedRun, built: BuiltRun, found: Evaluated) -> Observed:
+def _observed(run: RunState) -> Observed:
     """The facts of a run that its record has nowhere else."""
-    split, answers = next(iter(found.answers.items()))
-    dev, train = planned.rows[split], planned.train_rows
+    split, answers = next(iter(run.found.answers.items()))
+    typed, source = run.resolved.typed, run.source
     return Observed(
-        constant=None if built.model.head.pretrains else _constant(found.task, answers, dev),
-        contradicted=_contradicted(planned.task, train[:MOST_COMPARED]),
-        fitting_length=_fitting_length(planned, built),
-        longest_length=most_tokens(built.model.backbone.encoder),
-        typed=list(planned.typed) if len(planned.typed) <= MOST_WORDS else [],
-        data_folder=from_here(str(planned.source.folder)) if planned.source.explicit else "",
+        constant=None if run.model.head.pretrains else _constant(run.found.task, answers, run.splits[split].rows),
+        contradicted=_contradicted(run.task, run.train_rows[:MOST_COMPARED]),
+        fitting_length=_fitting_length(run),
+        longest_length=most_tokens(run.model.backbone.encoder),
+        typed=list(typed) if len(typed) <= MOST_WORDS else [],
+        data_folder=from_here(str(source.folder)) if source.explicit else "",
     )
 
 
@@ -261,16 +217,16 @@ def _contradicted(task: Task, rows: Sequence[Row]) -> int:
     return sum(len(some) for some in labels.values() if len(set(map(str, some))) > 1)
 
 
-def _fitting_length(planned: PlannedRun, built: BuiltRun) -> int:
+def _fitting_length(run: RunState) -> int:
     """The tokens that nearly all training rows have, rounded up; 0 where none was cut."""
-    features = built.features[planned.task.train_split]
+    features = run.features[run.task.train_split]
     if not len(features) or not truncated_rows(features)[1].any():
         return 0
-    rows = planned.train_rows[:: max(1, len(planned.train_rows) // SAMPLE_ROWS)]
+    rows = run.train_rows[:: max(1, len(run.train_rows) // SAMPLE_ROWS)]
     texts = [row.input for row in rows if isinstance(row, OwnRow)]
     if not texts:
         return 0
-    found = built.tokenizer(texts, return_attention_mask=False, truncation=False, verbose=False)["input_ids"]
+    found = run.tokenizer(texts, return_attention_mask=False, truncation=False, verbose=False)["input_ids"]
     return math.ceil(float(np.quantile([len(ids) for ids in found], NEARLY_ALL)) / STEP) * STEP
 
 

@@ -10,6 +10,7 @@ from finetune.models.device import is_out_of_memory
 from finetune.runs.environment import first_process
 from finetune.runs.events import Ended, Note, Watcher
 from finetune.runs.folder import RunFolder
+from finetune.runs.recipe_tables import Distil
 from finetune.runs.record import RunRecord
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.run import run
@@ -86,24 +87,19 @@ def _all(runs: Sequence[ResolvedRun], options: RunOptions, watch: Watcher, train
         watch(Note(f"{so_many(len(firsts), 'run')} of {names} first, for the encoders that the others start from"))
         found = dict(zip(map(id, firsts), _all(firsts, before, watch, train), strict=True))
         ready = [one if one.first is None else _with_encoder(one, found[id(one.first)], options) for one in runs]
-    if plain := [one.without_teachers for one in ready if isinstance(one, ResolvedRun) and one.teachers]:
-        watch(Note(f"the same without a teacher first, to be compared: {so_many(len(plain), 'run')}"))
-        compared = iter(_all(plain, before, watch, train))
-        ready = [
-            _with_plain(one, next(compared), options) if isinstance(one, ResolvedRun) and one.teachers else one
-            for one in ready
-        ]
     trained = [one for one in ready if isinstance(one, ResolvedRun)]
-    outcomes = train(trained, options, watch)
-    if len(runs) > 1:
-        outcomes = [_named(one.name, outcome) for one, outcome in zip(trained, outcomes, strict=True)]
-    ended = iter(outcomes)
-    return [next(ended) if isinstance(one, ResolvedRun) else one for one in ready]
-
-
-def _named(name: str, outcome: Outcome) -> Outcome:
-    """An outcome whose error begins with the recipe's name."""
-    return type(outcome)(f"{name}: {outcome.what}", outcome.way_out) if isinstance(outcome, UserError) else outcome
+    if taught := [one for one in trained if one.recipe.distil.teachers]:
+        watch(Note(f"the same without a teacher first, to be compared: {so_many(len(taught), 'run')}"))
+        plain = [replace(one, recipe=one.recipe.model_copy(update={"distil": Distil()})) for one in taught]
+        for outcome in _all(plain, before, watch, train):
+            if isinstance(outcome, UserError):
+                watch(Note(f"no run without a teacher to compare with: {outcome.what}"))
+    ended = iter(train(trained, options, watch))
+    outcomes = [next(ended) if isinstance(one, ResolvedRun) else one for one in ready]
+    for place, (one, outcome) in enumerate(zip(ready, outcomes, strict=True)):
+        if len(runs) > 1 and isinstance(one, ResolvedRun) and isinstance(outcome, UserError):
+            outcomes[place] = type(outcome)(f"{one.name}: {outcome.what}", outcome.way_out)
+    return outcomes
 
 
 def _with_encoder(one: ResolvedRun, first: Outcome, options: RunOptions) -> ResolvedRun | UserError:
@@ -116,10 +112,3 @@ def _with_encoder(one: ResolvedRun, first: Outcome, options: RunOptions) -> Reso
     except UserError as error:
         return UserError(f"{one.name}: {error.what}", error.way_out)
     return replace(one, encoder=folder.path)
-
-
-def _with_plain(one: ResolvedRun, plain: Outcome, options: RunOptions) -> ResolvedRun | UserError:
-    """The run with the folder of the one without a teacher; an error where that failed."""
-    if isinstance(plain, UserError):
-        return plain
-    return replace(one, plain=RunFolder.of(options.out, plain.task, plain.id).path)

@@ -12,11 +12,11 @@ time grow with the number of pairs that rows could make.
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
-from accelerate import Accelerator
 from torch import Tensor
 from torch.nn import functional
 
@@ -30,8 +30,10 @@ from finetune.models.head import Head
 from finetune.models.model import EncoderWithHead
 from finetune.models.text_vector import MEAN, UNIT
 from finetune.runs.events import EpochDone, EpochResult, Training, Working, unwatched
+from finetune.task_types.own_data import own_data
 from finetune.training.checkpoints import Progress
 from finetune.training.evaluation import Evaluated
+from finetune.training.extras import Extra, RunState, require_labels_alone
 from finetune.training.trainer import Result, Trainer
 from finetune.training.updates import Draw
 
@@ -42,6 +44,53 @@ TEMPERATURE = 0.1  # as in the paper
 OF_A_LABEL = 2  # rows of a label in a batch, at least: one makes no pair
 KINDS = ("class", "flags")
 FEW_TO_LEARN = 100  # rows of training and dev, below which those of dev are learned too
+
+
+class LogisticHead(Extra):
+    """`train.solver=logistic`: the output layer alone is fitted, to all rows at once."""
+
+    def after_building(self, run: RunState) -> None:
+        """Raises UserError unless the output layer is all there is to train."""
+        require_labels_alone(run, "train.solver=logistic")
+        require_linear(run.model, frozen=run.recipe.frozen)
+
+    def before_training(self, run: RunState) -> None:
+        """Takes the place of the loop."""
+        run.fit = lambda trainer, features, dev: fit_logistic(trainer.engine, features, dev)
+
+
+class ContrastiveStep(Extra):
+    """`train.solver=contrastive`: the encoder is trained on pairs of rows, then the output layer is fitted.
+
+    Where dev was drawn from the few rows of the user, a second training has them too, once they are scored.
+    """
+
+    learned: Sequence[str] = ()  # splits
+
+    def after_building(self, run: RunState) -> None:
+        """Raises UserError for what pairs cannot train, and on several processes: each would learn from the pairs of
+        its own rows alone.
+        """
+        require_contrast(run.model, frozen=run.recipe.frozen)
+        if run.accelerator.num_processes > 1:
+            what = f"train.solver = 'contrastive' trains in one process, and here are {run.accelerator.num_processes}"
+            raise UserError(what, "Start it without a launcher: few rows need seconds to minutes")
+
+    def before_training(self, run: RunState) -> None:
+        """Trains on pairs."""
+        read, first = own_data(run.task), run.task.dev_splits[0]
+        few = len(run.train_rows) + len(run.rows[first]) < FEW_TO_LEARN
+        if few and read is not None and "dev" not in read.files and first == "dev":
+            self.learned = (first,)
+        drawn = [feature for split in self.learned for feature in run.inputs[split]]
+        run.fit = partial(fit_then_all, drawn=drawn) if drawn else fit_contrastive
+
+    def after_scoring(self, run: RunState) -> None:
+        """Says what was learned: batches of pairs, and the rows of dev."""
+        run.facts["learned"] = list(self.learned)
+        seconds, size = run.progress.seconds, run.recipe.train.batch_size
+        run.facts["examples_per_second"] = run.progress.update * size / seconds
+        run.rows_learned = [*run.rows_learned, *(row for split in self.learned for row in run.rows[split])]
 
 
 def require_linear(model: EncoderWithHead, *, frozen: bool) -> None:
@@ -194,13 +243,6 @@ def require_contrast(model: EncoderWithHead, *, frozen: bool) -> None:
         raise UserError(what, "Set freeze_layers=0 with it")
 
 
-def require_one_process(accelerator: Accelerator) -> None:
-    """Raises UserError on several processes: each would learn from the pairs of its own rows alone."""
-    if accelerator.num_processes > 1:
-        what = f"train.solver = 'contrastive' trains in one process, and here are {accelerator.num_processes}"
-        raise UserError(what, "Start it without a launcher: few rows need seconds to minutes")
-
-
 def fit_contrastive(
     trainer: Trainer, features: Sequence[Feature], evaluate: Callable[[Engine], Evaluated]
 ) -> tuple[Progress, Evaluated]:
@@ -217,9 +259,9 @@ def fit_contrastive(
 
 
 def fit_then_all(
-    trainer: Trainer, features: Sequence[Feature], dev: Sequence[Feature], evaluate: Callable[[Engine], Evaluated]
+    trainer: Trainer, features: Sequence[Feature], evaluate: Callable[[Engine], Evaluated], *, drawn: Sequence[Feature]
 ) -> tuple[Progress, Evaluated]:
-    """As `fit_contrastive`, and then once more from the start, with the rows of dev: of few rows each counts.
+    """As `fit_contrastive`, and then once more from the start, with what dev has `drawn`: of few rows each counts.
 
     The score stays the one of the first training, which has not seen them.
     """
@@ -230,8 +272,8 @@ def fit_then_all(
     engine.model.load_state_dict(start)
     engine.accelerator.free_memory()  # which keeps what it has prepared
     again = replace(trainer, engine=replace(engine, watch=unwatched), checkpoints=None, rows=())
-    fit_contrastive(again, [*features, *dev], lambda _: found)
-    progress.notes.append(f"the saved model has learned dev's {so_many(len(dev), 'row')} too, after they were scored")
+    fit_contrastive(again, [*features, *drawn], lambda _: found)
+    progress.notes.append(f"the saved model has learned dev's {so_many(len(drawn), 'row')} too, after they were scored")
     return progress, found
 
 

@@ -29,9 +29,8 @@ from finetune.runs.events import EpochDone, EpochResult, Note, Training, Watcher
 from finetune.runs.recipe_tables import Train
 from finetune.training.batching import Batches, batches_of_rows
 from finetune.training.checkpoints import Checkpoints, Progress
-from finetune.training.optimizer import build_optimizer
+from finetune.training.optimizer import build_optimizer, build_schedule
 from finetune.training.passes import Objective
-from finetune.training.schedules import build_schedule
 from finetune.training.updates import Draw, Updater, as_they_are
 
 LOSSES_AT_ONCE = 10  # updates between reads of the loss, each of which synchronises a GPU; in an epoch 1, 2, 4 first
@@ -120,6 +119,10 @@ class Trainer:
             data_seed=self.data_seed, rows=self.rows, draw=self.draw, objective=self.objective,
         )  # fmt: skip
         progress = (self.checkpoints and self.checkpoints.restore(state, self.watch)) or Progress()
+        processes = self.accelerator.num_processes
+        if processes > 1 and any(part.p for part in self.model.modules() if isinstance(part, nn.Dropout)):
+            note = f"trained by {processes} processes with separate dropout masks: scores differ from a single process"
+            progress.notes = list(dict.fromkeys([note, *progress.notes]))
         with interrupts.deferred():
             try:
                 return progress, self._train(features, batches, evaluate, updater, state, progress)
@@ -136,11 +139,13 @@ class Trainer:
         progress: Progress,
     ) -> Result:
         """The remaining epochs, and the scores of the selected weights."""
-        result, parts = None, self.settings.parts
-        self.watch(self._plan(features, batches, done=progress.update))
+        result, parts, unit, patience = None, self.settings.parts, self.settings.part, self.settings.patience
+        examples = round(len(features) * len(batches) / batches.an_epoch / parts)
+        self.watch(Training(updates=len(batches), done=progress.update, epochs=parts, examples=examples, unit=unit))
         for epoch in range(len(progress.epochs) + 1, parts + 1):
-            if self._out_of_patience(progress):
-                self.watch(self._stops(after=epoch - 1, kept=progress.selected_epoch))
+            if patience is not None and len(progress.epochs) - progress.best_epoch >= patience:
+                kept = f"training stops after {unit} {epoch - 1}, with the weights of {unit} {progress.selected_epoch}"
+                self.watch(Note(f"no better score for {so_many(patience, unit)}: {kept}"))
                 break
             for group in self._groups(batches, start=progress.update, end=len(batches) * epoch // parts):
                 updater.group([[features[i] for i in batch] for batch in group], progress, epoch=epoch)
@@ -156,13 +161,6 @@ class Trainer:
         if result is None or progress.selected_epoch != len(progress.epochs):
             result = self._evaluated(evaluate)
         return result
-
-    def _plan(self, features: Sequence[Feature], batches: Batches, *, done: int) -> Training:
-        """The event of training's begin."""
-        examples = round(len(features) * len(batches) / batches.an_epoch / self.settings.parts)
-        return Training(
-            updates=len(batches), done=done, epochs=self.settings.parts, examples=examples, unit=self.settings.part
-        )
 
     def _evaluated(self, evaluate: Callable[[Engine], Result]) -> Result:
         """The scores of the model as it is saved: in half precision the unmerged one's logits would differ."""
@@ -191,16 +189,6 @@ class Trainer:
             after = min(end, start + min(size, due or size))
             yield batches[start:after]
             start, size = after, min(LOSSES_AT_ONCE, 2 * size)
-
-    def _out_of_patience(self, progress: Progress) -> bool:
-        patience = self.settings.patience
-        return patience is not None and len(progress.epochs) - progress.best_epoch >= patience
-
-    def _stops(self, *, after: int, kept: int) -> Note:
-        """The note that training ends early."""
-        part = self.settings.part
-        none = f"no better score for {so_many(self.settings.patience or 0, part)}"
-        return Note(f"{none}: training stops after {part} {after}, with the weights of {part} {kept}")
 
     def _end_epoch(self, epoch: int, result: Scored, progress: Progress) -> None:
         loss, rank = float(np.mean(progress.losses)), result.metrics[0].rank

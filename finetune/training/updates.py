@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,7 +27,6 @@ from finetune.runs.events import Note, Updates
 from finetune.runs.recipe_tables import Train
 from finetune.training.batching import share
 from finetune.training.checkpoints import Progress
-from finetune.training.graphs import GraphedPasses
 from finetune.training.passes import BatchPasses, Objective
 
 ROWS_SHOWN = 3
@@ -156,18 +155,23 @@ class Updater:
             parts=parts,
         )
         total = torch.zeros((), device=accelerator.device)
-        for chosen, last in _marked([part for part in shares if len(part) or part is shares[0]]):
+        shares = [part for part in shares if len(part) or part is shares[0]]
+        for chosen in shares:
             # A process without rows still takes part (collectives need it), with a row of weight 0.
             weight, rows = (1.0, [features[i] for i in chosen]) if len(chosen) else (0.0, features[:1])
-            with nullcontext() if last else accelerator.no_sync(self.model):
+            with nullcontext() if chosen is shares[-1] else accelerator.no_sync(self.model):
                 total += self.passes(self.engine.batch(rows), {name: weight / count for name, count in counts.items()})
         return total
 
     @cached_property
     def passes(self) -> BatchPasses:
         """The passes of a part of a batch."""
-        given = {"engine": self.engine, "model": self.model, "objective": self.objective}
-        return (GraphedPasses if self._has_graphs() else BatchPasses)(**given)
+        kind: type[BatchPasses] = BatchPasses
+        if self._has_graphs():
+            from finetune.training.graphs import GraphedPasses
+
+            kind = GraphedPasses
+        return kind(engine=self.engine, model=self.model, objective=self.objective)
 
     def _has_graphs(self) -> bool:
         """Whether CUDA graphs hold these passes: not those that are computed twice, or go through cuDNN's recurrent
@@ -201,8 +205,3 @@ def _seed(data_seed: int, update: int, accelerator: Accelerator) -> None:
 def _norm_of_weights(parameters: Sequence[nn.Parameter]) -> torch.Tensor:
     """The norm of all trainable weights; nan if any is nan."""
     return get_total_norm([p.detach() for p in parameters if p.requires_grad])
-
-
-def _marked(parts: list[range]) -> Iterator[tuple[range, bool]]:
-    for index, part in enumerate(parts):
-        yield part, index == len(parts) - 1

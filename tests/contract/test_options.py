@@ -23,7 +23,7 @@ from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.sentence.task import SentenceTask
 from finetune.task_types.tagging.task import TaggingTask
 from finetune.task_types.task import Task
-from finetune.training.prepared_run import plan_run
+from finetune.training.prepare import plan_run
 from finetune.training.run import run
 from finetune.training.run_options import RunOptions
 

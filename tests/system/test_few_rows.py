@@ -18,7 +18,7 @@ from finetune.runs.record import RunRecord
 from finetune.runs.record_parts import Margin
 from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.starting_recipe import starting_recipe
-from finetune.training import first_look
+from finetune.training import few_rows
 from finetune.training.run import run
 from finetune.training.run_options import RunOptions
 
@@ -127,7 +127,7 @@ def test_a_probe_is_fitted_where_there_are_few_rows_and_a_linear_layer_can_be(
     )
     assert "linear-probe" in trained(tags, tiny_bert, tmp_path / "results", **once).baselines["dev"]
     assert "linear-probe" in trained(number, tiny_bert, tmp_path / "results", **once).baselines["dev"]
-    monkeypatch.setattr("finetune.training.first_look.FEW_ROWS", 20)
+    monkeypatch.setattr("finetune.training.few_rows.FEW_ROWS", 20)
     many = trained(written(tmp_path / "a.csv", rows(40)), tiny_bert, tmp_path / "results", **once)
     assert "linear-probe" not in many.baselines["dev"]
 
@@ -142,7 +142,7 @@ def test_the_probe_reads_the_encoder_in_the_precision_of_the_run(
         found.append(recipe.train.precision)
         return build_model(folder, head, recipe, **given)
 
-    monkeypatch.setattr("finetune.training.first_look.build_model", seen)
+    monkeypatch.setattr("finetune.training.few_rows.build_model", seen)
     data = written(tmp_path / "a.csv", rows(24))
     trained(data, tiny_bert, tmp_path / "results", **{"train.epochs": 1, "train.precision": "fp32"})
     assert set(found) == {"fp32"}
@@ -198,9 +198,9 @@ def test_baselines_by_folds_are_told_before_training(
 
 def test_the_first_look_names_what_is_better_where_that_is_no_chance() -> None:
     ahead, level = (Margin(difference=0.2, difference_interval=(low, 0.4)) for low in (0.1, -0.1))
-    assert "tfidf-logistic is ahead of what the encoder knows" in first_look.advice("tfidf-logistic", ahead)
-    assert first_look.advice("tfidf-logistic", level) == ""
-    assert "frozen=true train.solver=logistic" in first_look.advice("linear-probe", Margin())
+    assert "tfidf-logistic is ahead of what the encoder knows" in few_rows.advice("tfidf-logistic", ahead)
+    assert few_rows.advice("tfidf-logistic", level) == ""
+    assert "frozen=true train.solver=logistic" in few_rows.advice("linear-probe", Margin())
 
 
 def test_many_rows_of_dev_tell_by_themselves(tiny_bert: Path, tmp_path: Path) -> None:

@@ -127,24 +127,17 @@ def answers(port: int) -> bool:
     return False
 
 
-@pytest.mark.slow
-def test_a_machine_that_does_not_see_the_results_folder_sends_the_run_back(
-    rte: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_machine_that_does_not_see_the_results_folder_is_an_error(rte: Path, tiny_bert: Path, tmp_path: Path) -> None:
     from finetune.api.planning import plan
     from finetune.data.source import source_of
     from finetune.training.run_options import RunOptions
 
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "there"))
     (planned,) = plan(["glue-rte"], {"model": str(tiny_bert), "train.epochs": 1})
     options = RunOptions(source=source_of(rte), out=tmp_path / "here", device="cpu")
-    returned = on_ray._train(on_ray._sent(planned, options, tmp_path / "no-marker"))
-    assert isinstance(returned, on_ray.ReturnedRun)
+    refused = on_ray._train(on_ray._sent(planned, options, tmp_path / "no-marker"))
+    assert isinstance(refused, UserError)
+    assert "does not see this folder" in str(refused)
     assert not (tmp_path / "here").exists()
-    record = on_ray._unpacked(returned, tmp_path / "here")
-    (folder,) = (tmp_path / "here" / "rte").iterdir()
-    assert folder.name == record.id
-    assert {"record.json", "predictions-dev.parquet", "model"} <= {file.name for file in folder.iterdir()}
 
 
 @pytest.mark.parametrize(("on", "words"), [("rya", ["`--on` is 'rya'"]), ("slurm", ["'slurm' was taken out", "array"])])

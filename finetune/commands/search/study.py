@@ -28,7 +28,7 @@ from finetune.runs.seeds import summarised
 from finetune.task_types.held_out import divided
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.resolved_run import ResolvedRun
-from finetune.training.prepared_run import plan_run
+from finetune.training.prepare import plan_run
 from finetune.training.run_many import run_all
 from finetune.training.run_options import RunOptions
 

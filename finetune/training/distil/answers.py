@@ -1,4 +1,4 @@
-"""The answers of teachers, found once without dropout and kept in the cache for every student; and soft labels.
+"""The answers of teachers, and soft labels.
 
 Soft labels are columns `p(LABEL)`, as `finetune predict` writes them, or a confidence.
 """
@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, log_softmax, logit, logsumexp, softmax
 
-from finetune.data.atomic import scratch_file
 from finetune.data.messages import so_many
 from finetune.data.rows import Row
 from finetune.data.table import Table
@@ -22,14 +21,11 @@ from finetune.inference.predictor import Predictor, load_predictor, saved
 from finetune.models.caller_state import plain_mode
 from finetune.models.feature import IGNORED
 from finetune.runs.events import Watcher, Working
-from finetune.runs.run_id import data_fingerprint
-from finetune.storage.cache import Entry, entry, hash_of, most_bytes
+from finetune.storage.cache import hash_of
 from finetune.task_types.own_data import OwnData, own_data, usable_rows, with_distinct_ids
 from finetune.task_types.parts import Teaching
 from finetune.task_types.task import Task
 
-FORMAT = 1
-VALUES, SHAPES = "values.npy", "shapes.npy"
 CLOSE = 0.02  # by which probabilities may miss a sum of 1: files have them rounded
 LEAST_CHANCE = 1e-6  # a probability of 0 has no logit
 RowAnswers = Sequence[np.ndarray]  # for each row its logits by item, `(items, n)`
@@ -51,26 +47,19 @@ class Teacher:
 
     @cached_property
     def predictor(self) -> Predictor:
-        """The model; it is loaded where its answers are not in the cache, or for its speed."""
+        """The model."""
         return load_predictor(self.folder, task=self.task, device=self.device)
 
     def answers(self, rows: Sequence[Row], teaching: Teaching[Any], watch: Watcher) -> RowAnswers:
-        """Its logits for rows, in the order of the labels of a student's `teaching`."""
-        kept = entry("answers", hash_of([FORMAT, self.fingerprint, self.device, data_fingerprint({"": rows})]))
-        with kept.required():
-            found = _read(kept) if kept.facts() is not None else None
-        if found is None:
-            watch(Working(f"{self.folder.name} answers {so_many(len(rows))}"))
-            with plain_mode():
-                features = self.predictor.encoded(rows)
-                logits = self.predictor.engine.logits(features)
-            found = self.predictor.task.teaching.by_row(logits, features, rows)
-            if self.predictor.torch_engine.accelerator.is_main_process:
-                _write(kept, found)
-        theirs = self.labels
-        if theirs == teaching.labels:
+        """Its logits for rows, without dropout, in the order of the labels of a student's `teaching`."""
+        watch(Working(f"{self.folder.name} answers {so_many(len(rows))}"))
+        with plain_mode():
+            features = self.predictor.encoded(rows)
+            logits = self.predictor.engine.logits(features)
+        found = self.predictor.task.teaching.by_row(logits, features, rows)
+        if self.labels == teaching.labels:
             return found
-        order = [theirs.index(label) for label in teaching.labels]
+        order = [self.labels.index(label) for label in teaching.labels]
         return [each[order] if teaching.learns == "flags" else each[:, order] for each in found]
 
     @cached_property
@@ -103,28 +92,6 @@ def softened(logits: np.ndarray, learns: str, temperature: float) -> np.ndarray:
     else:
         target = expit(logits / temperature) if learns == "flags" else logits
     return np.where(np.isnan(logits).any(-1, keepdims=True), IGNORED, target).astype(np.float32)
-
-
-def _read(kept: Entry) -> RowAnswers:
-    kept.touch()
-    values, shapes = (np.load(kept.folder / name) for name in (VALUES, SHAPES))
-    parts = np.split(values, np.cumsum(shapes.prod(1))[:-1])
-    return [part.reshape(shape) for part, shape in zip(parts, shapes.tolist(), strict=True)]
-
-
-def _write(kept: Entry, answers: RowAnswers) -> None:
-    """Writes an entry, unless there is no room for it."""
-    arrays = {
-        VALUES: np.concatenate([each.ravel() for each in answers]).astype(np.float32),
-        SHAPES: np.array([each.shape for each in answers]),
-    }
-    with kept.required(), kept.locked():
-        if not most_bytes() or not kept.make_room(sum(array.nbytes for array in arrays.values())):
-            return
-        for name, array in arrays.items():
-            with scratch_file(kept.folder / name) as scratch, scratch.open("wb") as file:
-                np.save(file, array)
-        kept.seal([VALUES, SHAPES], rows=len(answers))
 
 
 def soft_labels(task: Task, rows: Sequence[Row], *, confidence: str) -> RowAnswers:

@@ -42,8 +42,10 @@ def with_teachers(one: ResolvedRun, out: Path) -> ResolvedRun:
     for name in distil.teachers:
         run, note = _teacher(name, one, out)
         folders, one = (*folders, run.path), with_named(one, TEACHER, name, run, note)
+    if several := next((folder for folder in folders if "," in str(folder)), None):
+        raise UserError(f"{several}: a comma separates teachers", "Keep results in a folder without one (`out`)")
     named = distil.model_copy(update={"teacher": ",".join(map(str, folders))})
-    return replace(one, recipe=one.recipe.model_copy(update={"distil": named}), teachers=folders)
+    return replace(one, recipe=one.recipe.model_copy(update={"distil": named}))
 
 
 def _teacher(name: str, student: ResolvedRun, out: Path) -> tuple[RunFolder, str]:

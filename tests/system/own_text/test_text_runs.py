@@ -187,7 +187,7 @@ def test_another_precision_is_no_change_of_the_text(
     settings = (*TINY_RUN[::2], "train.updates=10")
     planned = load_target("corpus.txt", split_arguments(list(settings))[1])
     precisions = iter(["fp32", "bf16"])
-    monkeypatch.setattr("finetune.training.prepared_run.resolve_precision", lambda *_: next(precisions))
+    monkeypatch.setattr("finetune.training.prepare.resolve_precision", lambda *_: next(precisions))
     with pytest.raises(Interrupted):
         run(planned, RunOptions(source=source_of(None), out=Path("results")), watch=StopsAfter(2))
     code, _, err = in_process("run", "corpus.txt", *settings, data="")

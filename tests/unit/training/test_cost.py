@@ -15,7 +15,7 @@ from finetune.errors import UserError
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.runs.record_parts import Cost, logged_seconds
-from finetune.training.meter import total
+from finetune.training.record import total_cost
 
 TABLE = PaperTable.model_validate({"title": "T", "row": [{"name": "M", "task": "mrpc", "metric": "accuracy"}]})
 
@@ -23,10 +23,10 @@ TABLE = PaperTable.model_validate({"title": "T", "row": [{"name": "M", "task": "
 def test_two_processes_add_up() -> None:
     one = Cost(device_seconds=2.0, peak_memory_bytes=10, peak_device_bytes=5)
     two = Cost(device_seconds=2.5, peak_memory_bytes=20, peak_device_bytes=6)
-    assert total([one, two]) == Cost(device_seconds=4.5, peak_memory_bytes=30, peak_device_bytes=11)
+    assert total_cost([one, two]) == Cost(device_seconds=4.5, peak_memory_bytes=30, peak_device_bytes=11)
     unknown = Cost(device_seconds=1.0, peak_memory_bytes=1)
-    assert total([one, unknown]) == Cost(device_seconds=3.0, peak_memory_bytes=11)
-    assert total([unknown]) == unknown
+    assert total_cost([one, unknown]) == Cost(device_seconds=3.0, peak_memory_bytes=11)
+    assert total_cost([unknown]) == unknown
 
 
 def test_a_record_with_joules_of_an_earlier_version_is_read() -> None:

@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from finetune.runs.recipe_tables import Schedule, Train
-from finetune.training.optimizer import build_optimizer
-from finetune.training.schedules import build_schedule, noam_notes
+from finetune.training.optimizer import build_optimizer, build_schedule, noam_notes
 
 WIDTH = 64
 OF_TRANSFORMERS = [name for name in get_args(Schedule) if name != "noam"]

@@ -28,7 +28,7 @@ from finetune.runs.recipe_tables import Distil, Train
 from finetune.task_types.ranking.task import RankingTask
 from finetune.task_types.sentence.task import SentenceTask
 from finetune.task_types.task import Task
-from finetune.training.distil.lessons import Lessons, TaughtFeatures, taught_features
+from finetune.training.distil.lessons import TaughtFeatures, taught_features
 from finetune.training.distil.objective import TaughtLosses, has_label, soft_loss
 
 T = 2.5
@@ -92,7 +92,7 @@ def lesson(task: Task, folder: Path, settings: Train, distil: Distil) -> tuple[l
     half = len(features) // 2
     first = features[half].row
     text = [replace(each, row=each.row - first, label=None) for each in features[half:]]
-    given = taught_features(task, Lessons(settings=distil), features[:half], text, answers[:rows], first)
+    given = taught_features(task, distil.temperature, features[:half], text, answers[:rows], first)
     trainer.objective = TaughtLosses(head=trainer.model.head, learns=task.teaching.learns, settings=distil)
     trainer.fit(given, unscored)
     return losses.values, given
