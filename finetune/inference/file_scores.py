@@ -1,15 +1,14 @@
 """Scores a predicted file against its labels in constant memory."""
 
-from array import array
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import fields, replace
-from typing import Any, overload
+from typing import Any
 
 from finetune.data.messages import places, so_many
 from finetune.data.records import Record
 from finetune.data.rows import Row
 from finetune.task_types.columns import Layout
-from finetune.task_types.parts import Answer, Scoring
+from finetune.task_types.parts import Answer
 from finetune.task_types.row_builder import row_of
 from finetune.task_types.row_issues import NoRow
 from finetune.task_types.task import Task
@@ -19,71 +18,37 @@ from finetune.task_types.unknown_labels import LABELS_SHOWN, UnknownLabels
 SCORED = ("gold", "answers")  # fields of a row that metrics use
 
 
-class InternedRows(Sequence[Any]):
-    """Rows or predictions stored as one number each; `make` rebuilds the object on access."""
+class CompactRows(Sequence[Any]):
+    """Rows or predictions in little memory: of each a number as it is, or a value of which equal ones are stored once;
+    `make` makes of it what is read.
+    """
 
-    def __init__(self, make: Callable[[float], Any]) -> None:
+    def __init__(self, make: Callable[[Any], Any]) -> None:
         self.make = make
-        self.numbers = array("d")
+        self.values = list[Any]()
+        self.once = dict[str, Any]()
 
-    def append(self, number: float) -> None:
-        """Appends a number."""
-        self.numbers.append(number)
+    def append(self, value: Any) -> None:
+        """Appends a value."""
+        self.values.append(value if isinstance(value, float) else self.once.setdefault(repr(value), value))
 
     def __len__(self) -> int:
-        """Number of rows."""
-        return len(self.numbers)
+        return len(self.values)
 
-    @overload
-    def __getitem__(self, index: int) -> Any: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Any]: ...
-    def __getitem__(self, index: int | slice) -> Any:
+    def __getitem__(self, index: Any) -> Any:
         """One object, or a list for a slice."""
-        if isinstance(index, slice):
-            return [self.make(number) for number in self.numbers[index]]
-        return self.make(self.numbers[index])
-
-
-class Repeated(list[Any]):
-    """Rows or predictions, equal ones stored once."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: dict[str, Any] = {}
-
-    def append(self, one: Any) -> None:
-        """Appends an object, or the equal one that is stored."""
-        super().append(self.seen.setdefault(repr(one), one))
-
-
-class CompactRows:
-    """Rows and predictions as metrics need them: with the texts that these read alone, numbers as plain floats."""
-
-    def __init__(self, scoring: Scoring[Any]) -> None:
-        self.read = scoring.reads
-        self.rows: Any = Repeated()
-        self.answers: Any = Repeated()
-
-    def append(self, row: Row, label: Any, value: Any) -> None:
-        """Appends a row with its label and predicted value. If the first label is a number, all are."""
-        if isinstance(label, float) and not self.rows and not self.read:
-            bare = without_texts(row)
-            self.rows, self.answers = (
-                InternedRows(lambda one: replace(bare, gold=one)),
-                InternedRows(lambda v: Answer(value=v)),
-            )
-        number = isinstance(self.rows, InternedRows)
-        self.rows.append(label if number else without_texts(row, but=self.read))
-        self.answers.append(value if number else Answer(value=value))
+        return list(map(self.make, self.values[index])) if isinstance(index, slice) else self.make(self.values[index])
 
 
 def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]], notes: list[str]) -> dict[str, float]:
     """Scores over the rows that have a label and a prediction; adds notes on those without a label, and
     with one that is unknown to the model.
     """
-    unknown, unreadable = UnknownLabels(task=task, layout=layout), list[tuple[int, int]]()
-    kept, kind, unlabelled = CompactRows(task.scoring), named_type(layout.shape), list[tuple[int, int]]()
+    unknown, kind, reads = UnknownLabels(task=task, layout=layout), named_type(layout.shape), task.scoring.reads
+    unreadable, unlabelled = list[tuple[int, int]](), list[tuple[int, int]]()
+    bare: Row | None = None  # where labels are numbers, and nothing else of a row is read
+    rows = CompactRows(lambda value: replace(bare, gold=value) if bare else value)
+    answers = CompactRows(lambda value: Answer(value=value))
     for record, cell in labelled:
         if cell is None:
             continue
@@ -96,15 +61,18 @@ def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]]
         if label is None:
             unlabelled.append((record.row, record.line))
         elif not unknown.adds(row, (record.row, record.line)):
-            kept.append(row, label, kind.value(task, layout, cell, row))
-    if unlabelled and len(kept.rows):
+            if isinstance(label, float) and not rows and not reads:
+                bare = without_texts(row)
+            rows.append(label if bare else without_texts(row, but=reads))
+            answers.append(kind.value(task, layout, cell, row))
+    if unlabelled and rows:
         where = places(unlabelled, most=LABELS_SHOWN)
         notes.append(f"{so_many(len(unlabelled))} without a label ({where}); not scored")
     if unreadable:
         where = places(unreadable, most=LABELS_SHOWN)
         notes.append(f"{so_many(len(unreadable))} with a label that cannot be read ({where}); not scored")
     notes += [f"{note}; not scored" for note in unknown.notes()]
-    return task.scoring.score(kept.answers, kept.rows) if len(kept.rows) else {}
+    return task.scoring.score(answers, rows) if rows else {}
 
 
 def without_texts(row: Row, *, but: Collection[str] = ()) -> Row:

@@ -5,15 +5,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from finetune.data.messages import percent
-from finetune.data.records import Record
 from finetune.data.rows import Row
 from finetune.errors import UserError
-from finetune.inference.answer_rows import ERROR, Answered, rows_of_records
+from finetune.inference.answer_rows import PredictedRow
 from finetune.inference.predictor import Predictor
 from finetune.models.feature_arrays import Sequences
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines
-from finetune.task_types.columns import Layout
 from finetune.task_types.parts import Answer
 from finetune.task_types.prediction_lines import row_of_line
 
@@ -23,20 +21,19 @@ SPREADS = 0.5  # standard deviations of dev's rows, beyond which it matters
 UNKNOWN, CONFIDENCE = 0.02, 0.05  # more unknown tokens, as a share, and less confidence, below which it does not
 
 
-def shift_notes(
-    predictor: Predictor, layout: Layout, sample: Sequence[tuple[Record, Answered]], name: str
-) -> list[str]:
+def shift_notes(predictor: Predictor, sample: Sequence[PredictedRow], name: str) -> list[str]:
     """One line if the predicted rows of a file are unlike the run's dev rows, else none; none without a run's folder.
 
     `sample` are rows from all parts of the file. The rows of training, of which a model is more confident, are not
     unlike.
     """
-    usable = [record for record, one in sample if ERROR not in one.cells]
+    usable = [(one.answer, one.row) for one in sample if one.answer is not None and one.row is not None]
     dev = _dev_rows(predictor) if len(usable) >= LEAST_ROWS else None
     if dev is None or len(dev[0]) < LEAST_ROWS:
         return []
-    old, new = _measured(predictor, dev[0]), _measured(predictor, rows_of_records(predictor, layout, usable))
-    found = [*_tokens_changed(old, new), *_less_sure(predictor, dev[1], [one.confidence for _, one in sample])]
+    old, new = _measured(predictor, dev[0]), _measured(predictor, [row for _, row in usable])
+    sure = [predictor.task.codec.confidence(*one) for one in usable]
+    found = [*_tokens_changed(old, new), *_less_sure(predictor, dev[1], sure)]
     return [f"{name}: is unlike the dev rows, whose scores may not hold for it: {', '.join(found)}"] if found else []
 
 

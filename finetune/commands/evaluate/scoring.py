@@ -9,13 +9,12 @@ from finetune.data.files import is_data, split_files
 from finetune.data.messages import so_many
 from finetune.data.outputs import output_file, require_replaceable_output
 from finetune.data.paths import is_folder
-from finetune.data.reading import first_rows
 from finetune.data.rows import Row, Rows
 from finetune.data.source import Source
 from finetune.data.table import Table
-from finetune.errors import UserError, nearest
+from finetune.errors import UserError
 from finetune.inference.asked import NOTHING, AskedAnswers
-from finetune.inference.predict_plan import NAMING, SAMPLE_ROWS, known_type, layout_for, shown_names
+from finetune.inference.predict_plan import columns_read, known_type, require_settings, shown_names
 from finetune.inference.predictor import load_predictor, saved
 from finetune.inference.thresholds import with_unsure
 from finetune.runs.dev_choices import chosen_for_model
@@ -33,10 +32,8 @@ from finetune.task_types.prepare import load_splits
 from finetune.task_types.pretraining.own import scored_on
 from finetune.task_types.shared_rows import FILE, Keys, keys_of, known_keys, shared
 from finetune.task_types.task import Task
-from finetune.task_types.trained_form import form_for
 
 OUTPUTS = (".parquet",), (".json",)  # endings of predictions, and of those in a task's official format
-OPTIONS = (*NAMING, "encoding", "sheet")
 
 
 def evaluate_model(
@@ -154,15 +151,9 @@ def _is_split(record: RunRecord, split: str, loaded: Rows, source: Source) -> bo
 
 def require_options(data: str, options: Mapping[str, str]) -> None:
     """Raises UserError for an option that does not exist, and for one of data where this is a task."""
-    for name in options:
-        if name not in OPTIONS:
-            near = nearest(name, [*OPTIONS])
-            raise UserError(
-                f"unknown setting '{name}'",
-                f"{near}Set text=COLUMN, label=COLUMN, spans=A,B, encoding=NAME or sheet=NAME",
-            )
-        if not is_data(data):
-            raise UserError(f"{name}= does not apply to the task {data}", "It is for a data file; leave it out")
+    require_settings(options, others=())
+    for name in () if is_data(data) else options:
+        raise UserError(f"{name}= does not apply to the task {data}", "It is for a data file; leave it out")
 
 
 def task_of_data(model: str, data: str, out: Path, options: Mapping[str, str]) -> Task:
@@ -175,13 +166,11 @@ def task_of_data(model: str, data: str, out: Path, options: Mapping[str, str]) -
         return of_text
     files = split_files(Path(data)) if is_folder(Path(data)) else {"dev": Path(data)}
     scored = tuple(split for split in ("dev", "test") if split in files) or ("train",)
-    columns = {name: value for name, value in options.items() if name in NAMING}
     task, layouts = found.task(), list[Layout]()
-    for file in (files[split] for split in scored):
-        sample = first_rows(file, form_for(file, found.layout, options, inputs=task.inputs), most=SAMPLE_ROWS)
-        layout, _ = layout_for(known_type(task), found.layout, sample, columns, inputs=task.inputs)
-        layouts.append(known_type(task).with_spelling(layout, sample.columns))
-        _require_label(layouts[-1], found.layout, sample)
+    for split in scored:
+        read = columns_read(files[split], known_type(task), found.layout, options, inputs=task.inputs)
+        _require_label(read.layout, found.layout, read.sample)
+        layouts.append(read.layout)
     files = {"train": files[scored[0]], **files}
     return task_on(task, layouts[0], files, name=data, scored=scored, encoding=encoding, sheet=options.get("sheet", ""))
 
