@@ -4,6 +4,7 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from inspect import signature
 from typing import IO, Any
 
@@ -31,14 +32,14 @@ class PythonRows:
         self.parameters = signature(task.row).parameters
         self.inputs = tuple(self.parameters)
 
-    @property
+    @cached_property
     def kind(self) -> DataType:
         """The type of the rows. Raises UserError if it is unknown."""
         if (kind := type_of(self.task)) is None:
             raise UserError(f"the task {self.task.name} has no known data type", "Call the model with a row's inputs")
         return kind
 
-    @property
+    @cached_property
     def trained(self) -> Layout | None:
         """The columns of training, or those that the task declares; None where neither is known."""
         if self.layout is not None or not self.task.inputs:

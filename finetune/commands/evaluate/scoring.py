@@ -1,6 +1,7 @@
 """`finetune evaluate`: scores a run's model, or any transformers checkpoint, on a task."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ def evaluate_model(
     split: str | None = None,
     device: str | None = None,
     predictions: Path | None = None,
-    options: Mapping[str, str] | None = None,
+    options: Mapping[str, str],
     force: bool = False,
     asked: AskedAnswers = NOTHING,
 ) -> Evaluation:
@@ -57,9 +58,14 @@ def evaluate_model(
     The task may be a file or folder of data with the columns that the model was trained on; `options` (text, label,
     encoding) name others. A split without labels has no scores. Raises UserError where there is nothing to return.
     """
-    require_options(task_name, options or {})
-    wanted = task_of_data(model, task_name, out, options or {}) if is_data(task_name) else registry.find(task_name)
-    reads = [model, task_name, None if is_data(task_name) else source.folder, *(options or {}).values()]
+    require_settings(options, others=())
+    if own := is_data(task_name):
+        wanted = task_of_data(model, task_name, out, options)
+    else:
+        for name in options:
+            raise UserError(f"{name}= does not apply to the task {task_name}", "It is for a data file; leave it out")
+        wanted = registry.find(task_name)
+    reads = [model, task_name, None if own else source.folder, *options.values()]
     outputs = [] if predictions is None else [predictions, *_official(predictions, wanted.codec.official_files([], []))]
     for file in outputs:
         require_replaceable_output(file, endings=OUTPUTS[file is not predictions], reads=reads, force=force)
@@ -73,17 +79,13 @@ def evaluate_model(
     predictor = load_predictor(model, task=wanted, out=out, watch=noting, device=device)
     if asked:
         predictor = with_unsure(predictor, model, asked, out=out)
-        for note in predictor.unsure.notes if predictor.unsure else ():
-            noting(Note(note))
-    task = predictor.task
+    task, unsure = predictor.task, predictor.unsure
     splits = load_splits(task, source, names=[split] if split else task.dev_splits)
     run = named_run(model, out)
     known = {} if run is None else known_keys(run)
     counts = {split: _known(task, loaded.rows, known) for split, loaded in splits.items()}
-    for loaded in splits.values():
-        for note in loaded.notes:
-            noting(Note(note))
-    for note in () if run is None else _reuse(run, splits, counts, source):
+    said = [*(unsure.notes if unsure else ()), *(note for loaded in splits.values() for note in loaded.notes)]
+    for note in [*said, *(() if run is None else _reuse(run, splits, counts, source))]:
         noting(Note(note))
     rows = {name: loaded.rows for name, loaded in splits.items()}
     labelled = [name for name in rows if all(answer.value is not None for answer in task.scoring.labels(rows[name]))]
@@ -94,14 +96,13 @@ def evaluate_model(
         )
     answers = {name: predictor.answers(given) for name, given in rows.items()}
     if predictions is not None:
-        every = [(row, answer) for name in rows for row, answer in zip(rows[name], answers[name], strict=True)]
-        given = [row for row, _ in every], [answer for _, answer in every]
-        official = _official(predictions, task.codec.official_files(*given[::-1]))
+        every, predicted = list(chain(*rows.values())), list(chain(*answers.values()))
+        official = _official(predictions, task.codec.official_files(predicted, every))
         contents = {file.name: content for file, content in official.items()}
-        write_predictions(predictions, prediction_lines(task, *given), contents, writer=output_file)
+        write_predictions(predictions, prediction_lines(task, every, predicted), contents, writer=output_file)
     scored: dict[str, tuple[list[Any], Sequence[Any]]] = {name: (answers[name], rows[name]) for name in labelled}
     counted = dict[str, dict[str, Any]]()
-    if (unsure := predictor.unsure) is not None:
+    if unsure is not None:
         labels = predictor.engine.labels
         counted = {name: unsure.counted(task, labels, *given) for name, given in scored.items()}
         scored = {name: unsure.answers(task, labels, *given) for name, given in scored.items()}
@@ -147,13 +148,6 @@ def _is_split(record: RunRecord, split: str, loaded: Rows, source: Source) -> bo
     if loaded.content or origin is None:
         return loaded.content == record.data_files.get(split)
     return Path(loaded.origin).resolve() in (Path(origin).resolve(), Path(source.folder or "", origin).resolve())
-
-
-def require_options(data: str, options: Mapping[str, str]) -> None:
-    """Raises UserError for an option that does not exist, and for one of data where this is a task."""
-    require_settings(options, others=())
-    for name in () if is_data(data) else options:
-        raise UserError(f"{name}= does not apply to the task {data}", "It is for a data file; leave it out")
 
 
 def task_of_data(model: str, data: str, out: Path, options: Mapping[str, str]) -> Task:
