@@ -76,12 +76,11 @@ def require_predictable(
     """
     require_settings(options)
     layout = trained_layout(model, out)
-    if layout is None:
-        form = form_for(path, None, options)
-    else:
-        form = columns_read(path, named_type(layout.shape), layout, options).form
+    form = form_for(path, layout, options)
     output = output or default_output(path, form)
     require_output_for(path, output, force=force)
+    if layout is not None:
+        columns_read(path, named_type(layout.shape), layout, options)
     return output
 
 

@@ -29,8 +29,9 @@ class PythonRows:
 
     def __init__(self, task: Task, layout: Layout | None) -> None:
         self.task, self.layout = task, layout
-        self.parameters = signature(task.row).parameters
-        self.inputs = tuple(self.parameters)
+        parameters = signature(task.row).parameters
+        self.inputs = tuple(parameters)
+        self.needed = sum(one.default is one.empty for one in parameters.values())
 
     @cached_property
     def kind(self) -> DataType:
@@ -125,9 +126,8 @@ class PythonRows:
         return cells, self._columns(text, cells), fault
 
     def _by_place(self, inputs: tuple[Any, ...]) -> tuple[dict[str, Any], Layout, str]:
-        needed = sum(one.default is one.empty for one in self.parameters.values())
         fault = inputs_fault(self.trained, len(inputs))
-        if not needed <= len(inputs) <= len(self.inputs):
+        if not self.needed <= len(inputs) <= len(self.inputs):
             fault = fault or f"has {so_many(len(inputs), 'input')}, and the model reads {' and '.join(self.inputs)}"
         values = dict(zip(self.inputs, inputs, strict=False))
         return values, self._columns(tuple(values), values), fault
