@@ -2,18 +2,19 @@
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from finetune.data.messages import percent, so_many
+from finetune.data.messages import percent, places, so_many
 from finetune.data.reading import reading_notes, records, survey
+from finetune.data.records import Record
+from finetune.data.rows import Row
 from finetune.data.writing import ESCAPED, encoding_note, holds_columns, output_format, require_writable, write_rows
 from finetune.inference.answer_rows import ERROR, PredictedRow, free_name
 from finetune.inference.asked import UNSURE
-from finetune.inference.file_scores import scores_of
 from finetune.inference.predict_plan import (
     ColumnsRead,
     columns_read,
@@ -28,6 +29,15 @@ from finetune.runs.environment import versions
 from finetune.runs.events import Note, RowsPredicted, Watcher
 from finetune.runs.predictions import PREDICTION
 from finetune.storage.journal import Journal
+from finetune.task_types.columns import Layout
+from finetune.task_types.parts import Answer
+from finetune.task_types.row_builder import row_of
+from finetune.task_types.row_issues import NoRow
+from finetune.task_types.task import Task
+from finetune.task_types.types import named_type
+from finetune.task_types.unknown_labels import LABELS_SHOWN, UnknownLabels
+
+SCORED = ("gold", "answers")  # fields of a row that metrics use
 
 
 @dataclass(kw_only=True)
@@ -164,3 +174,67 @@ class RankedRows:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for number, row in zip(self.order, self.journal.in_order(self.order), strict=True):
             yield row | {self.rank: self.places[number]}
+
+
+class CompactRows(Sequence[Any]):
+    """Rows or predictions in little memory: of each a number as it is, or a value of which equal ones are stored once;
+    `make` makes of it what is read.
+    """
+
+    def __init__(self, make: Callable[[Any], Any]) -> None:
+        self.make = make
+        self.values = list[Any]()
+        self.once = dict[str, Any]()
+
+    def append(self, value: Any) -> None:
+        """Appends a value."""
+        self.values.append(value if isinstance(value, float) else self.once.setdefault(repr(value), value))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, index: Any) -> Any:
+        """One object, or a list for a slice."""
+        return list(map(self.make, self.values[index])) if isinstance(index, slice) else self.make(self.values[index])
+
+
+def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]], notes: list[str]) -> dict[str, float]:
+    """Scores over the rows that have a label and a prediction; adds notes on those without a label, and
+    with one that is unknown to the model.
+    """
+    unknown, kind, reads = UnknownLabels(task=task, layout=layout), named_type(layout.shape), task.scoring.reads
+    unreadable, unlabelled = list[tuple[int, int]](), list[tuple[int, int]]()
+    bare: Row | None = None  # where labels are numbers, and nothing else of a row is read
+    rows = CompactRows(lambda value: replace(bare, gold=value) if bare else value)
+    answers = CompactRows(lambda value: Answer(value=value))
+    for record, cell in labelled:
+        if cell is None:
+            continue
+        try:
+            row = row_of(layout, record)
+        except NoRow:
+            unreadable.append((record.row, record.line))
+            continue
+        label = task.scoring.labels([row])[0].value
+        if label is None:
+            unlabelled.append((record.row, record.line))
+        elif not unknown.adds(row, (record.row, record.line)):
+            if isinstance(label, float) and not rows and not reads:
+                bare = without_texts(row)
+            rows.append(label if bare else without_texts(row, but=reads))
+            answers.append(kind.value(task, layout, cell, row))
+    if unlabelled and rows:
+        where = places(unlabelled, most=LABELS_SHOWN)
+        notes.append(f"{so_many(len(unlabelled))} without a label ({where}); not scored")
+    if unreadable:
+        where = places(unreadable, most=LABELS_SHOWN)
+        notes.append(f"{so_many(len(unreadable))} with a label that cannot be read ({where}); not scored")
+    notes += [f"{note}; not scored" for note in unknown.notes()]
+    return task.scoring.score(answers, rows) if rows else {}
+
+
+def without_texts(row: Row, *, but: Collection[str] = ()) -> Row:
+    """The row with only the fields that metrics use, and those that are named."""
+    empty: dict[type, Any] = {str: "", tuple: ()}
+    values = {field.name: getattr(row, field.name) for field in fields(row) if field.name not in (*SCORED, *but)}
+    return replace(row, **{name: empty[type(value)] for name, value in values.items() if type(value) in empty})

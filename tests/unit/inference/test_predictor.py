@@ -23,7 +23,7 @@ from support.runs import REVIEWS, FinishedRun, trained_run
 from finetune.data.records import Record
 from finetune.errors import UserError
 from finetune.inference import answer_rows as predicting
-from finetune.inference.file_scores import scores_of
+from finetune.inference.predict_file import scores_of
 from finetune.inference.predictor import Predictor, load_predictor
 from finetune.inference.python_rows import stream_lines
 from finetune.runs.events import Event, Note
