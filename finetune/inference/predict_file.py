@@ -144,7 +144,7 @@ def predict_file(
     found.notes += predictor.unsure.notes if predictor.unsure else ()
     if found.truncated:
         share = f"{found.truncated:,} of {so_many(found.rows)} ({percent(found.truncated / found.rows)})"
-        found.notes.append(f"{share} {task.codec.truncation_note(predictor.max_length)}")
+        found.notes.append(f"{share} {task.truncation_note(predictor.max_length)}")
     found.notes += shift_notes(predictor, sample, str(path))
     found.seconds = time.perf_counter() - started
     return found
@@ -202,7 +202,7 @@ def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]]
     """Scores over the rows that have a label and a prediction; adds notes on those without a label, and
     with one that is unknown to the model.
     """
-    unknown, kind, reads = UnknownLabels(task=task, layout=layout), named_type(layout.shape), task.scoring.reads
+    unknown, kind, reads = UnknownLabels(task=task, layout=layout), named_type(layout.shape), task.reads
     unreadable, unlabelled = list[tuple[int, int]](), list[tuple[int, int]]()
     bare: Row | None = None  # where labels are numbers, and nothing else of a row is read
     rows = CompactRows(lambda value: replace(bare, gold=value) if bare else value)
@@ -215,7 +215,7 @@ def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]]
         except NoRow:
             unreadable.append((record.row, record.line))
             continue
-        label = task.scoring.labels([row])[0].value
+        label = task.labels_of([row])[0].value
         if label is None:
             unlabelled.append((record.row, record.line))
         elif not unknown.adds(row, (record.row, record.line)):
@@ -230,7 +230,7 @@ def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]]
         where = places(unreadable, most=LABELS_SHOWN)
         notes.append(f"{so_many(len(unreadable))} with a label that cannot be read ({where}); not scored")
     notes += [f"{note}; not scored" for note in unknown.notes()]
-    return task.scoring.score(answers, rows) if rows else {}
+    return task.score(answers, rows) if rows else {}
 
 
 def without_texts(row: Row, *, but: Collection[str] = ()) -> Row:

@@ -211,7 +211,7 @@ class Predictor:
         with self.engine.undisturbed():
             features = self.encoded(rows) if features is None else features
             truncated = {feature.row for feature in features if feature.truncated}
-            answers = self.task.codec.decode(self.engine.logits(features), features, rows)
+            answers = self.task.decode(self.engine.logits(features), features, rows)
         if self.temperature != 1:
             answers = [
                 replace(one, probabilities=with_temperature(one.probabilities or (), self.temperature))

@@ -32,7 +32,7 @@ def shift_notes(predictor: Predictor, sample: Sequence[PredictedRow], name: str)
     if dev is None or len(dev[0]) < LEAST_ROWS:
         return []
     (before, lacked), (tokens, lacks) = _tokens(predictor, dev[0]), _tokens(predictor, [row for _, row in usable])
-    was, sure = _numbers(dev[1]), _numbers([predictor.task.codec.confidence(*one) for one in usable])
+    was, sure = _numbers(dev[1]), _numbers([predictor.task.confidence(*one) for one in usable])
     found = []
     if abs(_step(np.log(before), np.log(tokens))) > SPREADS * np.log(before).std():
         found.append(f"{np.median(tokens):.0f} tokens a row (dev: {np.median(before):.0f})")
@@ -60,7 +60,7 @@ def _dev_rows(predictor: Predictor) -> tuple[list[Row], list[float | None]] | No
     answers = [Answer(value=line["prediction"], probabilities=line.get("probabilities")) for line in lines]
     if record.first_split in record.learned:  # after these predictions
         return rows, []
-    sure = predictor.task.codec.confidence
+    sure = predictor.task.confidence
     return rows, [sure(one, row) for one, row in zip(answers, rows, strict=True) if one.probabilities]
 
 

@@ -44,7 +44,7 @@ def score_answers(task: Task, answers: Any, *, source: Source, split: str | None
     """
     split = split or task.dev_splits[0]
     loaded = load_splits(task, source, names=[split])[split]
-    rows, labels = loaded.rows, task.scoring.labels(loaded.rows)
+    rows, labels = loaded.rows, task.labels_of(loaded.rows)
     if any(label.value is None for label in labels):
         raise UserError(f"{loaded.origin}: rows of the split '{split}' have no labels", "Choose another `split`")
     name, given = _named(answers, split)
@@ -67,10 +67,10 @@ def score_answers(task: Task, answers: Any, *, source: Source, split: str | None
         notes.append(f"{name}: {unknown}: ignored")
     values = [Answer(value=given.get(row.id, "")) for row in rows]
     if missing:  # (0 without a prediction, 1 for the row)
-        kept, sums = np.column_stack([there, np.ones(len(rows))]), task.scoring.sums(values, rows)
+        kept, sums = np.column_stack([there, np.ones(len(rows))]), task.sums(values, rows)
         scores = {metric: replace(one, counts=one.counts * kept).score for metric, one in sums.items()}
     else:
-        scores = task.scoring.score(values, rows)
+        scores = task.score(values, rows)
     return Evaluation(task=task, scores={split: scores}, notes=tuple(notes))
 
 

@@ -66,7 +66,7 @@ def evaluate_model(
             raise UserError(f"{name}= does not apply to the task {task_name}", "It is for a data file; leave it out")
         wanted = registry.find(task_name)
     reads = [model, task_name, None if own else source.folder, *options.values()]
-    outputs = [] if predictions is None else [predictions, *_official(predictions, wanted.codec.official_files([], []))]
+    outputs = [] if predictions is None else [predictions, *_official(predictions, wanted.official_files([], []))]
     for file in outputs:
         require_replaceable_output(file, endings=OUTPUTS[file is not predictions], reads=reads, force=force)
     notes: list[str] = []
@@ -88,7 +88,7 @@ def evaluate_model(
     for note in [*said, *(() if run is None else _reuse(run, splits, counts, source))]:
         noting(Note(note))
     rows = {name: loaded.rows for name, loaded in splits.items()}
-    labelled = [name for name in rows if all(answer.value is not None for answer in task.scoring.labels(rows[name]))]
+    labelled = [name for name in rows if all(answer.value is not None for answer in task.labels_of(rows[name]))]
     if not labelled and predictions is None:
         raise UserError(
             f"the rows of {' and '.join(rows)} of {task.name} have no labels",
@@ -97,7 +97,7 @@ def evaluate_model(
     answers = {name: predictor.answers(given) for name, given in rows.items()}
     if predictions is not None:
         every, predicted = list(chain(*rows.values())), list(chain(*answers.values()))
-        official = _official(predictions, task.codec.official_files(predicted, every))
+        official = _official(predictions, task.official_files(predicted, every))
         contents = {file.name: content for file, content in official.items()}
         write_predictions(predictions, prediction_lines(task, every, predicted), contents, writer=output_file)
     scored: dict[str, tuple[list[Any], Sequence[Any]]] = {name: (answers[name], rows[name]) for name in labelled}
@@ -107,9 +107,9 @@ def evaluate_model(
         counted = {name: unsure.counted(task, labels, *given) for name, given in scored.items()}
         scored = {name: unsure.answers(task, labels, *given) for name, given in scored.items()}
     for name, pair in scored.items():
-        for note in task.scoring.notes(*pair):
+        for note in task.score_notes(*pair):
             noting(Note(f"{name}: {note}"))
-    scores = {name: task.scoring.score(*given) for name, given in scored.items() if given[1]}
+    scores = {name: task.score(*given) for name, given in scored.items() if given[1]}
     there = {split: found for split, found in counts.items() if found}
     return Evaluation(task=task, scores=scores, notes=tuple(notes), answered=counted, shared=there)
 

@@ -68,7 +68,7 @@ def write_next_rows(
                     counts["known"] += 1
                 elif key not in seen:
                     seen.add(key)
-                    certainty, label = task.codec.confidence(one.answer, one.row), predictor.cells(one)["prediction"]
+                    certainty, label = task.confidence(one.answer, one.row), predictor.cells(one)["prediction"]
                     label = raw.get(label, label) if isinstance(label, str) else label
                     own = {suggested: label, "certainty": certainty and round(certainty, 4)}
                     first = dict.fromkeys((*layout.text_columns, *labels, *own))
