@@ -11,7 +11,6 @@ from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.inference.answer_rows import ERROR, free_name
 from finetune.inference.asked import AskedAnswers, asked_answers
-from finetune.inference.python_rows import names_read
 from finetune.runs.events import Watcher, unwatched
 from finetune.runs.folder import RECORD
 from finetune.task_types import registry
@@ -21,8 +20,6 @@ from finetune.task_types.task import Task
 
 if TYPE_CHECKING:
     from finetune.inference.predictor import Predictor
-
-PredictedCells = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -112,24 +109,32 @@ class Model:
         """
         if asked := asked_answers(coverage, risk, precision, label_sets):
             return self._asked(asked).predict(data, text=text)
-        if hasattr(data, "iloc") and hasattr(data, "columns"):
-            return self._frame(data, text)
         if isinstance(data, Mapping) and data and all(hasattr(one, "with_format") for one in data.values()):
             kind: Any = type(data)
             return kind({name: self.predict(one, text=text) for name, one in data.items()})
-        if hasattr(data, "with_format") and hasattr(data, "add_column"):
-            return self._dataset(data, text)
+        frame, dataset = hasattr(data, "iloc"), hasattr(data, "with_format") and hasattr(data, "add_column")
+        table = isinstance(data, Mapping) or dataset or (frame and hasattr(data, "columns"))
+        if not table and isinstance(data, Iterable) and not isinstance(data, str | bytes):
+            data = list(data)
+        cells = self.predictor.predict(data if text is None else self._renamed(data, text))
+        if isinstance(data, list) and all(isinstance(row, Mapping) for row in data):
+            taken = {name for row in data for name in row}
+            own = ({free_name(name, taken): cell for name, cell in one.items()} for one in cells)
+            return [{**row, **new} for row, new in zip(data, own, strict=True)]
+        if not table:
+            return cells
+        taken = {str(name) for name in _columns_in(data)}
+        names = sorted(dict.fromkeys(name for one in cells for name in one), key=lambda name: name == ERROR)
+        new = {free_name(name, taken): [one.get(name) for one in cells] for name in names}
         if isinstance(data, Mapping):
-            new = _by_column(self._answers(data, text), taken=data)
             return {**data, **new}
-        rows = list(data) if isinstance(data, Iterable) and not isinstance(data, str | bytes) else data
-        found = self._answers(rows, text)
-        if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
-            return found
-        taken = {name for row in rows for name in row}
-        return [
-            {**row, **{free_name(k, taken): v for k, v in one.items()}} for row, one in zip(rows, found, strict=True)
-        ]
+        if dataset:
+            for name, column in new.items():
+                data = data.add_column(name, column)
+            return data
+        import pandas as pd
+
+        return pd.concat([data, pd.DataFrame(new, index=data.index)], axis=1)
 
     @plainly
     def explain(
@@ -191,31 +196,16 @@ class Model:
             name = str(self.folder.parent if is_run else self.folder)
             return replace(self, predictor=with_unsure(self.predictor, name, asked, out=self.folder))
 
-    def _frame(self, frame: Any, text: str | Sequence[str] | None) -> Any:
-        new = _by_column(self._answers(frame, text), taken=[str(name) for name in frame.columns])
-        import pandas as pd
-
-        return pd.concat([frame, pd.DataFrame(new, index=frame.index)], axis=1)
-
-    def _dataset(self, dataset: Any, text: str | Sequence[str] | None) -> Any:
-        new = _by_column(self._answers(dataset, text), taken=dataset.column_names)
-        for name, cells in new.items():
-            dataset = dataset.add_column(name, cells)
-        return dataset
-
-    def _answers(self, rows: Any, text: str | Sequence[str] | None) -> list[PredictedCells]:
-        return self.predictor.predict(rows if text is None else self._renamed(rows, text))
-
     def _renamed(self, rows: Any, text: str | Sequence[str]) -> Any:
         """The rows with the model's inputs alone, under the names of training."""
         given = [text] if isinstance(text, str) else list(text)
-        known = names_read(self.predictor)
+        known = self.predictor.python_rows.names
         wanted = next((names for names in known if len(names) == len(given)), None)
         if wanted is None:
             what = f"text= names {so_many(len(given), 'column')}, and the model reads {' and '.join(known[0])}"
             raise UserError(what, "Name one column for each of them")
         columns = rows if not isinstance(rows, list) else {name: [row.get(name) for row in rows] for name in given}
-        names = columns.column_names if hasattr(columns, "column_names") else list(columns)
+        names = _columns_in(columns)
         if lacking := [name for name in given if name not in names]:
             raise UserError(
                 f"the rows have no column '{lacking[0]}'", f"Their columns are {', '.join(map(str, names))}"
@@ -258,12 +248,9 @@ def loaded(model: str | Path, *, task: str | None, out: str | Path, device: str 
         return Model(str(model), predictor.folder, predictor)
 
 
-def _by_column(answers: Sequence[PredictedCells], *, taken: Iterable[str]) -> dict[str, list[Any]]:
-    """The cells of predictions by column, under names that are not taken; `error` last."""
-    names = dict.fromkeys(name for one in answers for name in one)
-    order = [*(name for name in names if name != ERROR), *([ERROR] if ERROR in names else [])]
-    used = set(taken)
-    return {free_name(name, used): [one.get(name) for one in answers] for name in order}
+def _columns_in(table: Any) -> list[Any]:
+    """The names of the columns of a Dataset, a DataFrame or a mapping."""
+    return list(getattr(table, "column_names", getattr(table, "columns", table)))
 
 
 def _as_transformers(folder: Path) -> tuple[Any, Any]:

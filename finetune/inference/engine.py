@@ -3,10 +3,11 @@
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import torch
 from accelerate import Accelerator
 from accelerate.utils import gather_object
 from torch import Tensor
+from transformers import PreTrainedTokenizerBase
 
 from finetune.inference.feature_batches import (
     BATCH_TOKENS,
@@ -26,15 +28,20 @@ from finetune.inference.feature_batches import (
 )
 from finetune.models.batch import Batch, collate
 from finetune.models.caller_state import plain_mode
-from finetune.models.device import build_accelerator, is_out_of_memory
+from finetune.models.device import build_accelerator, is_out_of_memory, resolve_device, usable_precision
 from finetune.models.families import most_tokens
+from finetune.models.fast_paths import take_fast_paths
 from finetune.models.feature import Feature, label_counts
 from finetune.models.feature_arrays import lengths, read_positions
+from finetune.models.head import Head
 from finetune.models.kernels import cpu, cuda
 from finetune.models.kernels.malloc import trim_memory
+from finetune.models.loading import load_trained
 from finetune.models.model import EncoderWithHead, as_float
+from finetune.models.tokenizers.load import load_tokenizer
+from finetune.models.weight_files import load_config
 from finetune.runs import interrupts
-from finetune.runs.events import Encoded, Predicted, Watcher, unwatched
+from finetune.runs.events import Encoded, Note, Predicted, Watcher, unwatched
 
 LOSSES_AT_ONCE = 256  # features
 IMPOSSIBLE = -1e4  # a logit; minus infinity would make losses of padding nan
@@ -216,6 +223,35 @@ class Engine:
         if self.model.by_position:
             return [row[:count] for row, count in zip(logits, read_positions(features), strict=True)]
         return [row[: len(feature.choices) or None] for row, feature in zip(logits, features, strict=True)]
+
+
+def load_engine(
+    name: str,
+    folder: Path,
+    settings: Mapping[str, Any],
+    *,
+    head: Callable[..., Head],
+    device: str | None,
+    watch: Watcher,
+) -> tuple[Engine, PreTrainedTokenizerBase]:
+    """The engine of a model's folder, and its tokenizer; `settings` are those that its run saved in the config.
+
+    Raises UserError for a model without a trained head. A note says where training used another precision.
+    """
+    place, labels = resolve_device(device), getattr(load_config(folder), "id2label", None) or {}
+    loaded = load_trained(folder, head)
+    if len(loaded.head.labels) > 1 and str(labels.get(0)).lower() == "label_0":
+        names = ", ".join(loaded.head.labels)
+        watch(Note(f"{name} does not name its labels: assumed to be {names}, in that order"))
+    trained_in = settings.get("precision", "auto")
+    precision = usable_precision(trained_in, place)
+    if trained_in not in (precision, "auto"):
+        text = f"{name} was trained in {trained_in}, in which this {place.type} does not compute natively"
+        watch(Note(f"{text}: it predicts in {precision}"))
+    take_fast_paths(loaded, device=place, precision=precision)
+    tokenizer = load_tokenizer(folder)
+    accelerator = build_accelerator(place, precision)
+    return Engine(model=loaded, accelerator=accelerator, pad_id=tokenizer.pad_token_id, watch=watch), tokenizer
 
 
 def _padded(logits: Sequence[np.ndarray]) -> Tensor:

@@ -53,24 +53,95 @@ class FeaturesWithStates(LazyFeatures):
         return np.stack([layer[start:end] for layer in self.layers], axis=1)
 
 
+class HiddenStates:
+    """The sequences of features, and the hidden states of them that a head reads, a layer `(positions, width)`."""
+
+    def __init__(self, features: Sequence[Feature], engine: Engine) -> None:
+        self.features, self.engine, self.sequences = features, engine, Sequences(features)
+        self.backbone, pooled = engine.model.backbone, engine.model.pooled
+        self.layers = self.backbone.layer_indices(pooled=pooled)
+        self.of_text = pooled and not self.backbone.bilstm  # one vector of each sequence
+        self.counts = [
+            1 if self.of_text else len(one.input_ids if one.reads is None else one.reads) for one in self.sequences
+        ]
+        self.ends = np.cumsum(self.counts)
+        self.shape = (sum(self.counts), self.backbone.config.hidden_size)
+
+    def added(self, arrays: tuple[np.ndarray, ...]) -> FeaturesWithStates:
+        """The features with the arrays of their layers."""
+        return FeaturesWithStates(self.features, self.sequences, arrays, np.array([0, *self.ends]))
+
+    def fill(self, arrays: Sequence[np.ndarray], numbers: Sequence[int]) -> None:
+        """Encodes; each array gets the states of the layer of its number. Raises UserError beyond half precision."""
+        for index, states in self.engine.hidden_states(self.sequences, numbers):
+            if np.abs(states).max() > np.finfo(np.float16).max:
+                raise UserError("the encoder's states exceed half precision", "Set FINETUNE_CACHE_GB=0: no cache")
+            for layer, array in enumerate(arrays):
+                array[self.ends[index] - self.counts[index] : self.ends[index]] = states[:, layer]
+
+    def fingerprint(self, facts: Facts) -> str:
+        """A hash of model, tokens and positions."""
+        mean = ["mean"] * (self.of_text and self.backbone.vector == "mean")
+        apart = ["lengths apart"] * (self.backbone.padded_up_to is not None)
+        digest = hashlib.sha256(json.dumps([facts, self.of_text, *mean, *apart], sort_keys=True).encode())
+        for sequence in self.sequences:
+            for ids in (sequence.input_ids, sequence.token_type_ids, None if self.of_text else sequence.reads):
+                digest.update(b"-" if ids is None else np.asarray(ids, dtype=np.int32).tobytes() + b";")
+        return digest.hexdigest()
+
+    def cached(self, kept: Entry, facts: Facts) -> tuple[np.ndarray, ...] | None:
+        """The arrays of the layers in use, read from an entry or computed now; None, with a note, if there is no room.
+
+        All layers are computed if they fit, else only those in use, for which older caches are removed.
+        """
+        every = {*self.layers, *range(self.backbone.config.num_hidden_layers + 1)}
+        files = {n: kept.folder / ("pooled.npy" if n == POOLED else f"layer-{n}.npy") for n in sorted(every)}
+        with kept.required(), kept.locked():
+            lacking = [number for number in self.layers if not kept.holds(files[number].name)]
+            for number in lacking:
+                if files[number].is_file():
+                    self.engine.watch(Note(f"{files[number]}: damaged, so it is computed again"))
+                    files[number].unlink()
+            if lacking:
+                size = 2 * self.shape[0] * self.shape[1]
+                numbers = [number for number in files if not files[number].is_file()]
+                if not kept.fits(size * len(numbers)):
+                    numbers = lacking
+                    if not kept.make_room(size * len(numbers)):
+                        self.engine.watch(Note(_no_room(size * len(numbers))))
+                        return None
+                self._write([files[number] for number in numbers], numbers)
+                kept.seal([files[number].name for number in numbers], **facts)
+            kept.touch()
+            return tuple(np.load(files[number], mmap_mode="r") for number in self.layers)
+
+    def _write(self, files: Sequence[Path], numbers: Sequence[int]) -> None:
+        """Encodes, and moves each layer's array into place once all are complete."""
+        with ExitStack() as stack:
+            scratch = [stack.enter_context(scratch_file(file)) for file in files]
+            arrays = [
+                np.lib.format.open_memmap(file, mode="w+", dtype=np.float16, shape=self.shape) for file in scratch
+            ]
+            self.fill(arrays, numbers)
+            for array in arrays:
+                array.flush()
+
+
 def with_states(features: Sequence[Feature], engine: Engine, *, weights: str, precision: str) -> Sequence[Feature]:
     """The features with the frozen encoder's hidden states, cached or computed now.
 
     If the cache has no room for them, the features are returned unchanged with a note, and each epoch encodes again.
     Raises UserError for a cache that cannot be used; damaged states are computed again.
     """
-    sequences = Sequences(features)
-    counts = [_positions(sequence, engine) for sequence in sequences]
-    width = engine.model.backbone.config.hidden_size
+    states = HiddenStates(features, engine)
+    positions, width = states.shape
     facts: Facts = {
-        "format": FORMAT, "weights": weights, "precision": precision, "positions": sum(counts), "width": width,
+        "format": FORMAT, "weights": weights, "precision": precision, "positions": positions, "width": width,
     }  # fmt: skip
-    kept = entry("states", _fingerprint(facts, sequences, engine))
+    kept = entry("states", states.fingerprint(facts))
     with engine.accelerator.main_process_first():
-        arrays = _arrays(kept, facts, sequences, counts, engine)
-    if arrays is None:
-        return features
-    return FeaturesWithStates(features, sequences, arrays, np.cumsum([0, *counts]))
+        arrays = states.cached(kept, facts)
+    return features if arrays is None else states.added(arrays)
 
 
 def with_states_in_memory(features: Sequence[Feature], engine: Engine) -> Sequence[Feature]:
@@ -78,112 +149,14 @@ def with_states_in_memory(features: Sequence[Feature], engine: Engine) -> Sequen
 
     Raises UserError for states that exceed half precision.
     """
-    sequences, numbers = Sequences(features), engine.model.backbone.layer_indices(pooled=engine.model.pooled)
-    counts = [_positions(sequence, engine) for sequence in sequences]
-    shape = (sum(counts), engine.model.backbone.config.hidden_size)
-    arrays = tuple(np.empty(shape, dtype=np.float16) for _ in numbers)
-    _fill(arrays, numbers, sequences, counts, engine)
-    return FeaturesWithStates(features, sequences, arrays, np.cumsum([0, *counts]))
+    states = HiddenStates(features, engine)
+    arrays = tuple(np.empty(states.shape, dtype=np.float16) for _ in states.layers)
+    states.fill(arrays, states.layers)
+    return states.added(arrays)
 
 
-def _positions(sequence: Feature, engine: Engine) -> int:
-    """Number of vectors that a head reads of a sequence."""
-    if engine.model.pooled and not engine.model.backbone.bilstm:
-        return 1
-    return len(sequence.input_ids if sequence.reads is None else sequence.reads)
-
-
-def _fingerprint(facts: Facts, sequences: Sequence[Feature], engine: Engine) -> str:
-    """A hash of model, tokens and positions."""
-    first = engine.model.pooled and not engine.model.backbone.bilstm
-    mean = ["mean"] * (first and engine.model.backbone.vector == "mean")
-    apart = ["lengths apart"] * (engine.model.backbone.padded_up_to is not None)
-    digest = hashlib.sha256(json.dumps([facts, first, *mean, *apart], sort_keys=True).encode())
-    for sequence in sequences:
-        for ids in (sequence.input_ids, sequence.token_type_ids, None if first else sequence.reads):
-            digest.update(b"-" if ids is None else np.asarray(ids, dtype=np.int32).tobytes() + b";")
-    return digest.hexdigest()
-
-
-def _arrays(
-    kept: Entry, facts: Facts, sequences: Sequence[Feature], counts: Sequence[int], engine: Engine
-) -> tuple[np.ndarray, ...] | None:
-    """The arrays `(positions, width)` of the layers in use; None if there is no room for them."""
-    backbone = engine.model.backbone
-    wanted = backbone.layer_indices(pooled=engine.model.pooled)
-    with kept.required(), kept.locked():
-        if [number for number in wanted if not _is_sound(kept, _file(number), engine)]:
-            size = 2 * sum(counts) * backbone.config.hidden_size
-            numbers = _that_fit(kept, wanted, size, engine)
-            if numbers is None:
-                return None
-            _write(kept.folder, numbers, sequences, counts, engine)
-            kept.seal([_file(number) for number in numbers], **facts)
-        kept.touch()
-        return tuple(np.load(kept.folder / _file(number), mmap_mode="r") for number in wanted)
-
-
-def _file(number: int) -> str:
-    return "pooled.npy" if number == POOLED else f"layer-{number}.npy"
-
-
-def _is_sound(kept: Entry, name: str, engine: Engine) -> bool:
-    """Whether a layer's file is there and not damaged; a damaged one is removed, with a note."""
-    if kept.holds(name):
-        return True
-    if (kept.folder / name).is_file():
-        engine.watch(Note(f"{kept.folder / name}: damaged, so it is computed again"))
-        (kept.folder / name).unlink()
-    return False
-
-
-def _that_fit(kept: Entry, wanted: Sequence[int], size: int, engine: Engine) -> list[int] | None:
-    """The layers to encode, `size` bytes each: all if they fit, else only those in use, evicting older caches; None if
-    these do not fit either.
-    """
-    depth = engine.model.backbone.config.num_hidden_layers
-    every, read = (
-        [number for number in numbers if not (kept.folder / _file(number)).is_file()]
-        for numbers in (sorted({*wanted, *range(depth + 1)}), wanted)
+def _no_room(need: int) -> str:
+    return (
+        f"the encoder's hidden states need {need / 1e9:.1f} GB, more than the cache may hold "
+        f"({most_bytes() / 1e9:.1f} GB, FINETUNE_CACHE_GB) or the disk has free: every epoch encodes again"
     )
-    if kept.fits(size * len(every)):
-        return every
-    need = size * len(read)
-    if kept.make_room(need):
-        return read
-    engine.watch(
-        Note(
-            f"the encoder's hidden states need {need / 1e9:.1f} GB, more than the cache may hold "
-            f"({most_bytes() / 1e9:.1f} GB, FINETUNE_CACHE_GB) or the disk has free: every epoch encodes again"
-        )
-    )
-    return None
-
-
-def _write(
-    folder: Path, numbers: Sequence[int], sequences: Sequence[Feature], counts: Sequence[int], engine: Engine
-) -> None:
-    """Encodes, and moves each layer's array into place once all are complete."""
-    shape = (sum(counts), engine.model.backbone.config.hidden_size)
-    with ExitStack() as files:
-        scratch = [files.enter_context(scratch_file(folder / _file(number))) for number in numbers]
-        arrays = [np.lib.format.open_memmap(file, mode="w+", dtype=np.float16, shape=shape) for file in scratch]
-        _fill(arrays, numbers, sequences, counts, engine)
-        for array in arrays:
-            array.flush()
-
-
-def _fill(
-    arrays: Sequence[np.ndarray],
-    numbers: Sequence[int],
-    sequences: Sequence[Feature],
-    counts: Sequence[int],
-    engine: Engine,
-) -> None:
-    """Encodes; each array gets the states of the layer of its number."""
-    ends = np.cumsum(counts)
-    for index, states in engine.hidden_states(sequences, numbers):
-        if np.abs(states).max() > np.finfo(np.float16).max:
-            raise UserError("the encoder's states exceed half precision", "Set FINETUNE_CACHE_GB=0: no cache")
-        for layer, array in enumerate(arrays):
-            array[ends[index] - counts[index] : ends[index]] = states[:, layer]

@@ -2,21 +2,26 @@
 
 import json
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from finetune.data.file_format import FileFormat
-from finetune.data.messages import percent, so_many
-from finetune.data.reading import first_rows, reading_notes, records, survey
+from finetune.data.messages import percent, places, so_many
+from finetune.data.reading import reading_notes, records, survey
 from finetune.data.records import Record
+from finetune.data.rows import Row
 from finetune.data.writing import ESCAPED, encoding_note, holds_columns, output_format, require_writable, write_rows
-from finetune.inference.answer_rows import ERROR, Answered, answer_windows, free_name, windows, with_answer
+from finetune.inference.answer_rows import ERROR, PredictedRow, free_name
 from finetune.inference.asked import UNSURE
-from finetune.inference.file_scores import scores_of
-from finetune.inference.predict_plan import SAMPLE_ROWS, known_type, layout_for, require_output_for, require_settings
+from finetune.inference.predict_plan import (
+    ColumnsRead,
+    columns_read,
+    known_type,
+    require_output_for,
+    require_settings,
+)
 from finetune.inference.predictor import Predictor
 from finetune.inference.ranks import RANK, query_in, ranks_of
 from finetune.inference.shift_note import MOST_ROWS, shift_notes
@@ -25,7 +30,14 @@ from finetune.runs.events import Note, RowsPredicted, Watcher
 from finetune.runs.predictions import PREDICTION
 from finetune.storage.journal import Journal
 from finetune.task_types.columns import Layout
-from finetune.task_types.trained_form import form_for
+from finetune.task_types.parts import Answer
+from finetune.task_types.row_builder import row_of
+from finetune.task_types.row_issues import NoRow
+from finetune.task_types.task import Task
+from finetune.task_types.types import named_type
+from finetune.task_types.unknown_labels import LABELS_SHOWN, UnknownLabels
+
+SCORED = ("gold", "answers")  # fields of a row that metrics use
 
 
 @dataclass(kw_only=True)
@@ -79,107 +91,150 @@ def predict_file(
     """
     started = time.perf_counter()
     require_settings(options)
-    kind = known_type(predictor.task)
-    columns = {name: value for name, value in options.items() if name not in ("encoding", "sheet")}
-    form = form_for(path, predictor.layout, options, inputs=predictor.task.inputs)
+    task, kind = predictor.task, known_type(predictor.task)
     require_output_for(path, output, force=True)
+    file = columns_read(path, kind, predictor.layout, options, inputs=task.inputs)
+    form, layout = file.form, file.layout
     watch(Note(f"{path}: {form}"))
-    sample = first_rows(path, form, most=SAMPLE_ROWS)
-    layout, notes = layout_for(kind, predictor.layout, sample, columns, inputs=predictor.task.inputs)
-    layout = kind.with_spelling(layout, sample.columns)
     total, taken = survey(path, form)
     require_writable(output, output_format(output, {*taken, PREDICTION}, like=form), rows=total)
-    found = Prediction(format=str(form), notes=[*reading_notes(path, form), *notes])
-    sampled, step = list[tuple[Record, Answered]](), max(1, total // MOST_ROWS)
-    with Journal(output, of=_fingerprint(predictor, path, form, layout)) as journal:
+    found = Prediction(format=str(form), notes=[*reading_notes(path, form), *file.notes])
+    sample, step = list[PredictedRow](), max(1, total // MOST_ROWS)
+    own = {name: free_name(name, taken) for name in (PREDICTION, ERROR, UNSURE, RANK)}
+    with Journal(output, of=_fingerprint(predictor, path, file)) as journal:
         found.resumed = journal.rows
         if journal.note:
             found.notes.append(f"{output}: {journal.note}: predicted again")
         if journal.rows:
             watch(Note(f"{so_many(journal.rows)} predicted before; resuming after them"))
-        coming = windows(records(path, form), skip=journal.rows)
-        for window, answered in answer_windows(predictor, layout, coming):
-            sampled += list(zip(window, answered, strict=True))[::step]
-            rows = (with_answer(record, one, taken) for record, one in zip(window, answered, strict=True))
-            journal.add(rows, truncated=sum(one.truncated for one in answered))
+        coming = ((record, layout) for record in records(path, form))
+        for window in predictor.predicted(coming, skip=journal.rows):
+            sample += window[::step]
+            rows = (
+                one.record.values | {free_name(name, taken): cell for name, cell in predictor.cells(one).items()}
+                for one in window
+            )
+            journal.add(rows, truncated=sum(one.truncated for one in window))
             rate = (journal.rows - found.resumed) / (time.perf_counter() - started)
             watch(RowsPredicted(done=journal.rows, total=max(journal.rows, total), rate=rate))
         found.rows, found.truncated = journal.rows, journal.truncated
-        error = free_name(ERROR, taken)
-        names, found.failed = journal.names(error=error)
+        names, found.failed = journal.names(error=own[ERROR])
         written: Iterable[Mapping[str, Any]] = journal
         if kind.ranked:
-            written, names = RankedRows(journal, layout, taken), with_rank(names, taken)
+            places, order = ranks_of((query_in(layout, row), row.get(own[PREDICTION])) for row in journal)
+            written = RankedRows(journal, own[RANK], places, order)
+            after = names.index(own[PREDICTION]) + 1 if own[PREDICTION] in names else len(names)
+            names.insert(after, own[RANK])
         added = [name for name in names if name not in taken]
         escaped = write_rows(output, written, names, escaped=names if escape else added, like=form)
         found.notes += [note] if (note := encoding_note(output, form)) else []
         found.notes += [f"{output}: {so_many(escaped, 'cell')} {ESCAPED}"] if escaped else []
         if found.failed and not holds_columns(output, form):
-            reason = next(row[error] for row in journal if error in row)
+            reason = next(row[own[ERROR]] for row in journal if own[ERROR] in row)
             found.notes.append(f"{output}: has no column for errors; the first row without a prediction {reason}")
-        found.unsure = count_left_out(predictor, journal, free_name(UNSURE, taken))
+        if predictor.unsure and predictor.unsure.abstains:
+            left = (row.get(own[UNSURE]) for row in journal)
+            found.unsure = sum(len(cell) if isinstance(cell, list) else cell is not None for cell in left)
         if layout.label:
-            given = (_answer_in(row, taken) for row in journal)
-            labelled = zip(records(path, form), given, strict=True)
-            found.scores = scores_of(predictor.task, layout, labelled, found.notes)
+            cells = (
+                row.get(own[PREDICTION]) if isinstance(row.get(own[UNSURE]), list | None) else None for row in journal
+            )
+            found.scores = scores_of(task, layout, zip(records(path, form), cells, strict=True), found.notes)
         journal.delete()
     found.notes += predictor.unsure.notes if predictor.unsure else ()
     if found.truncated:
-        found.notes.append(_truncation_note(found, predictor.task.truncation_note(predictor.max_length)))
-    found.notes += shift_notes(predictor, layout, sampled, str(path))
+        share = f"{found.truncated:,} of {so_many(found.rows)} ({percent(found.truncated / found.rows)})"
+        found.notes.append(f"{share} {task.truncation_note(predictor.max_length)}")
+    found.notes += shift_notes(predictor, sample, str(path))
     found.seconds = time.perf_counter() - started
     return found
 
 
-def count_left_out(predictor: Predictor, rows: Iterable[Mapping[str, Any]], column: str) -> int | None:
-    """The number of rows, labels or entities that are not answered; None where all are."""
-    if predictor.unsure is None or not predictor.unsure.abstains:
-        return None
-    cells = (row.get(column) for row in rows)
-    return sum(len(cell) if isinstance(cell, list) else cell is not None for cell in cells)
-
-
-def _answer_in(row: Mapping[str, Any], taken: Collection[str]) -> Any:
-    """The cell of a row's prediction; None where it was left out."""
-    whole = row.get(free_name(UNSURE, taken))
-    return None if whole is not None and not isinstance(whole, list) else row.get(free_name(PREDICTION, taken))
-
-
-def _truncation_note(found: Prediction, lost: str) -> str:
-    return f"{found.truncated:,} of {so_many(found.rows)} ({percent(found.truncated / found.rows)}) {lost}"
-
-
-def _fingerprint(predictor: Predictor, path: Path, form: FileFormat, layout: Layout) -> str:
+def _fingerprint(predictor: Predictor, path: Path, file: ColumnsRead) -> str:
     """A hash of what decides the output: the file's path, size and time, its encoding, the model and its task, the
     columns, versions of libraries, device type and precision.
     """
-    stat = path.stat()
-    facts = [str(path.resolve()), stat.st_size, stat.st_mtime_ns, layout.label, form.encoding, str(form.layout)]
-    return sha256(json.dumps([*facts, *model_facts(predictor, layout)]).encode()).hexdigest()
+    stat, layout, task = path.stat(), file.layout, predictor.task
+    facts: list[Any] = [str(path.resolve()), stat.st_size, stat.st_mtime_ns]
+    facts += [layout.label, file.form.encoding, str(file.form.layout)]
+    facts += [predictor.fingerprint, layout.text, task.name, task.version, versions()]
+    facts += [PREDICTION, *predictor.engine.computes_in]  # rows of older versions have the column `answer`
+    return sha256(json.dumps(facts).encode()).hexdigest()
 
 
-def model_facts(predictor: Predictor, layout: Layout) -> list[Any]:
-    """What decides the predictions of given rows: model, task, text columns, versions, device type and precision."""
-    facts: list[Any] = [predictor.fingerprint, layout.text, predictor.task.name, predictor.task.version, versions()]
-    facts.append(PREDICTION)  # rows of older versions have the column `answer`
-    return [*facts, *predictor.engine.computes_in]
-
-
+@dataclass(frozen=True)
 class RankedRows:
-    """Predicted rows in the order of their ranks, which may be iterated twice; `taken` are the file's own columns."""
+    """Predicted rows in the order of their ranks, which may be iterated twice; `rank` is the column of their places."""
 
-    def __init__(self, journal: Journal, layout: Layout, taken: Collection[str]) -> None:
-        self.journal, self.taken = journal, taken
-        score = free_name(PREDICTION, taken)
-        self.ranks = ranks_of((query_in(layout, row), row.get(score)) for row in journal)
+    journal: Journal
+    rank: str
+    places: Sequence[int | None]
+    order: Sequence[int]
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        name = free_name(RANK, self.taken)
-        for number, row in zip(self.ranks.order, self.journal.in_order(self.ranks.order), strict=True):
-            yield row | {name: self.ranks.places[number]}
+        for number, row in zip(self.order, self.journal.in_order(self.order), strict=True):
+            yield row | {self.rank: self.places[number]}
 
 
-def with_rank(names: Sequence[str], taken: Collection[str]) -> list[str]:
-    """The columns of the output, with the rank after the score."""
-    after = names.index(score) + 1 if (score := free_name(PREDICTION, taken)) in names else len(names)
-    return [*names[:after], free_name(RANK, taken), *names[after:]]
+class CompactRows(Sequence[Any]):
+    """Rows or predictions in little memory: of each a number as it is, or a value of which equal ones are stored once;
+    `make` makes of it what is read.
+    """
+
+    def __init__(self, make: Callable[[Any], Any]) -> None:
+        self.make = make
+        self.values = list[Any]()
+        self.once = dict[str, Any]()
+
+    def append(self, value: Any) -> None:
+        """Appends a value."""
+        self.values.append(value if isinstance(value, float) else self.once.setdefault(repr(value), value))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, index: Any) -> Any:
+        """One object, or a list for a slice."""
+        return list(map(self.make, self.values[index])) if isinstance(index, slice) else self.make(self.values[index])
+
+
+def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]], notes: list[str]) -> dict[str, float]:
+    """Scores over the rows that have a label and a prediction; adds notes on those without a label, and
+    with one that is unknown to the model.
+    """
+    unknown, kind, reads = UnknownLabels(task=task, layout=layout), named_type(layout.shape), task.reads
+    unreadable, unlabelled = list[tuple[int, int]](), list[tuple[int, int]]()
+    bare: Row | None = None  # where labels are numbers, and nothing else of a row is read
+    rows = CompactRows(lambda value: replace(bare, gold=value) if bare else value)
+    answers = CompactRows(lambda value: Answer(value=value))
+    for record, cell in labelled:
+        if cell is None:
+            continue
+        try:
+            row = row_of(layout, record)
+        except NoRow:
+            unreadable.append((record.row, record.line))
+            continue
+        label = task.labels_of([row])[0].value
+        if label is None:
+            unlabelled.append((record.row, record.line))
+        elif not unknown.adds(row, (record.row, record.line)):
+            if isinstance(label, float) and not rows and not reads:
+                bare = without_texts(row)
+            rows.append(label if bare else without_texts(row, but=reads))
+            answers.append(kind.value(task, layout, cell, row))
+    if unlabelled and rows:
+        where = places(unlabelled, most=LABELS_SHOWN)
+        notes.append(f"{so_many(len(unlabelled))} without a label ({where}); not scored")
+    if unreadable:
+        where = places(unreadable, most=LABELS_SHOWN)
+        notes.append(f"{so_many(len(unreadable))} with a label that cannot be read ({where}); not scored")
+    notes += [f"{note}; not scored" for note in unknown.notes()]
+    return task.score(answers, rows) if rows else {}
+
+
+def without_texts(row: Row, *, but: Collection[str] = ()) -> Row:
+    """The row with only the fields that metrics use, and those that are named."""
+    empty: dict[type, Any] = {str: "", tuple: ()}
+    values = {field.name: getattr(row, field.name) for field in fields(row) if field.name not in (*SCORED, *but)}
+    return replace(row, **{name: empty[type(value)] for name, value in values.items() if type(value) in empty})

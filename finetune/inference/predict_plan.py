@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +36,34 @@ from finetune.task_types.words.columns import WordsType
 
 NAMING = ("text", "label", "spans", "span_ends")  # settings that name columns
 SAMPLE_ROWS = 1_000  # rows from which columns are inferred
-SETTINGS = ("text", "label", "spans", "span_ends", "encoding", "sheet", "temperature")
 COLUMNS_SHOWN = 12  # names of columns in a message
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnsRead:
+    """How a file is read for a model: its form, the columns that are the model's inputs, notes on those that were
+    inferred, and the first rows.
+    """
+
+    form: FileFormat
+    layout: Layout
+    notes: list[str]
+    sample: Table
+
+
+def columns_read(
+    path: Path, kind: DataType, trained: Layout | None, options: Mapping[str, Any], *, inputs: tuple[str, ...] = ()
+) -> ColumnsRead:
+    """How a file is read, by `options` (text, label, spans, span_ends, encoding, sheet) and else as in training.
+
+    Raises UserError for a file that cannot be read, and as `layout_for` does.
+    """
+    form = form_for(path, trained, options, inputs=inputs)
+    sample = first_rows(path, form, most=SAMPLE_ROWS)
+    named = {name: str(value) for name, value in options.items() if name in NAMING}
+    layout, notes = layout_for(kind, trained, sample, named, inputs=inputs)
+    layout = kind.with_spelling(layout, sample.columns)
+    return ColumnsRead(form=form, layout=layout, notes=notes, sample=sample)
 
 
 def require_predictable(
@@ -54,20 +80,18 @@ def require_predictable(
     output = output or default_output(path, form)
     require_output_for(path, output, force=force)
     if layout is not None:
-        columns = {name: str(value) for name, value in options.items() if name in NAMING}
-        layout_for(named_type(layout.shape), layout, first_rows(path, form, most=SAMPLE_ROWS), columns)
+        columns_read(path, named_type(layout.shape), layout, options)
     return output
 
 
-def require_settings(options: Mapping[str, Any]) -> None:
-    """Raises UserError with the nearest name for a setting that `predict` does not have."""
-    if unknown := [name for name in options if name not in SETTINGS]:
-        near = nearest(unknown[0], [*SETTINGS])
-        raise UserError(
-            f"unknown setting '{unknown[0]}'",
-            f"{near}Set text=COLUMN, label=COLUMN, spans=A,B, encoding=NAME, sheet=NAME or temperature=dev; all "
-            "columns are kept",
-        )
+def require_settings(options: Mapping[str, Any], *, others: tuple[str, ...] = ("temperature",)) -> None:
+    """Raises UserError with the nearest name for a setting that is not one of a file, or of these others."""
+    names = [*NAMING, "encoding", "sheet", *others]
+    if unknown := [name for name in options if name not in names]:
+        end = ", encoding=NAME, sheet=NAME or temperature=dev; all columns are kept"
+        end = end if others else ", encoding=NAME or sheet=NAME"
+        what = f"{nearest(unknown[0], names)}Set text=COLUMN, label=COLUMN, spans=A,B{end}"
+        raise UserError(f"unknown setting '{unknown[0]}'", what)
 
 
 def known_type(task: Task) -> DataType:

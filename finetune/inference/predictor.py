@@ -1,17 +1,20 @@
-"""Predictor: a trained model with its task, as `finetune.load(RUN)` returns it and the commands use it."""
+"""Predictor: a trained model with its task, the one way from records to rows, features, predictions and cells."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from finetune.data.paths import exists
+from finetune.data.records import Record
 from finetune.data.rows import Row
 from finetune.errors import UserError, first_line
+from finetune.inference.answer_rows import ERROR, PredictedRow, ahead, rows_of_records, windows
 from finetune.inference.exported.export_facts import ExportFacts, is_export, read_export_facts
-from finetune.inference.logits_engine import LogitsEngine
-from finetune.inference.python_rows import answer_values, arranged, called_row
+from finetune.inference.python_rows import PythonRows, value_in_line
+from finetune.inference.ranks import query_in, with_ranks
 from finetune.inference.unsure import Unsure
 from finetune.metrics.temperature import with_temperature
 from finetune.models import pretrained
@@ -24,19 +27,21 @@ from finetune.runs.folder import RunFolder, with_results
 from finetune.runs.lookup import find_run, latest_words, no_run, runs_of
 from finetune.task_types import registry
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import DataType
 from finetune.task_types.options import configured
 from finetune.task_types.parts import Answer
 from finetune.task_types.prepare import encode_rows
+from finetune.task_types.row_issues import NoRow
 from finetune.task_types.run_task import named_by
 from finetune.task_types.task import Task
-from finetune.task_types.types import layout_from, trained_task
+from finetune.task_types.types import layout_from, named_type, trained_task
 
 if TYPE_CHECKING:
     from finetune.inference.engine import Engine
+    from finetune.inference.exported.engine import ExportedEngine
 
 DEFAULT_LENGTH = 128
 ENCODING = Lock()  # a tokenizer must not be used by two threads at once
+NOT_A_ROW = (UserError, ValueError, TypeError, OverflowError)  # what encoding and predicting raise for a bad row
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +54,7 @@ class Predictor:
     """
 
     task: Task
-    engine: LogitsEngine
+    engine: "Engine | ExportedEngine"
     tokenizer: Any
     max_length: int
     fingerprint: str
@@ -70,52 +75,114 @@ class Predictor:
 
         Raises UserError for invalid inputs.
         """
-        if len(inputs) != 1 or named or not isinstance(inputs[0], list):
-            return self._called([self.row(*inputs, **named)])[0]
+        several = len(inputs) == 1 and not named and isinstance(inputs[0], list)
+        rows = self._rows_in_list(inputs[0]) if several else [self.row(*inputs, **named)]
+        try:
+            answers = self.answers(rows)
+        except (TypeError, ValueError) as error:  # from a library, for text that is not Unicode
+            raise UserError(f"{self.task.name} cannot read the text ({first_line(error)})", "Pass texts") from error
+        return answers if several else answers[0]
+
+    def _rows_in_list(self, every: Sequence[Any]) -> list[Row]:
         rows = list[Row]()
-        for number, given in enumerate(inputs[0], start=1):
+        for number, given in enumerate(every, start=1):
             try:
-                rows.append(self.row(given if isinstance(given, Mapping) else arranged(self, given)))
+                rows.append(self.row(given if isinstance(given, Mapping) else self.python_rows.arranged(given)))
             except UserError as error:
                 raise UserError(f"row {number} of the list: {error.what}", error.way_out) from error
-        return self._called(rows)
+        return rows
 
     def row(self, *inputs: Any, **named: Any) -> Row:
         """The row of these inputs. Raises UserError for invalid ones."""
-        return called_row(self, inputs, named)
+        return self.python_rows.called(inputs, named)
 
-    def _called(self, rows: Sequence[Row]) -> list[Answer]:
+    @cached_property
+    def python_rows(self) -> PythonRows:
+        """How its rows are given in Python."""
+        return PythonRows(self.task, self.layout)
+
+    def predict(self, rows: Iterable[Any] | Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+        """Predictions for many rows, as `finetune predict` writes them; a row without one has `error`.
+
+        A row is a text, a tuple of inputs, or a mapping by the column names of the training data. `rows` is a list, a
+        Dataset, a DataFrame, or a mapping of columns; anything else raises UserError.
+        """
+        return with_ranks(self.queries_and_cells(self.python_rows.rows_in(rows)))
+
+    def predict_lines(self, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+        """The prediction for each line as it arrives: a JSON object by column name, or tab-separated inputs."""
+        for line in lines:
+            try:
+                ((_, cells),) = self.queries_and_cells([value_in_line(line)])
+            except NoRow as why:
+                cells = {ERROR: str(why)}
+            yield cells
+
+    def queries_and_cells(self, rows: Iterable[Any], *, first: int = 0) -> Iterator[tuple[str, dict[str, Any]]]:
+        """For each Python value that is a row the query of a ranking (else empty) and the cells of its prediction;
+        `first` is as in `predicted`.
+        """
+        ranked = self.python_rows.kind.ranked
+        for window in self.predicted(self.python_rows.records(rows), first=first):
+            yield from ((query_in(one.layout, one.record.values) if ranked else "", self.cells(one)) for one in window)
+
+    def predicted(
+        self, records: Iterable[tuple[Record, Layout]], *, skip: int = 0, first: int = 0
+    ) -> Iterator[list[PredictedRow]]:
+        """Predictions for records with their columns, window by window and in order, without the first windows, of
+        `skip` records; the first window has `first` if it is given, and memory holds two at most.
+
+        A record without a prediction has an error. On a GPU a thread reads and encodes the next window meanwhile.
+        """
+        encoded = map(self._encoded, windows(records, skip=skip, first=first))
+        for window, features in ahead(encoded) if self.engine.overlaps else encoded:
+            self._predict([one for one in window if one.row is not None], features)
+            yield window
+
+    def _encoded(self, records: Sequence[tuple[Record, Layout]]) -> tuple[list[PredictedRow], Sequence[Feature] | None]:
+        """The rows of a window and their features; None for these where a row cannot be encoded."""
+        window = rows_of_records(self.task, records)
+        rows = [one.row for one in window if one.row is not None]
         try:
-            return self.answers(rows)
-        except (TypeError, ValueError) as error:  # from a library, for text that is not Unicode
-            raise UserError(f"{self.task.name} cannot read the text ({first_line(error)})", "Pass texts") from error
+            return window, self.encoded(rows) if rows else None
+        except NOT_A_ROW:
+            return window, None
 
-    def answers(self, rows: Sequence[Row]) -> list[Answer]:
-        """One prediction a row. Raises UserError for rows that cannot be encoded."""
-        return self.answers_and_truncated(rows)[0]
+    def _predict(self, some: Sequence[PredictedRow], features: Sequence[Feature] | None = None) -> None:
+        """Adds predictions to rows; a batch with a failing row is halved until that row is alone, and gets an error."""
+        rows = [cast(Row, one.row) for one in some]
+        try:
+            found = self.answers_and_truncated(rows, *([] if features is None else [features]))
+        except NOT_A_ROW as error:
+            half = len(rows) // 2
+            if half:
+                self._predict(some[:half])
+                self._predict(some[half:])
+            else:
+                some[0].error = error.what if isinstance(error, UserError) else first_line(error)
+            return
+        for one, answer, truncated in zip(some, *found, strict=True):
+            one.answer, one.truncated = answer, truncated
 
-    def cells(self, kind: DataType, layout: Layout, answer: Answer, row: Row) -> dict[str, Any]:
-        """A prediction as cells of an output file, by the column's name."""
+    def cells(self, one: PredictedRow) -> dict[str, Any]:
+        """A prediction as cells of an output file by the column's name, numbers with 6 digits; or its error."""
+        if one.answer is None:
+            return {ERROR: one.error}
+        kind, given = named_type(one.layout.shape), (one.layout, one.answer, one.row)
         if self.unsure is None:
-            return kind.cells(self.task, layout, answer, row)
-        return self.unsure.cells(self.task, self.engine.labels, kind, layout, answer, row)
-
-    @property
-    def overlaps(self) -> bool:
-        """Whether a thread encodes rows while the model predicts others."""
-        return self.engine.overlaps
-
-    @property
-    def torch_engine(self) -> "Engine":
-        """The engine, which has the model itself. Raises UserError for an export, which has its answers alone."""
-        if self.exported is not None:
-            raise only_answers(str(self.folder), self.exported)
-        return cast("Engine", self.engine)
+            cells = kind.cells(self.task, *given)
+        else:
+            cells = self.unsure.cells(self.task, self.engine.labels, kind, *given)
+        return {name: float(f"{cell:.6g}") if isinstance(cell, float) else cell for name, cell in cells.items()}
 
     def encoded(self, rows: Sequence[Row]) -> Sequence[Feature]:
         """The features of rows, for `answers_and_truncated`. Raises UserError for rows that cannot be encoded."""
         with ENCODING:
             return encode_rows(self.task, rows, self.tokenizer, self.max_length, self.engine.most_tokens)
+
+    def answers(self, rows: Sequence[Row]) -> list[Answer]:
+        """One prediction a row. Raises UserError for rows that cannot be encoded."""
+        return self.answers_and_truncated(rows)[0]
 
     def answers_and_truncated(
         self, rows: Sequence[Row], features: Sequence[Feature] | None = None
@@ -128,11 +195,8 @@ class Predictor:
             return [], []
         with self.engine.undisturbed():
             features = self.encoded(rows) if features is None else features
-            return self._answered(rows, features)
-
-    def _answered(self, rows: Sequence[Row], features: Sequence[Feature]) -> tuple[list[Answer], list[bool]]:
-        truncated = {feature.row for feature in features if feature.truncated}
-        answers = self.task.decode(self.engine.logits(features), features, rows)
+            truncated = {feature.row for feature in features if feature.truncated}
+            answers = self.task.decode(self.engine.logits(features), features, rows)
         if self.temperature != 1:
             answers = [
                 replace(one, probabilities=with_temperature(one.probabilities or (), self.temperature))
@@ -140,13 +204,12 @@ class Predictor:
             ]
         return answers, [number in truncated for number in range(len(rows))]
 
-    def predict(self, rows: Iterable[Any] | Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-        """Predictions for many rows, as `finetune predict` writes them; a row without one has `error`.
-
-        A row is a text, a tuple of inputs, or a mapping by the column names of the training data. `rows` is a list, a
-        Dataset, a DataFrame, or a mapping of columns; anything else raises UserError.
-        """
-        return answer_values(self, rows)
+    @property
+    def torch_engine(self) -> "Engine":
+        """The engine, which has the model itself. Raises UserError for an export, which has its answers alone."""
+        if self.exported is not None:
+            raise only_answers(str(self.folder), self.exported)
+        return cast("Engine", self.engine)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,36 +258,31 @@ class SavedRun:
 def saved(model: str | Path, *, out: str | Path = "results") -> SavedRun:
     """The model of a run, or any fine-tuned checkpoint, by any name that `load` takes. Raises UserError for none."""
     name, out = str(model), Path(out)
+    candidates, exported = list[RunFolder](), None
     if is_export(name):
-        return _saved_export(name, Path(name))
-    named = find_run(name, out)
-    candidates = [] if named else runs_of(name, out)
-    found = named or next(iter(candidates), None)
-    if found is None and not exists(name) and name in registry.available():
+        exported = read_export_facts(Path(name))
+        files = ModelFiles(name=name, folder=Path(name), fingerprint=fingerprint_of(Path(name)))
+    else:
+        run = find_run(name, out)
+        candidates = [] if run else runs_of(name, out)
+        files = _files_of(name, run or next(iter(candidates), None), out)
+    settings = settings_of_use(require_config(files.folder))
+    return SavedRun(name=name, files=files, settings=settings, candidates=candidates, exported=exported)
+
+
+def _files_of(name: str, run: RunFolder | None, out: Path) -> ModelFiles:
+    """The files of a run's model, or of a model by its name. Raises UserError for none."""
+    if run is None and not exists(name) and name in registry.available():
         raise UserError(
             f"there is no finished run of {name} in {out}", f"Train one: {with_results('run', name, out=out)}"
         )
     try:
-        files = pretrained.resolve(str(found.require_model()) if found else name)
+        return pretrained.resolve(str(run.require_model()) if run else name)
     except pretrained.NotFound as error:
         raise UserError(
             f"'{name}' is not a run in {out}, a folder, or a model that can be fetched ({error.why})",
             no_run(name, out).way_out,
         ) from error
-    return SavedRun(
-        name=name, files=files, settings=settings_of_use(require_config(files.folder)), candidates=candidates
-    )
-
-
-def _saved_export(name: str, folder: Path) -> SavedRun:
-    """The model of an export's folder."""
-    facts = read_export_facts(folder)
-    return SavedRun(
-        name=name,
-        files=ModelFiles(name=name, folder=folder, fingerprint=fingerprint_of(folder)),
-        settings=settings_of_use(require_config(folder)),
-        exported=facts,
-    )
 
 
 def only_answers(folder: str, facts: ExportFacts) -> UserError:
@@ -255,7 +313,16 @@ def load_predictor(
     task = found.task() if task is None else found.with_inputs(task)
     known = {key: value for key, value in settings.get("options", {}).items() if key in task.options}
     task = configured(task, known)
-    engine, tokenizer = _engine(found, task, device=device, watch=watch)
+    folder = Path(found.files.folder)
+    engine: Engine | ExportedEngine
+    if found.exported is not None:
+        from finetune.inference.exported.engine import load_exported
+
+        engine, tokenizer = load_exported(folder, found.exported, device=device, watch=watch)
+    else:
+        from finetune.inference.engine import load_engine
+
+        engine, tokenizer = load_engine(found.name, folder, settings, head=task.head, device=device, watch=watch)
     return Predictor(
         task=task,
         engine=engine,
@@ -263,18 +330,6 @@ def load_predictor(
         max_length=settings.get("max_length", DEFAULT_LENGTH),
         fingerprint=found.files.fingerprint,
         layout=found.layout,
-        folder=Path(found.files.folder),
+        folder=folder,
         exported=found.exported,
     )
-
-
-def _engine(found: SavedRun, task: Task, *, device: str | None, watch: Watcher) -> tuple[LogitsEngine, Any]:
-    """The engine of a saved model, and its tokenizer."""
-    folder = Path(found.files.folder)
-    if found.exported is not None:
-        from finetune.inference.exported.engine import load_exported
-
-        return load_exported(folder, found.exported, device=device, watch=watch)
-    from finetune.inference.on_torch import load_on_torch
-
-    return load_on_torch(found.name, folder, found.settings, task=task, device=device, watch=watch)

@@ -1,19 +1,17 @@
 """A note of `predict` on rows that are clearly unlike the dev rows of the run: tokens, unknown ones, confidence."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from finetune.data.messages import percent
-from finetune.data.records import Record
 from finetune.data.rows import Row
 from finetune.errors import UserError
-from finetune.inference.answer_rows import ERROR, Answered, rows_of_records
+from finetune.inference.answer_rows import PredictedRow
 from finetune.inference.predictor import Predictor
 from finetune.models.feature_arrays import Sequences
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines
-from finetune.task_types.columns import Layout
 from finetune.task_types.parts import Answer
 from finetune.task_types.prediction_lines import row_of_line
 
@@ -23,20 +21,26 @@ SPREADS = 0.5  # standard deviations of dev's rows, beyond which it matters
 UNKNOWN, CONFIDENCE = 0.02, 0.05  # more unknown tokens, as a share, and less confidence, below which it does not
 
 
-def shift_notes(
-    predictor: Predictor, layout: Layout, sample: Sequence[tuple[Record, Answered]], name: str
-) -> list[str]:
+def shift_notes(predictor: Predictor, sample: Sequence[PredictedRow], name: str) -> list[str]:
     """One line if the predicted rows of a file are unlike the run's dev rows, else none; none without a run's folder.
 
     `sample` are rows from all parts of the file. The rows of training, of which a model is more confident, are not
     unlike.
     """
-    usable = [record for record, one in sample if ERROR not in one.cells]
+    usable = [(one.answer, one.row) for one in sample if one.answer is not None and one.row is not None]
     dev = _dev_rows(predictor) if len(usable) >= LEAST_ROWS else None
     if dev is None or len(dev[0]) < LEAST_ROWS:
         return []
-    old, new = _measured(predictor, dev[0]), _measured(predictor, rows_of_records(predictor, layout, usable))
-    found = [*_tokens_changed(old, new), *_less_sure(predictor, dev[1], [one.confidence for _, one in sample])]
+    (before, lacked), (tokens, lacks) = _tokens(predictor, dev[0]), _tokens(predictor, [row for _, row in usable])
+    was, sure = _numbers(dev[1]), _numbers([predictor.task.confidence(*one) for one in usable])
+    found = []
+    if abs(_step(np.log(before), np.log(tokens))) > SPREADS * np.log(before).std():
+        found.append(f"{np.median(tokens):.0f} tokens a row (dev: {np.median(before):.0f})")
+    if _step(lacked, lacks) > max(UNKNOWN, SPREADS * lacked.std()):
+        found.append(f"{percent(lacks.mean())} unknown tokens (dev: {percent(lacked.mean())})")
+    enough = predictor.temperature == 1 and min(len(was), len(sure)) >= LEAST_ROWS
+    if enough and _step(sure, was) > max(CONFIDENCE, SPREADS * was.std()):
+        found.append(f"mean confidence {sure.mean():.2f} (dev: {was.mean():.2f})")
     return [f"{name}: is unlike the dev rows, whose scores may not hold for it: {', '.join(found)}"] if found else []
 
 
@@ -60,28 +64,18 @@ def _dev_rows(predictor: Predictor) -> tuple[list[Row], list[float | None]] | No
     return rows, [sure(one, row) for one, row in zip(answers, rows, strict=True) if one.probabilities]
 
 
-def _measured(predictor: Predictor, rows: Sequence[Row]) -> tuple[np.ndarray, np.ndarray]:
+def _tokens(predictor: Predictor, rows: Sequence[Row]) -> tuple[np.ndarray, np.ndarray]:
     """The number of tokens of each row, and the share of them that the vocabulary lacks, both `(rows,)`."""
     counts, unknown = np.zeros(len(rows)), np.zeros(len(rows))
     for sequence in Sequences(predictor.encoded(rows)):
         counts[sequence.row] += len(sequence.input_ids)
         unknown[sequence.row] += np.count_nonzero(np.asarray(sequence.input_ids) == predictor.tokenizer.unk_token_id)
-    return np.maximum(counts, 1), unknown / np.maximum(counts, 1)
+    counts = np.maximum(counts, 1)
+    return counts, unknown / counts
 
 
-def _tokens_changed(old: tuple[np.ndarray, np.ndarray], new: tuple[np.ndarray, np.ndarray]) -> Iterator[str]:
-    if abs(_step(np.log(old[0]), np.log(new[0]))) > SPREADS * np.log(old[0]).std():
-        yield f"{np.median(new[0]):.0f} tokens a row (dev: {np.median(old[0]):.0f})"
-    if _step(old[1], new[1]) > max(UNKNOWN, SPREADS * old[1].std()):
-        yield f"{percent(new[1].mean())} unknown tokens (dev: {percent(old[1].mean())})"
-
-
-def _less_sure(predictor: Predictor, old: Sequence[float | None], new: Sequence[float | None]) -> Iterator[str]:
-    before, now = (np.array([one for one in some if one is not None]) for some in (old, new))
-    if predictor.temperature != 1 or min(len(before), len(now)) < LEAST_ROWS:
-        return
-    if _step(now, before) > max(CONFIDENCE, SPREADS * before.std()):
-        yield f"mean confidence {now.mean():.2f} (dev: {before.mean():.2f})"
+def _numbers(some: Sequence[float | None]) -> np.ndarray:
+    return np.array([number for number in some if number is not None])
 
 
 def _step(old: np.ndarray, new: np.ndarray) -> float:

@@ -13,7 +13,6 @@ from finetune.api.inputs import is_path
 from finetune.data.files import is_data
 from finetune.data.messages import noun, so_many
 from finetune.data.paths import read_small
-from finetune.data.rows import Row
 from finetune.data.source import Source
 from finetune.errors import UserError, first_line
 from finetune.runs.lookup import named_run
@@ -45,45 +44,34 @@ def score_answers(task: Task, answers: Any, *, source: Source, split: str | None
     """
     split = split or task.dev_splits[0]
     loaded = load_splits(task, source, names=[split])[split]
-    rows = loaded.rows
-    if any(gold.value is None for gold in task.labels_of(rows)):
+    rows, labels = loaded.rows, task.labels_of(loaded.rows)
+    if any(label.value is None for label in labels):
         raise UserError(f"{loaded.origin}: rows of the split '{split}' have no labels", "Choose another `split`")
     name, given = _named(answers, split)
-    notes = _notes(task, name, given, rows)
-    for row in rows:
-        if row.id in given and not task.fits(given[row.id], row):
-            raise UserError(
-                f"{name}: the prediction for {row.id} is {given[row.id]!r}",
-                f"A valid one is {task.labels_of([row])[0].value!r}",
-            )
-    return Evaluation(task=task, scores={split: _scores(task, given, rows)}, notes=tuple(notes))
-
-
-def _scores(task: Task, given: GivenValues, rows: Sequence[Row]) -> dict[str, float]:
-    """The task's scores; rows without a prediction count 0."""
-    there = np.array([row.id in given for row in rows])
-    answers = [Answer(value=given.get(row.id, "")) for row in rows]
-    if there.all():
-        return task.score(answers, rows)
-    kept = np.column_stack([there, np.ones(len(rows))])  # (0 without a prediction, 1 for the row)
-    sums = task.sums(answers, rows)
-    return {name: replace(one, counts=one.counts * kept).score for name, one in sums.items()}
-
-
-def _notes(task: Task, file: str, given: GivenValues, rows: Sequence[Row]) -> list[str]:
-    """Notes on missing and unknown ids. Raises UserError where the task has no score for missing predictions."""
-    names = {row.id for row in rows}
-    missing, extra = [row.id for row in rows if row.id not in given], [name for name in given if name not in names]
-    what = f"{file}: has no prediction for {len(missing):,} of {so_many(len(rows))}"
+    there, names = np.array([row.id in given for row in rows]), {row.id for row in rows}
+    missing, extra = [row.id for row in rows if row.id not in given], [row for row in given if row not in names]
+    what = f"{name}: has no prediction for {len(missing):,} of {so_many(len(rows))}"
     if missing and (not task.missing_is_wrong or len(missing) == len(rows)):
         raise UserError(
             f"{what}, first {missing[0]}",
             "Add them (an empty text means no answer), or choose the right `data_folder` and `split`",
         )
-    notes = [f"{what} ({_first(missing)}): each counts 0"] * bool(missing)
-    return notes + [
-        f"{file}: {so_many(len(extra), 'id')} {noun(len(extra), 'is', 'are')} unknown ({_first(extra)}): ignored"
-    ] * bool(extra)
+    for row, label in zip(rows, labels, strict=True):
+        if row.id in given and not task.fits(given[row.id], row):
+            raise UserError(
+                f"{name}: the prediction for {row.id} is {given[row.id]!r}", f"A valid one is {label.value!r}"
+            )
+    notes = [f"{what} ({_first(missing)}): each counts 0"] if missing else []
+    if extra:
+        unknown = f"{so_many(len(extra), 'id')} {noun(len(extra), 'is', 'are')} unknown ({_first(extra)})"
+        notes.append(f"{name}: {unknown}: ignored")
+    values = [Answer(value=given.get(row.id, "")) for row in rows]
+    if missing:  # (0 without a prediction, 1 for the row)
+        kept, sums = np.column_stack([there, np.ones(len(rows))]), task.sums(values, rows)
+        scores = {metric: replace(one, counts=one.counts * kept).score for metric, one in sums.items()}
+    else:
+        scores = task.score(values, rows)
+    return Evaluation(task=task, scores={split: scores}, notes=tuple(notes))
 
 
 def _first(names: Sequence[str]) -> str:

@@ -1,6 +1,7 @@
 """`finetune evaluate`: scores a run's model, or any transformers checkpoint, on a task."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,12 @@ from finetune.data.files import is_data, split_files
 from finetune.data.messages import so_many
 from finetune.data.outputs import output_file, require_replaceable_output
 from finetune.data.paths import is_folder
-from finetune.data.reading import first_rows
 from finetune.data.rows import Row, Rows
 from finetune.data.source import Source
 from finetune.data.table import Table
-from finetune.errors import UserError, nearest
+from finetune.errors import UserError
 from finetune.inference.asked import NOTHING, AskedAnswers
-from finetune.inference.predict_plan import NAMING, SAMPLE_ROWS, known_type, layout_for, shown_names
+from finetune.inference.predict_plan import columns_read, known_type, require_settings, shown_names
 from finetune.inference.predictor import load_predictor, saved
 from finetune.inference.thresholds import with_unsure
 from finetune.runs.dev_choices import chosen_for_model
@@ -34,10 +34,8 @@ from finetune.task_types.prepare import load_splits
 from finetune.task_types.pretraining.own import scored_on
 from finetune.task_types.shared_rows import FILE, Keys, keys_of, known_keys, shared
 from finetune.task_types.task import Task
-from finetune.task_types.trained_form import form_for
 
 OUTPUTS = (".parquet",), (".json",)  # endings of predictions, and of those in a task's official format
-OPTIONS = (*NAMING, "encoding", "sheet")
 
 
 def evaluate_model(
@@ -50,7 +48,7 @@ def evaluate_model(
     split: str | None = None,
     device: str | None = None,
     predictions: Path | None = None,
-    options: Mapping[str, str] | None = None,
+    options: Mapping[str, str],
     force: bool = False,
     asked: AskedAnswers = NOTHING,
 ) -> Evaluation:
@@ -61,9 +59,14 @@ def evaluate_model(
     The task may be a file or folder of data with the columns that the model was trained on; `options` (text, label,
     encoding) name others. A split without labels has no scores. Raises UserError where there is nothing to return.
     """
-    require_options(task_name, options or {})
-    wanted = task_of_data(model, task_name, out, options or {}) if is_data(task_name) else registry.find(task_name)
-    reads = [model, task_name, None if is_data(task_name) else source.folder, *(options or {}).values()]
+    require_settings(options, others=())
+    if own := is_data(task_name):
+        wanted = task_of_data(model, task_name, out, options)
+    else:
+        for name in options:
+            raise UserError(f"{name}= does not apply to the task {task_name}", "It is for a data file; leave it out")
+        wanted = registry.find(task_name)
+    reads = [model, task_name, None if own else source.folder, *options.values()]
     outputs = [] if predictions is None else [predictions, *_official(predictions, wanted.official_files([], []))]
     for file in outputs:
         require_replaceable_output(file, endings=OUTPUTS[file is not predictions], reads=reads, force=force)
@@ -77,19 +80,15 @@ def evaluate_model(
     predictor = load_predictor(model, task=wanted, out=out, watch=noting, device=device)
     if asked:
         predictor = with_unsure(predictor, model, asked, out=out)
-        for note in predictor.unsure.notes if predictor.unsure else ():
-            noting(Note(note))
-    task = predictor.task
+    task, unsure = predictor.task, predictor.unsure
     splits = load_splits(task, source, names=[split] if split else task.dev_splits)
     run = named_run(model, out)
     known = {} if run is None else known_keys(run)
     counts = {split: _known(task, loaded.rows, known) for split, loaded in splits.items()}
     for finding in data_findings(task):
         noting(Note(finding.note))
-    for loaded in splits.values():
-        for note in loaded.notes:
-            noting(Note(note))
-    for note in () if run is None else _reuse(run, splits, counts, source):
+    said = [*(unsure.notes if unsure else ()), *(note for loaded in splits.values() for note in loaded.notes)]
+    for note in [*said, *(() if run is None else _reuse(run, splits, counts, source))]:
         noting(Note(note))
     rows = {name: loaded.rows for name, loaded in splits.items()}
     labelled = [name for name in rows if all(answer.value is not None for answer in task.labels_of(rows[name]))]
@@ -100,14 +99,13 @@ def evaluate_model(
         )
     answers = {name: predictor.answers(given) for name, given in rows.items()}
     if predictions is not None:
-        every = [(row, answer) for name in rows for row, answer in zip(rows[name], answers[name], strict=True)]
-        given = [row for row, _ in every], [answer for _, answer in every]
-        official = _official(predictions, task.official_files(*given[::-1]))
+        every, predicted = list(chain(*rows.values())), list(chain(*answers.values()))
+        official = _official(predictions, task.official_files(predicted, every))
         contents = {file.name: content for file, content in official.items()}
-        write_predictions(predictions, prediction_lines(task, *given), contents, writer=output_file)
+        write_predictions(predictions, prediction_lines(task, every, predicted), contents, writer=output_file)
     scored: dict[str, tuple[list[Any], Sequence[Any]]] = {name: (answers[name], rows[name]) for name in labelled}
     counted = dict[str, dict[str, Any]]()
-    if (unsure := predictor.unsure) is not None:
+    if unsure is not None:
         labels = predictor.engine.labels
         counted = {name: unsure.counted(task, labels, *given) for name, given in scored.items()}
         scored = {name: unsure.answers(task, labels, *given) for name, given in scored.items()}
@@ -155,19 +153,6 @@ def _is_split(record: RunRecord, split: str, loaded: Rows, source: Source) -> bo
     return Path(loaded.origin).resolve() in (Path(origin).resolve(), Path(source.folder or "", origin).resolve())
 
 
-def require_options(data: str, options: Mapping[str, str]) -> None:
-    """Raises UserError for an option that does not exist, and for one of data where this is a task."""
-    for name in options:
-        if name not in OPTIONS:
-            near = nearest(name, [*OPTIONS])
-            raise UserError(
-                f"unknown setting '{name}'",
-                f"{near}Set text=COLUMN, label=COLUMN, spans=A,B, encoding=NAME or sheet=NAME",
-            )
-        if not is_data(data):
-            raise UserError(f"{name}= does not apply to the task {data}", "It is for a data file; leave it out")
-
-
 def task_of_data(model: str, data: str, out: Path, options: Mapping[str, str]) -> Task:
     """The model's task on other data, all of it dev, or on the dev and test of a folder.
 
@@ -178,13 +163,11 @@ def task_of_data(model: str, data: str, out: Path, options: Mapping[str, str]) -
         return of_text
     files = split_files(Path(data)) if is_folder(Path(data)) else {"dev": Path(data)}
     scored = tuple(split for split in ("dev", "test") if split in files) or ("train",)
-    columns = {name: value for name, value in options.items() if name in NAMING}
     task, layouts = found.task(), list[Layout]()
-    for file in (files[split] for split in scored):
-        sample = first_rows(file, form_for(file, found.layout, options, inputs=task.inputs), most=SAMPLE_ROWS)
-        layout, _ = layout_for(known_type(task), found.layout, sample, columns, inputs=task.inputs)
-        layouts.append(known_type(task).with_spelling(layout, sample.columns))
-        _require_label(layouts[-1], found.layout, sample)
+    for split in scored:
+        read = columns_read(files[split], known_type(task), found.layout, options, inputs=task.inputs)
+        _require_label(read.layout, found.layout, read.sample)
+        layouts.append(read.layout)
     files = {"train": files[scored[0]], **files}
     return task_on(task, layouts[0], files, name=data, scored=scored, encoding=encoding, sheet=options.get("sheet", ""))
 

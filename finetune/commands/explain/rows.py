@@ -4,19 +4,16 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
-from finetune.data.reading import first_rows, records
+from finetune.data.reading import records
 from finetune.data.rows import Row
 from finetune.errors import UserError
-from finetune.inference.predict_plan import SAMPLE_ROWS, known_type, layout_for
+from finetune.inference.answer_rows import rows_of_records
+from finetune.inference.predict_plan import columns_read, known_type
 from finetune.inference.predictor import Predictor
-from finetune.inference.python_rows import arranged
 from finetune.runs.lookup import named_run
 from finetune.runs.predictions import read_lines
 from finetune.runs.record_files import load_record
 from finetune.task_types.prediction_lines import row_of_line
-from finetune.task_types.row_builder import row_of
-from finetune.task_types.row_issues import NoRow
-from finetune.task_types.trained_form import form_for
 
 IDS_SHOWN = 3
 
@@ -28,7 +25,7 @@ def row_of_texts(predictor: Predictor, texts: Sequence[str]) -> Row:
     """
     if any(not text.strip() for text in texts):
         raise UserError("the text is empty", "Give it at least one word")
-    return predictor.row(arranged(predictor, tuple(texts)))
+    return predictor.row(predictor.python_rows.arranged(tuple(texts)))
 
 
 def row_of_run(predictor: Predictor, model: str, name: str, *, split: str | None, out: Path) -> Row:
@@ -53,19 +50,10 @@ def first_rows_of_file(predictor: Predictor, file: Path, *, most: int) -> tuple[
 
     Raises UserError for a file that cannot be read, without the model's columns, or without a row.
     """
-    form = form_for(file, predictor.layout, {}, inputs=predictor.task.inputs)
-    kind = known_type(predictor.task)
-    sample = first_rows(file, form, most=SAMPLE_ROWS)
-    layout, notes = layout_for(kind, predictor.layout, sample, {}, inputs=predictor.task.inputs)
-    rows, bare = list[Row](), kind.without_labels(layout, predictor.task)
-    for record in islice(records(file, form), most):
-        try:
-            row = row_of(bare, record)
-            if fault := predictor.task.fault(row):
-                raise NoRow(fault)
-            rows.append(row)
-        except NoRow as why:
-            notes.append(f"row {record.row} {why}")
+    task = predictor.task
+    read = columns_read(file, known_type(task), predictor.layout, {}, inputs=task.inputs)
+    first = rows_of_records(task, ((record, read.layout) for record in islice(records(file, read.form), most)))
+    rows = [one.row for one in first if one.row is not None]
     if not rows:
         raise UserError(f"{file}: has no row that can be explained", "Check it with `finetune check`")
-    return rows, notes
+    return rows, [*read.notes, *(f"row {one.record.row} {one.error}" for one in first if one.error)]

@@ -15,7 +15,7 @@ from finetune.data.rows import Row
 from finetune.data.source import Source
 from finetune.data.table import Table
 from finetune.errors import UserError
-from finetune.inference.answer_rows import record_window
+from finetune.inference.answer_rows import rows_of_records
 from finetune.inference.engine import Engine
 from finetune.inference.predict_plan import SAMPLE_ROWS, layout_for
 from finetune.models.building import build_model
@@ -82,18 +82,16 @@ def rows_of_file(path: Path, settings: Mapping[str, Any], *, trained: Layout | N
     rest = {key: value for key, value in settings.items() if key not in OPTIONS}
     recipe = parse(table, origin=str(path)).with_settings(rest, origin="settings", options=lambda _: every_option())
     task = configured(trained_task(layout, name=data_name(str(path))), recipe.options)
-    window = record_window(task, layout, [*islice(records(path, form), recipe.limit)])
-    first = next(iter(window.errors.values()), "")
-    if not window.rows:
+    every = rows_of_records(task, ((record, layout) for record in islice(records(path, form), recipe.limit)))
+    unusable = [(one.record.row, one.record.line) for one in every if one.row is None]
+    first = next((one.error for one in every if one.error), "")
+    if len(unusable) == len(every):
         raise UserError(f"{path}: no row can be used: the first {first}", "Run `finetune check` to see why")
-    if window.errors:
-        unusable = [(window.records[n].row, window.records[n].line) for n in window.errors]
+    if unusable:
         cannot = f"{so_many(len(unusable))} that cannot be used: the first {first}"
         where = places(unusable, most=ROWS_SHOWN)
         notes = [*notes, f"{path}: {cannot} ({where}); no numbers (nan), or no tokens, in its place"]
-    usable = dict(zip(window.kept, window.rows, strict=True))
-    rows = [usable.get(number) for number in range(len(window.records))]
-    ids = [str(record.row) if row is None else row.id for row, record in zip(rows, window.records, strict=True)]
+    rows, ids = [one.row for one in every], [str(one.record.row) if one.row is None else one.row.id for one in every]
     return RowsToEmbed(recipe=recipe, task=task, rows=rows, ids=ids, notes=[*reading_notes(path, form), *notes])
 
 

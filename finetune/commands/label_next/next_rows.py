@@ -12,12 +12,12 @@ import pandas as pd
 
 from finetune.data.characters import same_text
 from finetune.data.messages import noun, so_many
-from finetune.data.reading import first_rows, read_table, reading_notes, records, survey
+from finetune.data.reading import read_table, reading_notes, records, survey
 from finetune.data.source import Source
 from finetune.data.writing import write_rows
 from finetune.errors import UserError
-from finetune.inference.answer_rows import answered_rows, free_name, windows
-from finetune.inference.predict_plan import SAMPLE_ROWS, known_type, layout_for, require_settings
+from finetune.inference.answer_rows import free_name
+from finetune.inference.predict_plan import columns_read, known_type, require_settings
 from finetune.inference.predictor import Predictor
 from finetune.runs.events import RowsPredicted, Watcher
 from finetune.runs.record import RunRecord
@@ -48,11 +48,9 @@ def write_next_rows(
     task, kind = predictor.task, known_type(predictor.task)
     if isinstance(kind, Text):
         raise UserError(f"{task.name}: {kind.name} rows have no labels to ask for", "Name another run")
-    columns = {name: value for name, value in options.items() if name not in ("encoding", "sheet")}
-    form = form_for(pool, predictor.layout, options, inputs=task.inputs)
-    sample = first_rows(pool, form, most=SAMPLE_ROWS)
-    layout, notes = layout_for(kind, predictor.layout, sample, columns, inputs=task.inputs)
-    trained, notes = _trained_texts(record, predictor, source, notes)
+    file = columns_read(pool, kind, predictor.layout, options, inputs=task.inputs)
+    form, layout = file.form, file.layout
+    trained, notes = _trained_texts(record, predictor, source, file.notes)
     total, names = survey(pool, form)
     labels = (predictor.layout or layout).label or ("label",)
     suggested = free_name(f"suggested {labels[0] if len(labels) == 1 else 'label'}", names)
@@ -62,20 +60,19 @@ def write_next_rows(
     def candidates() -> Iterator[tuple[float, int, dict[str, Any]]]:
         """(certainty, key, row) of each text that the run has not read; without certainties their keys are random."""
         started = time.perf_counter()
-        for window in windows(records(pool, form)):
-            for line, row, answer in answered_rows(predictor, layout, window):
-                if row is None or isinstance(answer, str):
-                    failures.append(f"row {line.row} {answer}")
-                elif (key := row_key(row.input)) in trained:
+        for window in predictor.predicted((line, layout) for line in records(pool, form)):
+            for one in window:
+                if one.row is None or one.answer is None:
+                    failures.append(f"row {one.record.row} {one.error}")
+                elif (key := row_key(one.row.input)) in trained:
                     counts["known"] += 1
                 elif key not in seen:
                     seen.add(key)
-                    certainty, cell = task.confidence(answer, row), predictor.cells(kind, layout, answer, row)
-                    label = cell["prediction"]
+                    certainty, label = task.confidence(one.answer, one.row), predictor.cells(one)["prediction"]
                     label = raw.get(label, label) if isinstance(label, str) else label
                     own = {suggested: label, "certainty": certainty and round(certainty, 4)}
                     first = dict.fromkeys((*layout.text_columns, *labels, *own))
-                    yield certainty or 0.0, key, first | line.values | dict.fromkeys(labels, "") | own
+                    yield certainty or 0.0, key, first | one.record.values | dict.fromkeys(labels, "") | own
             counts["rows"] += len(window)
             rate = counts["rows"] / (time.perf_counter() - started)
             watch(RowsPredicted(done=counts["rows"], total=max(counts["rows"], total), rate=rate))

@@ -4,7 +4,6 @@ import hashlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,25 +24,26 @@ from finetune.cli.arguments import (
     Risk,
     TaskOf,
 )
-from finetune.cli.console import standard_error, standard_output
+from finetune.cli.console import standard_output
 from finetune.cli.libraries import load_for
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.options import note_line
-from finetune.cli.progress import ProgressDisplay
+from finetune.cli.progress import watching
 from finetune.cli.terminal import echo, one_line, say
 from finetune.data.atomic import write_atomically
 from finetune.data.messages import noun, percent, so_many
 from finetune.data.paths import is_folder, require_own_folder
 from finetune.errors import UserError
 from finetune.inference.asked import asked_answers
+from finetune.inference.model_source import ModelSource
 from finetune.inference.predict_plan import require_predictable
 from finetune.metrics.scores import plain_metrics
-from finetune.runs.events import unwatched
 from finetune.task_types.registry import find
 from finetune.task_types.task import Task
 from finetune.training.targets import split_arguments
 
 if TYPE_CHECKING:
+    from finetune.inference.predict_file import Prediction
     from finetune.inference.predictor import Predictor
 
 MODEL = ".model"  # in the output of a folder: a hash of the model that made what is there
@@ -84,77 +84,107 @@ def predict_command(
             "-o, --escape-formulas and column settings do not apply to lines of standard input", "Leave them out"
         )
     require_on(on)
-    files = [] if file == "-" else _parquet_files(Path(file))
+    lines, path = file == "-", Path(file)
+    files = [] if lines else _parquet_files(path)
     if on is not None and not files:
         raise UserError("`on` is for a folder of Parquet", "Leave it out, or name a folder")
     if task is not None:
         find(task)
-    asked = asked_answers(coverage, risk, precision, label_sets)
-    source = {"model": model, "task": task, "out": str(out), "device": device, "asked": asked}
-    source["temperature"] = given.get("temperature")
-    if file == "-":
-        _predict_lines(source, quiet=quiet)
+    source = ModelSource(
+        model=model,
+        task=task,
+        out=str(out),
+        device=device,
+        temperature=given.pop("temperature", None),
+        asked=asked_answers(coverage, risk, precision, label_sets),
+    )
+    columns, to = {name: str(value) for name, value in given.items()}, Path()
+    if files:
+        to = _require_folder(path, output, escape=escape)
+        require_predictable(model, files[0], to / files[0].name, columns, out=out, force=True)
+    elif not lines:
+        to = require_predictable(model, path, output, columns, out=out, force=force)
+    if on is not None:
+        load_for(model, "" if quiet else f"{file}: loading Ray", "finetune.inference.model_source")
+        from finetune.commands.predict.on_ray import predict_on_ray
+
+        say(predict_on_ray(source, path, to, columns))
+        return
+    doing = so_many(len(files), "file") if files else file
+    load_for(model, "" if quiet else f"{doing}: loading {model}", "finetune.inference.predict_file")
+    with watching(quiet=quiet or lines) as watch:
+        predictor = source.load(watch=watch)
+    if lines:
+        _predict_lines(predictor, quiet=quiet)
     elif files:
-        to = _require_folder(Path(file), output, escape=escape)
-        require_predictable(model, files[0], to / files[0].name, given, out=out, force=True)
-        if on is None:
-            _predict_folder(Path(file), files, to, given, source=source, as_json=as_json, quiet=quiet)
-        else:
-            load_for(model, "" if quiet else f"{file}: loading Ray", "finetune.inference.model_source")
-            from finetune.commands.predict.on_ray import predict_on_ray
-
-            say(predict_on_ray(source, Path(file), to, _columns(given)))
+        _predict_folder(predictor, path, files, to, columns, as_json=as_json, quiet=quiet)
     else:
-        to = require_predictable(model, Path(file), output, given, out=out, force=force)
-        _predict_file(Path(file), to, given, source=source, escape=escape, as_json=as_json, quiet=quiet)
+        found = _predict_file(predictor, path, to, columns, escape=escape, as_json=as_json, quiet=quiet)
+        if not (found.scores or as_json or quiet):
+            standard_output().print_next(GivenOptions(out=out, device=device).command("evaluate", model, "FILE"))
 
 
-def _predict_lines(source: Mapping[str, Any], *, quiet: bool) -> None:
-    load_for(source["model"], "" if quiet else f"-: loading {source['model']}", "finetune.inference.model_source")
-    from finetune.inference.model_source import ModelSource
-    from finetune.inference.python_rows import answer_lines, stream_lines
+def _predict_lines(predictor: "Predictor", *, quiet: bool) -> None:
+    from finetune.inference.python_rows import stream_lines
 
-    predictor = ModelSource(**source).load()
     for note in () if quiet or not predictor.unsure else predictor.unsure.notes:
         say(note_line(note), err=True)
-    for answer in answer_lines(predictor, stream_lines(sys.stdin)):
-        echo(json.dumps(answer, ensure_ascii=False))
+    for cells in predictor.predict_lines(stream_lines(sys.stdin)):
+        echo(json.dumps(cells, ensure_ascii=False))
 
 
 def _predict_file(
+    predictor: "Predictor",
     file: Path,
     to: Path,
-    given: Mapping[str, Any],
+    columns: Mapping[str, str],
     *,
-    source: Mapping[str, Any],
-    escape: bool,
+    escape: bool = False,
+    as_json: bool,
+    quiet: bool,
+) -> "Prediction":
+    """Predicts a file, and prints a summary."""
+    from finetune.inference.predict_file import predict_file
+
+    with watching(quiet=quiet) as watch:
+        found = predict_file(predictor, file, to, options=columns, watch=watch, escape=escape)
+    claimed = predictor.unsure.claimed if predictor.unsure else ""
+    echo(json.dumps(found.facts(to))) if as_json else say(_summary(found.facts(to), predictor.task, claimed))
+    return found
+
+
+def _predict_folder(
+    predictor: "Predictor",
+    folder: Path,
+    files: Sequence[Path],
+    output: Path,
+    columns: Mapping[str, str],
+    *,
     as_json: bool,
     quiet: bool,
 ) -> None:
-    doing = "" if quiet else f"{file}: loading {source['model']}"
-    load_for(source["model"], doing, "finetune.inference.predict_file")
-    from finetune.inference.model_source import ModelSource
-    from finetune.inference.predict_file import predict_file
+    """Predicts files one after the other, without those whose output is whole; prints a summary of each.
 
-    display = None if quiet else ProgressDisplay(standard_error())
-    watch = display or unwatched
-    with display or nullcontext():
-        predictor = ModelSource(**source).load(watch=watch)
-        found = predict_file(predictor, file, to, options=_columns(given), watch=watch, escape=escape)
-    if as_json:
-        echo(json.dumps(found.facts(to)))
-        return
-    claimed = predictor.unsure.claimed if predictor.unsure else ""
-    say(_summary(found.facts(to), predictor.task, claimed))
-    if not quiet:
-        kept = GivenOptions(out=Path(source["out"]), device=source["device"])
-        if not found.scores:
-            standard_output().print_next(kept.command("evaluate", source["model"], "FILE"))
-
-
-def _columns(given: Mapping[str, Any]) -> dict[str, str]:
-    """The settings that say how a file is read."""
-    return {name: str(value) for name, value in given.items() if name != "temperature"}
+    Raises UserError for an output of another model, and, after the others are predicted, where a file could not be.
+    """
+    facts = [predictor.fingerprint, *predictor.engine.computes_in, *sorted(columns.items())]
+    mark, model = output / MODEL, hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+    if any(output.rglob("*.parquet")) and not (mark.is_file() and mark.read_text(encoding="utf-8") == model):
+        raise UserError(f"{output}: has files of another model, device or column", "Name another folder with -o")
+    write_atomically(mark, model)
+    failed, outputs = [], {file: output / file.relative_to(folder) for file in files}
+    left = [file for file in files if not _is_whole(outputs[file], file)]
+    if not left:
+        say(f"{output}: every file is predicted already")
+    for file in left:
+        outputs[file].parent.mkdir(parents=True, exist_ok=True)
+        try:
+            _predict_file(predictor, file, outputs[file], columns, as_json=as_json, quiet=quiet)
+        except UserError as error:
+            failed.append(error.what)
+    if failed:
+        what = f"{len(failed)} of {so_many(len(files), 'file')} {noun(len(failed), 'is', 'are')} not predicted"
+        raise UserError(f"{what}: {failed[0]}", "Fix what is wrong, and run the same command")
 
 
 def _parquet_files(folder: Path) -> list[Path]:
@@ -174,57 +204,6 @@ def _require_folder(folder: Path, output: Path | None, *, escape: bool) -> Path:
         raise UserError("--escape-formulas does not apply to Parquet", "Leave it out")
     output.mkdir(parents=True, exist_ok=True)
     return output
-
-
-def _predict_folder(
-    folder: Path,
-    files: Sequence[Path],
-    output: Path,
-    given: Mapping[str, Any],
-    *,
-    source: Mapping[str, Any],
-    as_json: bool,
-    quiet: bool,
-) -> None:
-    """Predicts files one after the other, without those whose output is whole; prints a summary of each.
-
-    Raises UserError, after the others are predicted, where a file could not be.
-    """
-    doing = f"{so_many(len(files), 'file')}: loading {source['model']}"
-    load_for(source["model"], "" if quiet else doing, "finetune.inference.predict_file")
-    from finetune.inference.model_source import ModelSource
-    from finetune.inference.predict_file import predict_file
-
-    display, failed = None if quiet else ProgressDisplay(standard_error()), []
-    with display or nullcontext():
-        predictor = ModelSource(**source).load(watch=display or unwatched)
-    _mark(output, predictor, given)
-    left = [file for file in files if not _is_whole(output / file.relative_to(folder), file)]
-    if not left:
-        say(f"{output}: every file is predicted already")
-    for file in left:
-        to = output / file.relative_to(folder)
-        to.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with display or nullcontext():
-                found = predict_file(predictor, file, to, options=_columns(given), watch=display or unwatched)
-        except UserError as error:
-            failed.append(error.what)
-            continue
-        claimed = predictor.unsure.claimed if predictor.unsure else ""
-        echo(json.dumps(found.facts(to))) if as_json else say(_summary(found.facts(to), predictor.task, claimed))
-    if failed:
-        what = f"{len(failed)} of {so_many(len(files), 'file')} {noun(len(failed), 'is', 'are')} not predicted"
-        raise UserError(f"{what}: {failed[0]}", "Fix what is wrong, and run the same command")
-
-
-def _mark(output: Path, predictor: "Predictor", given: Mapping[str, Any]) -> None:
-    """Writes which model an output is of. Raises UserError where it has files of another one."""
-    facts = [predictor.fingerprint, *predictor.engine.computes_in, *sorted(_columns(given).items())]
-    mark, model = output / MODEL, hashlib.sha256(json.dumps(facts).encode()).hexdigest()
-    if any(output.rglob("*.parquet")) and not (mark.is_file() and mark.read_text(encoding="utf-8") == model):
-        raise UserError(f"{output}: has files of another model, device or column", "Name another folder with -o")
-    write_atomically(mark, model)
 
 
 def _is_whole(output: Path, file: Path) -> bool:

@@ -11,7 +11,7 @@ from finetune.data.formats import parquet
 from finetune.data.messages import so_many
 from finetune.data.table import table_of_records
 from finetune.errors import UserError, first_line
-from finetune.inference.answer_rows import ERROR, WINDOW, answer_records, free_name
+from finetune.inference.answer_rows import ERROR, WINDOW, free_name
 from finetune.inference.model_source import ModelSource
 from finetune.inference.predict_plan import SAMPLE_ROWS, known_type, layout_for
 from finetune.training.on_ray import ray_cluster
@@ -33,8 +33,11 @@ class Answers:
         sample = table_of_records(Path("batch"), FileFormat(format=parquet.FORMAT), records[:SAMPLE_ROWS])
         layout, _ = layout_for(known_type(task), predictor.layout, sample, self.options, inputs=task.inputs)
         taken, error = set(batch.column_names), free_name(ERROR, batch.column_names)
-        answers = answer_records(predictor, layout, records)
-        rows = [{free_name(name, taken): cell for name, cell in one.cells.items()} for one in answers]
+        rows = [
+            {free_name(name, taken): cell for name, cell in predictor.cells(one).items()}
+            for window in predictor.predicted(((record, layout) for record in records), first=WINDOW)
+            for one in window
+        ]
         names = [name for name in dict.fromkeys(name for row in rows for name in row) if name != error]
         schema = parquet.schema_of(rows, names).append(pa.field(error, pa.string()))
         predicted = pa.concat_tables(parquet.tables_of(rows, schema))
@@ -43,9 +46,9 @@ class Answers:
         return batch
 
 
-def predict_on_ray(source: Mapping[str, Any], folder: Path, output: Path, options: Mapping[str, str]) -> str:
-    """Predicts a folder into new Parquet files in another one, with the model of `source` (the fields of a
-    ModelSource); what was done, in a line.
+def predict_on_ray(source: ModelSource, folder: Path, output: Path, options: Mapping[str, str]) -> str:
+    """Predicts a folder into new Parquet files in another one, with the model of `source`; what was
+    done, in a line.
 
     An actor takes a CPU core, and a GPU where the cluster has one. Raises UserError where Ray cannot be used, for rows
     that cannot be read, and for an output that holds anything.
@@ -59,11 +62,11 @@ def predict_on_ray(source: Mapping[str, Any], folder: Path, output: Path, option
         data.DataContext.get_current().enable_progress_bars = False
         logging.getLogger("ray.data").setLevel(logging.CRITICAL)
         there = ray.cluster_resources()
-        gpus = int(source["device"] != "cpu" and there.get("GPU", 0) > 0)
+        gpus = int(source.device != "cpu" and there.get("GPU", 0) > 0)
         most = int(there["GPU"] if gpus else max(1, there["CPU"] - 1))  # a core is left to read
         try:
             data.read_parquet(str(folder.resolve())).map_batches(
-                Answers, fn_constructor_args=(ModelSource(**source), options), batch_size=WINDOW,
+                Answers, fn_constructor_args=(source, options), batch_size=WINDOW,
                 batch_format="pyarrow", concurrency=(1, most), num_cpus=1, num_gpus=gpus,
             ).write_parquet(str(output.resolve()))  # fmt: skip
         except ray.exceptions.RayError as error:

@@ -32,7 +32,7 @@ from finetune.commands.serve.model import ServedModel
 from finetune.commands.serve.page import served_page
 from finetune.commands.serve.worker import Worker
 from finetune.errors import UserError, first_line
-from finetune.inference.python_rows import with_ranks
+from finetune.inference.ranks import with_ranks
 from finetune.version import __version__
 
 JSON = "application/json"
@@ -94,8 +94,7 @@ class Endpoints:
 
     async def predict(self, request: Request) -> Response:
         """A prediction for each row, or its error."""
-        rows, cells = await self._predicted(request)
-        found = with_ranks(self.model.predictor, rows, cells)  # among the rows of this request
+        found = with_ranks(await self._predicted(request))  # among the rows of this request
         return json_response({"predictions": found, "model": self.model.name})
 
     async def about(self) -> Response:
@@ -110,8 +109,8 @@ class Endpoints:
         """The page to try the model."""
         return HTMLResponse(self._page, headers=SAFE | {"Content-Security-Policy": self._policy})
 
-    async def _predicted(self, request: Request) -> tuple[list[Any], list[Any]]:
-        """The rows of a body, and what is predicted for them. Raises Refused where a bound is met."""
+    async def _predicted(self, request: Request) -> list[Any]:
+        """What the model predicts for the rows of a body. Raises Refused where a bound is met."""
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != JSON:
             raise Refused(415, f"the content type is '{kind:.100}'", f"Send {JSON}, as with -H 'Content-Type: {JSON}'")
@@ -130,7 +129,7 @@ class Endpoints:
                 if self._waiting.locked():
                     raise busy("too many requests wait")
                 async with self._waiting:
-                    return rows, await self._unless_left(request, self._in_parts(rows, tokens))
+                    return await self._unless_left(request, self._in_parts(rows, tokens))
         except TimeoutError:
             what = f"the request was not answered in {self.limits.seconds:g} seconds"
             raise Refused(504, what, "Send fewer rows, or try again later") from None

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from finetune.errors import UserError
+from finetune.inference.answer_rows import WINDOW
 from finetune.inference.dev_claims import claims_with
 from finetune.inference.model_source import ModelSource
 from finetune.inference.predict_plan import known_type
 from finetune.inference.predictor import Predictor
-from finetune.inference.python_rows import names_read, window_values
 from finetune.metrics.calibration import reliability
 from finetune.metrics.scores import plain_metrics
 from finetune.runs.events import Watcher, unwatched
@@ -62,25 +62,25 @@ class ServedModel:
     @property
     def layout(self) -> Layout:
         """The columns that it was trained on; of a task without columns those under which it reads a row's inputs."""
-        return self.predictor.layout or Layout(shape=self.shape, text=names_read(self.predictor)[0])
+        return self.predictor.layout or Layout(shape=self.shape, text=self.predictor.python_rows.names[0])
 
     @property
     def columns(self) -> list[str]:
         """The names of a row's inputs."""
-        return [*names_read(self.predictor)[0], *self.layout.marked]
+        return [*self.predictor.python_rows.names[0], *self.layout.marked]
 
     @property
     def has_choices(self) -> bool:
         """Whether the last inputs of a row are choices."""
         return known_type(self.predictor.task).any_columns
 
-    def predict(self, rows: Sequence[Any]) -> list[dict[str, Any]]:
-        """The cells of `finetune predict` for each row; for one without a prediction its `error`."""
-        return window_values(self.predictor, rows)
+    def predict(self, rows: Sequence[Any]) -> list[tuple[str, dict[str, Any]]]:
+        """For each row the query of a ranking, and the cells of `finetune predict` or its `error`."""
+        return list(self.predictor.queries_and_cells(rows, first=WINDOW))
 
     def example(self) -> dict[str, Any]:
         """A row that it can read, by its columns."""
-        columns = names_read(self.predictor)[0]
+        columns = self.predictor.python_rows.names[0]
         row: dict[str, Any] = {name: f"text {number}" for number, name in enumerate(columns, start=1)}
         if self.has_choices and len(row) == 2:  # the context, and a list of choices
             row[columns[-1]] = ["text 2", "text 3"]
@@ -155,7 +155,7 @@ def load_served(source: ModelSource, *, watch: Watcher = unwatched) -> ServedMod
     """The model. Raises UserError where it cannot be loaded, or its rows are of no known type."""
     predictor = source.load(watch=watch)
     known_type(predictor.task)
-    quiet = replace(predictor.engine, watch=unwatched)  # type: ignore[type-var]  # progress is of loading alone
+    quiet = replace(predictor.engine, watch=unwatched)  # progress is of loading alone
     names, run = [source.model], None
     if predictor.exported is not None:
         names += [str(Path(source.model).parent), predictor.exported.source.run]

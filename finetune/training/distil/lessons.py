@@ -15,7 +15,7 @@ from finetune.data.rows import Row
 from finetune.errors import UserError
 from finetune.gone import without_defaults
 from finetune.inference.engine import Engine
-from finetune.inference.logits_engine import LogitsEngine
+from finetune.inference.exported.engine import ExportedEngine
 from finetune.models.caller_state import plain_mode
 from finetune.models.feature import IGNORED, LABEL, TAUGHT, Feature
 from finetune.models.feature_arrays import LazyFeatures, lengths, truncated_rows
@@ -161,7 +161,7 @@ def _size(models: Sequence[EncoderWithHead]) -> dict[str, Any]:
     return {"parameters": sum(weight.numel() for weight in weights), "megabytes": megabytes}
 
 
-def _seconds(engine: LogitsEngine | Engine, features: Sequence[Feature]) -> float:
+def _seconds(engine: ExportedEngine | Engine, features: Sequence[Feature]) -> float:
     """The seconds that a model needs for features, the least of TIMES; tokenization left out."""
     least = math.inf
     for _ in range(TIMES):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from finetune.data.records import Record
-from finetune.inference.answer_rows import ahead, answer_records, answer_windows
+from finetune.inference.answer_rows import PredictedRow, ahead
 from finetune.inference.predictor import Predictor
 
 
@@ -41,12 +41,18 @@ def test_an_error_of_the_thread_is_raised_where_the_items_are_used() -> None:
 def test_windows_have_the_predictions_of_records(
     reviewer: Predictor, monkeypatch: pytest.MonkeyPatch, overlaps: bool
 ) -> None:
-    assert not reviewer.overlaps  # on a CPU
-    monkeypatch.setattr(Predictor, "overlaps", overlaps)
-    assert reviewer.layout is not None
+    assert not reviewer.engine.overlaps  # on a CPU
+    monkeypatch.setattr(type(reviewer.engine), "overlaps", overlaps)
+    layout = reviewer.layout
+    assert layout is not None
+
+    def predicted(some: list[Record], first: int) -> Iterator[list[PredictedRow]]:
+        return reviewer.predicted(((record, layout) for record in some), first=first)
+
     texts = ["the cat sat", "", "the dog sat", "\ud800 broken", "the cat ran"]
     records = [Record(row=n, line=n, values={"review": text}) for n, text in enumerate(texts)]
-    given = [records, records[:1], [records[3]], records[::-1]]
-    found = list(answer_windows(reviewer, reviewer.layout, given))
-    assert [window for window, _ in found] == given
-    assert [answered for _, answered in found] == [answer_records(reviewer, reviewer.layout, some) for some in given]
+    expected = [[reviewer.cells(one) for one in window] for record in records for window in predicted([record], 1)]
+    found = list(predicted(records, 2))
+    assert [len(window) for window in found] == [2, 3]
+    assert [one.record for window in found for one in window] == records
+    assert [reviewer.cells(one) for window in found for one in window] == [cells for (cells,) in expected]

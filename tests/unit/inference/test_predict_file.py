@@ -10,7 +10,6 @@ from support.predicted_files import predict, read, written
 
 from finetune.data.detect import BY_SUFFIX, detect
 from finetune.errors import UserError
-from finetune.inference import predict_file as predicting
 from finetune.inference.predict_file import predict_file
 from finetune.inference.predict_plan import default_output
 from finetune.inference.predictor import Predictor
@@ -170,7 +169,7 @@ def test_what_cannot_be_done_is_said(reviewer: Predictor, tmp_path: Path, monkey
     for suffix in [f"{suffix}.gz" for suffix, form in BY_SUFFIX.items() if form.compressed]:
         with pytest.raises(UserError, match="already compressed"):
             predict(reviewer, path, tmp_path / f"out{suffix}")
-    monkeypatch.setattr(predicting, "answer_windows", None)  # what does not fit is said before anything is predicted
+    monkeypatch.setattr(Predictor, "predicted", None)  # what does not fit is said before anything is predicted
     with pytest.raises(UserError, match="CoNLL"):
         predict(reviewer, path, tmp_path / "out.conll")
     for given, said in (({"label": "typo"}, "has no column 'typo'"), ({"id": "review"}, "unknown setting 'id'")):

@@ -23,9 +23,9 @@ from support.runs import REVIEWS, FinishedRun, trained_run
 from finetune.data.records import Record
 from finetune.errors import UserError
 from finetune.inference import answer_rows as predicting
-from finetune.inference.file_scores import scores_of
+from finetune.inference.predict_file import scores_of
 from finetune.inference.predictor import Predictor, load_predictor
-from finetune.inference.python_rows import answer_lines, stream_lines
+from finetune.inference.python_rows import stream_lines
 from finetune.runs.events import Event, Note
 from finetune.task_types.columns import Layout
 from finetune.task_types.parts import Answer
@@ -145,7 +145,7 @@ def test_rows_that_were_cut_are_counted(tmp_path: Path, tiny_bert: Path) -> None
     assert "prediction" in two and "error" in three
     with pytest.raises(UserError, match="one text"):
         paired("the cat")
-    answers = answer_lines(paired, ["a\tb\n", "a\tb\tc\n", '{"a": "x", "b": "y"}\n'])
+    answers = paired.predict_lines(["a\tb\n", "a\tb\tc\n", '{"a": "x", "b": "y"}\n'])
     assert ["error" in answer for answer in answers] == [False, True, False]
 
 
@@ -191,7 +191,7 @@ def test_one_bad_row_does_not_make_all_run_alone(reviewer: Predictor, monkeypatc
             raise ValueError("no")
         return [Answer(value="good") for _ in rows], [False] * len(rows)
 
-    monkeypatch.setattr(Predictor, "answers_and_truncated", lambda _, rows: answers(rows))
+    monkeypatch.setattr(Predictor, "answers_and_truncated", lambda _, rows, *features: answers(rows))
     found = reviewer.predict(["fine"] * 100 + ["bad"] + ["fine"] * 155)
     assert [number for number, one in enumerate(found) if "error" in one] == [100]
     assert len(calls) < 20
@@ -205,13 +205,13 @@ def test_in_python_and_line_by_line(reviewer: Predictor) -> None:
     assert reviewer.predict([]) == []
     assert reviewer.predict(["\ud800 broken"])[0]["error"]
     lines = iter(["the cat sat\n", '{"review": "the dog sat"}\n', "{broken\n", "\n"])
-    answers = answer_lines(reviewer, lines)
+    answers = reviewer.predict_lines(lines)
     assert next(answers)["prediction"] == "good"
     assert next(lines) == '{"review": "the dog sat"}\n'  # a line is answered before the next one is read
     assert "is not JSON" in next(answers)["error"]
     assert "no text" in next(answers)["error"]
     odd = io.TextIOWrapper(io.BytesIO(b"\xff\xfe caf\xe9\na\tb\na\tb\tc\n" + b'{"a":' * 99_999 + b"\nthe cat sat\n"))
-    assert ["error" in answer for answer in answer_lines(reviewer, stream_lines(odd))] == [
+    assert ["error" in answer for answer in reviewer.predict_lines(stream_lines(odd))] == [
         True,
         True,
         True,

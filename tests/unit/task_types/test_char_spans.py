@@ -3,6 +3,7 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,10 @@ from finetune.data.formats.spans import in_form, span_form
 from finetune.data.records import Record
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.inference.answer_rows import answer_records
+from finetune.inference.predictor import Predictor
 from finetune.models.feature import Feature
 from finetune.task_types import Answer, TaggingRow, TaggingTask
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import DataType
 from finetune.task_types.explained import Asked
 from finetune.task_types.row_builder import row_of
 from finetune.task_types.tagging.char_spans import as_spans, spans_of, tags_for
@@ -203,25 +203,29 @@ def test_a_text_without_a_word_makes_no_trouble(tiny_bert: Path) -> None:
     assert [len(answer.value) for answer in answers] == [2, len(rows[1].words)]
 
 
-class Model:
+class Model(Predictor):
     """Answers that the first three characters are a person."""
 
-    task = TASK
+    def encoded(self, rows: Any) -> Any:
+        return rows
 
-    def cells(self, kind: DataType, layout: Layout, answer: Answer, row: TaggingRow) -> dict[str, Any]:
-        return kind.cells(self.task, layout, answer, row)
-
-    def answers_and_truncated(self, rows: list[TaggingRow]) -> Any:
+    def answers_and_truncated(self, rows: Any, features: Any = None) -> Any:
         tags = [["B-PER", "I-PER", "I-PER", *["O"] * (len(row.words) - 3)] for row in rows]
         chances = [[1.0, 0.8, *[0.9] * (len(t) - 2)] for t in tags]
         return [Answer(value=t, probabilities=p) for t, p in zip(tags, chances, strict=True)], [False] * len(rows)
 
 
+def cells_of(layout: Layout, record: Record) -> dict[str, Any]:
+    engine: Any = SimpleNamespace(overlaps=False)
+    model = Model(task=TASK, engine=engine, tokenizer=None, max_length=16, fingerprint="")
+    ((one,),) = model.predicted([(record, layout)])
+    return model.cells(one)
+
+
 def test_predictions_are_spans_in_the_form_of_the_training_file() -> None:
     layout = Layout(shape="tagging", text=("text",), label=("entities",), spans=("start_offset", "end_offset", "label"))
     record = Record(row=1, line=1, values={"text": TEXT})
-    (answered,) = answer_records(Model(), layout, [record])  # type: ignore[arg-type]
-    assert answered.cells == {
+    assert cells_of(layout, record) == {
         "prediction": [{"start_offset": 0, "end_offset": 3, "text": "김철수", "label": "PER"}],
         "entities": [{"type": "PER", "text": "김철수", "start": 0, "end": 3, "probability": 0.8}],
     }
@@ -241,5 +245,5 @@ def test_the_text_of_a_span_has_the_name_that_came_in(key: str) -> None:
     layout = named_type("tagging").with_spelling(layout, given)
     assert layout.file.get("span_text", "text") == key
     unlabelled = named_type("tagging").with_spelling(layout, {"text": [TEXT]})
-    (answered,) = answer_records(Model(), unlabelled, [Record(row=1, line=1, values={"text": TEXT})])  # type: ignore[arg-type]
-    assert answered.cells["prediction"] == [{"from": 0, "to": 3, key: "김철수", "polarity": "PER"}]
+    cells = cells_of(unlabelled, Record(row=1, line=1, values={"text": TEXT}))
+    assert cells["prediction"] == [{"from": 0, "to": 3, key: "김철수", "polarity": "PER"}]
