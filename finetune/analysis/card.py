@@ -29,11 +29,10 @@ from finetune.runs.seeds import same_but_seeds, seed_words, summarised
 from finetune.runs.verdict import baseline_words, interval_of, verdict_of
 from finetune.runs.without_folders import without_folders
 from finetune.storage.stored import data_name_of
-from finetune.task_types.marked_text import clean
-from finetune.task_types.run_view import saved_config, split_view_of
+from finetune.task_types.marked_text import clean, cut
+from finetune.task_types.predictions import Line, Predictions
+from finetune.task_types.saved_predictions import run_predictions, saved_config, type_of_run
 from finetune.task_types.task import TEST
-from finetune.task_types.types import data_types
-from finetune.task_types.view import Line, View
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult
@@ -71,8 +70,8 @@ def model_card(
     record = without_folders(record)
     split = TEST if TEST in record.scores else record.first_split
     lines = read_lines(folder, split) if folder.predictions(split).is_file() else []
-    view = split_view_of(record, folder, split, lines)
-    view = view if view is not None and view.annotated else None
+    table = run_predictions(record, folder, split, lines)
+    table = table if table is not None and table.annotated else None
     kind, use = architecture(model), saved_config(model).get("finetune") or {}
     name = hub_name or "/".join(folder.path.resolve().parts[-3:])
     made = Environment(
@@ -82,12 +81,12 @@ def model_card(
     made.filters |= {"code": code, "escaped": escaped, "percent": percent}
     text = made.get_template("card.md.j2").render(
         head=_head(record, kind, lines, name.rpartition("/")[2]), record=record, verdict=verdict_of(seeds).sentence,
-        facts=_facts(record, view, use), hub=hub_name, results=name.split("/")[0], exports=exports,
+        facts=_facts(record, folder, table, use), hub=hub_name, results=name.split("/")[0], exports=exports,
         calls=_calls(record, kind, name, hub_name or f"{name}/{model.name}", example_inputs(next(iter(lines), {}))),
         ending=data_ending(record), scores=_scores(record), chosen=chosen_by_scored(record), spread=_spread(seeds),
         labels=_labels(record), data={name: _data_name(origin) for name, origin in record.data_origin.items()},
-        training=_training(record), limits=limits_of(seeds, view, split),
-        examples=list(_examples(view)) if with_examples and view is not None else (),
+        training=_training(record), limits=limits_of(seeds, table, split),
+        examples=list(_examples(table)) if with_examples and table is not None else (),
     )  # fmt: skip
     card = clean(text)
     return f"{card}\n<!-- finetune card {_digest(card)} -->\n"
@@ -176,9 +175,9 @@ def _language(lines: Sequence[Line]) -> str | None:
     return LANGUAGES[most] if shares[most] >= LEAST_SHARE else None
 
 
-def _facts(record: RunRecord, view: View | None, use: Mapping[str, Any]) -> dict[str, str]:
+def _facts(record: RunRecord, folder: RunFolder, table: Predictions | None, use: Mapping[str, Any]) -> dict[str, str]:
     """What a prediction is, for which columns, of how many tokens at most."""
-    kind = next((each for each in data_types().values() if view is not None and isinstance(view, each.view)), None)
+    kind = None if table is None else type_of_run(record, folder)
     layout = use.get("layout")
     length, columns = use.get("max_length"), layout.get("text", ()) if isinstance(layout, dict) else ()
     facts = {
@@ -257,14 +256,12 @@ def _training(record: RunRecord) -> dict[str, str]:
     return facts
 
 
-def _examples(view: View) -> Iterator[str]:
+def _examples(table: Predictions) -> Iterator[str]:
     """The first rows that are right and the first that are wrong, with label and prediction."""
-    wrong = view.wrong()
-    for side in (False, True):
-        lines = [line for line, one in zip(view.lines, wrong, strict=True) if one == side]
-        for line in lines[:EXAMPLES_SHOWN]:
-            texts = ("".join(part.text for part in text.segments) for text in view.parts(line))
-            label, prediction = map(code, view.verdict(line))
+    for side in (~table.wrong, table.wrong):
+        for row in side.nonzero()[0][:EXAMPLES_SHOWN].tolist():
+            texts = (cut(text) for text in dict.fromkeys(table.texts[row].values()))
+            label, prediction = map(code, table.words(row))
             yield f"{' / '.join(code(text, 300) for text in texts)}: label {label}, prediction {prediction}"
 
 

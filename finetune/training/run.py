@@ -6,7 +6,6 @@ from contextlib import nullcontext
 from dataclasses import replace
 
 from finetune.errors import UserError
-from finetune.inference.dev_claims import lines_view, save_claims
 from finetune.inference.engine import Engine
 from finetune.inference.hidden_states import with_states
 from finetune.inference.predictor import settings_for_use
@@ -24,11 +23,11 @@ from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.runs.record_parts import logged_seconds
 from finetune.task_types.own_data import own_data
-from finetune.task_types.prediction_lines import prediction_lines
+from finetune.task_types.predictions import prediction_lines
 from finetune.task_types.prepare import array_features, drawn_ids
 from finetune.task_types.resolved_run import ResolvedRun
+from finetune.task_types.saved_predictions import with_outcomes
 from finetune.task_types.shared_rows import save_keys
-from finetune.task_types.view import Line, with_labels
 from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.compared import compared_models
 from finetune.training.distil.lessons import Lessons, taught_features
@@ -162,12 +161,11 @@ def _save(
         baselines[split][PROBE] = answers
     baselines |= {} if planned.kept is None else planned.kept.baselines
     watch(Working("saving predictions and the model"))
-    first: list[Line] = []
     for split, answers in found.answers.items():
         rows = planned.rows[split]
-        lines = prediction_lines(planned.task, rows, answers, baselines[split], planned.splits[split].slices)
+        said = prediction_lines(planned.task, rows, answers, baselines[split], planned.splits[split].slices)
+        lines = with_outcomes(found.task, built.model.head.labels, said)
         write_predictions(attempt.predictions(split), lines, planned.task.codec.official_files(answers, rows))
-        first = first or lines
     use = settings_for_use(planned.built_recipe, found.task, planned.precision)
     save_checkpoint(built.model, attempt.model, built.tokenizer, use)
     if planned.recipe.adapter:
@@ -175,7 +173,6 @@ def _save(
     save_keys(planned.task, [planned.rows_learned, *(planned.rows[split] for split in trained.learned)], attempt)
     watch(Working("scoring, with intervals"))
     record = build_record(planned, built, trained, baselines, engine.accelerator, started=started)
-    save_claims(attempt.model, lines_view(planned.task, with_labels(first), tuple(built.model.head.labels)), record)
     home.require_locked()
     attempt.finish(record, planned.recipe, drawn_ids(planned.splits))
 

@@ -13,7 +13,7 @@ from finetune.inference.python_rows import arranged
 from finetune.runs.lookup import named_run
 from finetune.runs.predictions import read_lines
 from finetune.runs.record_files import load_record
-from finetune.task_types.prediction_lines import row_of_line
+from finetune.task_types.predictions import row_of_line
 from finetune.task_types.row_builder import row_of
 from finetune.task_types.row_issues import NoRow
 from finetune.task_types.trained_form import form_for

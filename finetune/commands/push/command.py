@@ -13,6 +13,7 @@ from finetune.cli.which_run import say_which
 from finetune.commands.push.api import prepared
 from finetune.commands.push.hub import require_token, send, without_bars
 from finetune.commands.push.outgoing import Outgoing
+from finetune.data.checksums import ABOUT
 from finetune.data.messages import size_words, so_many
 from finetune.errors import UserError
 
@@ -46,7 +47,7 @@ def push_command(
 
 def _summary(found: Outgoing) -> str:
     """The head of the card, then every file with its size."""
-    card = found.card.splitlines()
+    card = found.texts[ABOUT].splitlines()
     head = [*card[:HEAD_LINES], *(["..."] if len(card) > HEAD_LINES else [])]
     width = max(map(len, found.sizes))
     files = [f"  {path:<{width}}  {size_words(size):>12}" for path, size in found.sizes.items()]

@@ -6,7 +6,6 @@ from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Any
 
 from finetune.commands.push.outgoing import Outgoing
-from finetune.data.checksums import ABOUT
 from finetune.errors import THEIRS, UserError, first_line
 from finetune.models.fingerprint import DECISIVE
 
@@ -52,7 +51,7 @@ def send(out: Outgoing, *, token: str, private: bool) -> str:
 def _operations(api: "HfApi", out: Outgoing) -> list[Any]:
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
-    added = [CommitOperationAdd(ABOUT, out.card.encode())]
+    added = [CommitOperationAdd(path, text.encode()) for path, text in out.texts.items()]
     added += [CommitOperationAdd(path, file) for path, file in out.files.items()]
     there = (path for path in api.list_repo_files(out.name) if "/" not in path and path not in out.sizes)
     stale = [path for path in there if any(fnmatch(path, pattern) for pattern in DECISIVE)]

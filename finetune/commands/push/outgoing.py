@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
@@ -11,6 +12,8 @@ from finetune.analysis.card import export_facts_of, is_edited, model_card
 from finetune.data.atomic import require_no_link
 from finetune.data.checksums import ABOUT, CHECKSUMS, verify_folder
 from finetune.errors import UserError
+from finetune.inference.thresholds import FILE as CLAIMS
+from finetune.inference.thresholds import claims_of
 from finetune.runs.folder import RunFolder
 
 NEVER = ("predictions*", "*.parquet", "*.jsonl", "*.csv", "*.tsv", "*.xlsx", "*.log", "*.env", ".*")
@@ -22,16 +25,17 @@ AGAIN = "Train the run again with `force`, or export it again"
 
 @dataclass(frozen=True, kw_only=True)
 class Outgoing:
-    """What is sent to the repository `name`: the card as a text, and files by their paths there."""
+    """What is sent to the repository `name`: texts that are made for it, such as its card, and files; by path."""
 
     name: str
-    card: str
+    texts: Mapping[str, str]
     files: Mapping[str, Path]
 
     @property
     def sizes(self) -> dict[str, int]:
         """The bytes of each file, the card first."""
-        return {ABOUT: len(self.card.encode())} | {path: file.stat().st_size for path, file in self.files.items()}
+        made = {path: len(text.encode()) for path, text in self.texts.items()}
+        return made | {path: file.stat().st_size for path, file in self.files.items()}
 
 
 def outgoing(folder: RunFolder, name: str, *, exports: Sequence[Path], with_examples: bool = False) -> Outgoing:
@@ -44,12 +48,15 @@ def outgoing(folder: RunFolder, name: str, *, exports: Sequence[Path], with_exam
     model, own = folder.require_model(), folder.model / ABOUT
     facts = {export.resolve().name: export_facts_of(export, folder) for export in exports}
     made = model_card(folder, hub_name=name, exports=facts, with_examples=with_examples)
-    card = own.read_text(encoding="utf-8") if is_edited(own) else made
+    texts = {ABOUT: own.read_text(encoding="utf-8") if is_edited(own) else made}
     files = {file.name: file for file in _saved_files(model)}
     for export in exports:
         files |= {f"{export.resolve().name}/{file.name}": file for file in _saved_files(export)}
-    _require_none_is_secret(files, card)
-    return Outgoing(name=name, card=card, files=files)
+    with suppress(UserError):  # its predictions were deleted
+        if CLAIMS not in files and (claims := claims_of(folder)) is not None:
+            texts[CLAIMS] = claims.text()
+    _require_none_is_secret(files, texts[ABOUT])
+    return Outgoing(name=name, texts=texts, files=files)
 
 
 def _saved_files(folder: Path) -> Iterator[Path]:
