@@ -70,7 +70,7 @@ class Unsure:
         self, task: "Task", labels: tuple[str, ...], answers: Sequence["Answer"], rows: Sequence["Row"]
     ) -> tuple[list["Answer"], list["Row"]]:
         """The predictions without what is left out, and their rows."""
-        table, kept = self._table(task, labels, answers, rows), list[tuple[Answer, Row]]()
+        table, kept = self._table(task, labels, answers, rows), list[tuple[Any, Any]]()
         left_out = table.claimed_parts.at(self._unsure(table.claimed_parts))
         for index, (answer, row) in enumerate(zip(answers, rows, strict=True)):
             out = left_out.at(left_out.row == index)

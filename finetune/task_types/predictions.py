@@ -256,8 +256,11 @@ class Predictions:
         """A row's texts and other facts, for a table in the terminal."""
         line, found = self.lines[row], Line()
         if not {"text", "question", "context"} & line.keys():  # it is of words, or of lines
-            found = {"id": line.get("id"), "text": cut(" ".join(next(iter(self.texts[row].values())).split()))}
-        return found | {name: value for name, value in line.items() if name not in HIDDEN and ":" not in name}
+            found = {"text": cut(" ".join(next(iter(self.texts[row].values())).split()))}
+        if "lines" in line:
+            return found
+        kept = {name: value for name, value in line.items() if name not in HIDDEN and ":" not in name}
+        return {"id": line.get("id")} | found | kept
 
     def listed(self, row: int, side: str) -> Any:
         """The label (`gold`) or the `prediction` in that table: in words, but for a number."""
@@ -266,7 +269,7 @@ class Predictions:
 
     def sure(self, row: int) -> Any:
         """The confidence in that table: of each label that a row may have, else of the prediction; None without one."""
-        known = np.isfinite(self.confidence[row])
+        known = np.isfinite(self.confidence[row]) and "score" not in self.lines[row]  # which is shown
         return self.chances[row] if self.several else float(self.confidence[row]) if known else None
 
     def doubt(self, decision: int) -> dict[str, str]:

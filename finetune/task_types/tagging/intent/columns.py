@@ -220,7 +220,7 @@ class IntentAndSlots(WordsType):
         return replace(
             tags, lines=lines, right=right, score=right.astype(float), decisions=flat.joined(tags.decisions),
             parts=flat.joined(tags.parts), claims=Decisions.made(claims), unit="intents and words", claimed="rows",
-            says=lambda _, value: f"{value[INTENT]}: {tags.says(line, value[SLOTS])}", filler=None,
+            says=lambda line, value: f"{value[INTENT]}: {tags.says(line, value[SLOTS])}", filler=None,
         )  # fmt: skip
 
 
