@@ -1,5 +1,5 @@
-"""Thresholds for `predict --risk`, `--coverage`, `--precision` and `--label-sets`, from dev predictions: those of a run,
-or of a pushed model or an export those of a file in its folder.
+"""Thresholds for `predict --risk`, `--coverage`, `--precision` and `--label-sets`, from predictions of dev: those of a
+run, or of a pushed model or an export those of a file in its folder.
 """
 
 import json

@@ -61,8 +61,8 @@ class Evidence:
 class DataType(ABC):
     """A task type for user data. `name` is the value of the setting `shape`, `answers` what a prediction is, in words.
 
-    `task_class` is the class of its tasks, `label_is` what a label is in saved predictions, by which a type is known
-    where a run does not name it. `inputs` is an example of the settings that name its columns; with `by_text` columns
+    `task_class` is the class of its tasks, `label_is` what a label is in saved predictions, and `parts_are` what its
+    items are if it is a list: by these a type is known where a run does not name it. `inputs` is an example of the settings that name its columns; with `by_text` columns
     are also searched where the user named the texts but not the type, and with `any_columns` a model can read another
     number of them than in training.
 
@@ -82,6 +82,7 @@ class DataType(ABC):
     answers: ClassVar[str] = ""
     task_class: ClassVar[type[Task]]
     label_is: ClassVar[tuple[type, ...]] = ()
+    parts_are: ClassVar[type] = str
     inputs: ClassVar[str]
     closed_labels: ClassVar[bool] = False
     labels_are: ClassVar[str] = "labels"

@@ -86,7 +86,9 @@ def _fits(kind: DataType, line: Line) -> bool:
     """Whether a line has the fields of a type's rows, and such a label."""
     row: Any = kind.task_class.row_type
     names = {"lines" if row is None else field.name for field in fields(row or Predictions) if field.default is MISSING}
-    return isinstance(line["gold"], kind.label_is) and names <= line.keys()
+    parts = line["gold"] if isinstance(line["gold"], list | tuple) else ()
+    of_label = isinstance(line["gold"], kind.label_is) and all(isinstance(part, kind.parts_are) for part in parts)
+    return of_label and names <= line.keys()
 
 
 def saved_config(model: Path) -> dict[str, Any]:

@@ -46,7 +46,9 @@ def test_one_label() -> None:
     assert table.certainty.tolist() == [-math.inf, 0.625] and table.lengths == [1, 3]
     assert table.words(1) == ("yes", "no") and table.all_facts(1) == ["off by -1"] and table.agreeing(0) == ["tf-idf"]
     assert list(table.saved())[1] == {"confidence": 0.625, "right": False, "row_score": 0.0}
-    unnamed = made("classification", *lines, {"text": "e", "gold": "yes", "prediction": "yes", "probabilities": [0.1, 0.9]})
+    unnamed = made(
+        "classification", *lines, {"text": "e", "gold": "yes", "prediction": "yes", "probabilities": [0.1, 0.9]}
+    )
     assert unnamed.chances[1] == {"no": 0.625, "yes": 0.375}  # by which label was predicted where it is the highest
 
 
@@ -55,7 +57,7 @@ def test_numbers() -> None:
     assert table.right is None and table.score.tolist() == [0.5, 2.0] and not table.wrong.any()
     assert table.certainty.tolist() == [0.5, 2.0] and table.words(0) == ("1.500", "2.000")
     assert table.all_facts(1) == ["off by 2.000"] and not len(table.decided)
-    assert list(table.saved())[0] == {"confidence": None, "right": None, "row_score": 0.5}
+    assert next(iter(table.saved())) == {"confidence": None, "right": None, "row_score": 0.5}
 
 
 def test_several_labels() -> None:
@@ -116,7 +118,13 @@ def test_tags() -> None:
 def test_tags_of_a_running_text() -> None:
     text, words = "정하늘은 서울에서 산다.", ["정", "하", "늘", "은", "서", "울"]
     tags = ["B-PER", "I-PER", "I-PER", "O", "B-LOC", "I-LOC"]
-    line = {"words": words, "text": text, "starts": [0, 1, 2, 3, 5, 6], "gold": tags, "prediction": ["O"] * 4 + tags[4:]}
+    line = {
+        "words": words,
+        "text": text,
+        "starts": [0, 1, 2, 3, 5, 6],
+        "gold": tags,
+        "prediction": ["O"] * 4 + tags[4:],
+    }
     table = made("tagging", line)
     assert table.unit == "characters" and table.lengths == [len(text)]
     assert table.words(0) == ("정하늘 (PER), 서울 (LOC)", "서울 (LOC)") and table.fields(0)["text"] == text
@@ -205,7 +213,10 @@ def test_choices() -> None:
 
 def test_rankings() -> None:
     given = ((2, 0.9), (1, 0.1), (0, 0.5))
-    table = made("ranking", *({"text": "Q", "pair": str(at), "gold": gold, "prediction": p} for at, (gold, p) in enumerate(given)))
+    table = made(
+        "ranking",
+        *({"text": "Q", "pair": str(at), "gold": gold, "prediction": p} for at, (gold, p) in enumerate(given)),
+    )
     assert table.score.tolist() == [1, 0.5, 0.5] and table.wrong.tolist() == [False, True, True]
     assert table.certainty.tolist() == [-math.inf, 0.5, 0.5] and table.numbers is None
     assert [table.all_facts(row) for row in range(3)] == [["rank 1 of 3"], ["rank 3 of 3"], ["rank 2 of 3"]]
@@ -213,7 +224,9 @@ def test_rankings() -> None:
 
 def of_document(document: Document, found: list[str], nats: list[float], **more: list[bool]) -> Predictions:
     label = labels_of_document(document, paired="next" in more)
-    return made("text", {"lines": list(document.lines), "gold": label, "prediction": {"words": found, "nats": nats} | more})
+    return made(
+        "text", {"lines": list(document.lines), "gold": label, "prediction": {"words": found, "nats": nats} | more}
+    )
 
 
 def test_documents() -> None:
@@ -249,6 +262,10 @@ def test_a_long_document_is_shown_with_its_first_marks() -> None:
 def test_lines_of_no_named_type_are_known_by_their_fields_and_label() -> None:
     base = {"id": "1", "text": "a", "prediction": "x"}
     assert table_of(None, [base | {"gold": "x"}]) is not None
+    spans = [{"start": 0, "end": 1, "label": "x"}]
+    for label, nothing in ((spans, "no span"), (["x"], "not x")):
+        found = table_of(None, [base | {"gold": label, "prediction": []}])
+        assert found is not None and list(found.nothing) == [nothing]
     assert table_of(None, []) is None
     assert table_of(None, [{"id": "1", "gold": None, "prediction": None}]) is None
     assert table_of(None, [{"id": "1", "gold": 1, "prediction": 1, "shape": "of its own"}]) is None

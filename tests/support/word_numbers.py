@@ -91,7 +91,7 @@ class NumbersTask(Task):
 class WordNumbers(DataType):
     name = "word-numbers"
     task_class = NumbersTask
-    label_is = (list,)
+    label_is, parts_are = (list,), float
     inputs = "words label=numbers"
 
     def find(self, evidence: Evidence) -> Layout | None:
@@ -113,4 +113,6 @@ class WordNumbers(DataType):
 
     def predictions(self, lines: Sequence[dict[str, Any]], names: Sequence[str], task: Task | None) -> Predictions:
         errors = [float(np.abs(np.subtract(line["gold"], line["prediction"])).mean()) for line in lines]
-        return Predictions(lines=lines, texts=[{"words": " ".join(line["words"])} for line in lines], score=np.array(errors))
+        return Predictions(
+            lines=lines, texts=[{"words": " ".join(line["words"])} for line in lines], score=np.array(errors)
+        )

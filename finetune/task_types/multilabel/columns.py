@@ -145,7 +145,9 @@ class MultiLabel(TextType):
                 place = given.index(name) if name in given else 0
                 chance = chances[row][name] if chances else math.nan
                 sure, known = (chance if name in side else 1 - chance for side in (given, own))
-                rows.append(DecisionRow(row, label, prediction, label == prediction, sure, known, "", (place, place + 1)))
+                rows.append(
+                    DecisionRow(row, label, prediction, label == prediction, sure, known, "", (place, place + 1))
+                )
         right = np.array([set(line["gold"]) == set(line["prediction"]) for line in lines], bool)
         absent = sorted({name for row in rows for name in row[1:3] if name.startswith(NOT)})
         return Predictions(

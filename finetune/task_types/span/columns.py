@@ -167,8 +167,8 @@ class Span(DataType):
             outcome = "the same text" if exact else "shares words" if overlap else "another text"
             words = ("an answer" if line["gold"] else NONE, outcome if line["prediction"] else NONE)
             rows.append(DecisionRow(row, *words, exact == 1, line.get("score"), line.get("label_probability")))
-            best = {one["text"]: one["probability"] for one in line.get("n_best") or ()}
-            right = next((text for text in best if by(answers, text)[0] == 1), None)
+            best = {one["text"]: one["probability"] for one in reversed(line.get("n_best") or ())}
+            right = next((text for text in reversed(best) if by(answers, text)[0] == 1), None)
             chances.append({line["gold"] if text == right else text: chance for text, chance in best.items()})
         scores = np.array(found, float).reshape(-1, 2)
         return Predictions(

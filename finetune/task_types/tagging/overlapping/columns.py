@@ -48,6 +48,7 @@ class OverlappingSpans(DataType):
     answers = "spans of a text with their labels, which may overlap or nest"
     task_class = OverlapTask
     issues = (READ_SPAN,)
+    label_is, parts_are = (list, tuple), dict
     closed_labels = True
     by_text = True
     least_words = 5  # shorter texts come again by nature
