@@ -27,7 +27,7 @@ from finetune.task_types.saved_predictions import run_predictions
 from finetune.task_types.types import type_of
 
 DRAWS = "in 95 of 100 draws of dev rows"
-FILE = "dev_claims.json"  # in the folder of an export, and beside a pushed model
+FILE = "dev_claims.json"  # in the folder of an export, and of a pushed model
 NO_ROWS = "Name its run, or an export of it: finetune export RUN -o FOLDER"
 
 

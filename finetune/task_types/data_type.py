@@ -62,9 +62,9 @@ class DataType(ABC):
     """A task type for user data. `name` is the value of the setting `shape`, `answers` what a prediction is, in words.
 
     `task_class` is the class of its tasks, `label_is` what a label is in saved predictions, and `parts_are` what its
-    items are if it is a list: by these a type is known where a run does not name it. `inputs` is an example of the settings that name its columns; with `by_text` columns
-    are also searched where the user named the texts but not the type, and with `any_columns` a model can read another
-    number of them than in training.
+    items are if it is a list: by these a type is known where a run does not name it. `inputs` is an example of the
+    settings that name its columns; with `by_text` columns are also searched where the user named the texts but not the
+    type, and with `any_columns` a model can read another number of them than in training.
 
     `closed_labels`: labels are from a closed set; `respelled`: they are texts whose spelling may vary; `labels_rows`:
     each row has one label as a whole; `droppable`: the rows of a label may be left out; `empty_is_label`: an empty cell

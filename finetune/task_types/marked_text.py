@@ -12,7 +12,7 @@ MOST_TEXTS = 11  # of a row, besides marked ones
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 
 
-class Mark(NamedTuple):
+class TextMark(NamedTuple):
     """Characters of one of a row's texts: `kind` is `right`, `wrong`, `missed`, `gold` or `prediction`."""
 
     text: str
@@ -33,7 +33,7 @@ def cut(text: str, longest: int = TEXT_CHARS) -> str:
     return text if len(text) <= longest else f"{text[:longest]} … ({len(text) - longest:,} characters more)"
 
 
-def marked_texts(texts: Mapping[str, str], marks: Sequence[Mark]) -> list[list[Any]]:
+def marked_texts(texts: Mapping[str, str], marks: Sequence[TextMark]) -> list[list[Any]]:
     """Each text as a page has it: its name, then pieces, of which marked ones are lists of text, kind and label.
 
     Of many texts those with marks and the first ones.
@@ -46,7 +46,7 @@ def marked_texts(texts: Mapping[str, str], marks: Sequence[Mark]) -> list[list[A
     ]
 
 
-def _pieces(text: str, marks: Sequence[Mark]) -> Iterator[Any]:
+def _pieces(text: str, marks: Sequence[TextMark]) -> Iterator[Any]:
     """Of many marks those around the first that is not right; what both label and prediction mark is right."""
     if not marks:
         yield cut(text)

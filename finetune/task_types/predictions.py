@@ -18,7 +18,7 @@ from finetune.data.rows import Row, row_fields
 from finetune.errors import UserError
 from finetune.metrics.temperature import fit_temperature
 from finetune.runs.seeds import CONSTANT
-from finetune.task_types.marked_text import Mark, cut
+from finetune.task_types.marked_text import TextMark, cut
 
 if TYPE_CHECKING:
     from finetune.task_types.parts import Answer
@@ -44,7 +44,13 @@ class DecisionRow(NamedTuple):
     confidence: float | None = None
     chance: float | None = None
     of: str = ""
-    place: tuple[int, int] = (0, 0)
+    begin: int = 0
+    end: int = 0
+
+
+KINDS: dict[str, type] = dict(
+    zip(DecisionRow._fields, (int, object, object, bool, float, float, object, int, int), strict=True)
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +58,8 @@ class Decisions:
     """What has a label and a confidence of its own: a row, a word, a label of several, an entity; `(decisions,)` each.
 
     `row` is an index of the table, `confidence` that of the prediction, and `chance` the probability of the label, NaN
-    where it is not known. `of` is the text that the decision is about, empty for the row as a whole; `place` is where
-    it is in a prediction that is a list, `(decisions, 2)`: its first item and the one after the last.
+    where it is not known. `of` is the text that the decision is about, empty for the row as a whole; of a prediction
+    that is a list it is the items from `begin` to the one before `end`.
     """
 
     row: np.ndarray
@@ -63,19 +69,16 @@ class Decisions:
     confidence: np.ndarray
     chance: np.ndarray
     of: np.ndarray
-    place: np.ndarray
+    begin: np.ndarray
+    end: np.ndarray
 
     @classmethod
     def made(cls, rows: Iterable[DecisionRow]) -> "Decisions":
         """The decisions of these rows, in their order."""
-        row, label, prediction, right, confidence, chance, of, place = [*zip(*rows, strict=True)] or [()] * 8
-        names = (np.array(column, object) for column in (label, prediction, of))
-        numbers = (np.array(column, float) for column in (confidence, chance))  # None becomes NaN
+        columns = [*zip(*rows, strict=True)] or [()] * len(KINDS)  # None becomes NaN
         return cls(
-            row=np.array(row, int), right=np.array(right, bool), place=np.array(place, int).reshape(-1, 2),
-            **dict(zip(("label", "prediction", "of"), names, strict=True)),
-            **dict(zip(("confidence", "chance"), numbers, strict=True)),
-        )  # fmt: skip
+            **{name: np.array(column, kind) for (name, kind), column in zip(KINDS.items(), columns, strict=True)}
+        )
 
     def at(self, chosen: np.ndarray) -> "Decisions":
         """Those of a mask, or of indexes."""
@@ -107,7 +110,8 @@ class Predictions:
     what `predict --risk` may leave out, by default all parts that predict something. A label of `nothing` says that
     none is there. Claims that are left out of a prediction are replaced by `filler`, item by item; with None a
     prediction is left out as a whole. `names` are those of probabilities, `order` has labels from lowest to highest.
-    Labels are `closed` if rows share them, and `annotated` if somebody gave them, so that one may be wrong.
+    A row may have `several` labels; they are `closed` if rows share them, and `annotated` if somebody gave them, so that
+    one may be wrong.
     """
 
     lines: Sequence[Line]
@@ -118,13 +122,14 @@ class Predictions:
     parts: Decisions | None = None
     claims: Decisions | None = None
     chances: Sequence[Mapping[Any, float]] = ()
-    marks: Callable[[int], Sequence[Mark]] = lambda _: ()
+    marks: Callable[[int], Sequence[TextMark]] = lambda _: ()
     facts: Callable[[int], Sequence[str]] = lambda _: ()
     says: Callable[[Line, Any], str] = lambda _, value: str(value)
     names: Sequence[str] = ()
     order: Sequence[str] = ()
     nothing: Sequence[str] = ()
     filler: Sequence[Any] | None = None
+    several: bool = False
     closed: bool = True
     annotated: bool = True
     unit: str = "rows"
@@ -171,11 +176,6 @@ class Predictions:
         np.maximum.at(found, wrong.row, wrong.confidence)
         return found
 
-    @property
-    def several(self) -> bool:
-        """Whether a row may have several of the labels that have `chances`."""
-        return bool(self.chances) and isinstance(self.lines[0]["gold"], list)
-
     @cached_property
     def distribution(self) -> tuple[list[list[float]], list[int]] | None:
         """(probabilities, index of the label) of each row, where exactly one is the label; else None."""
@@ -205,14 +205,14 @@ class Predictions:
         """The `claims`, each under the label that it predicts, which is empty where rows share none."""
         if self.claims is not None:
             return self.claims
-        parts = self.parts or self.decisions
+        parts = self.decisions if self.parts is None else self.parts
         found = parts.at(np.isfinite(parts.confidence) & ~np.isin(parts.prediction, list(self.nothing)))
         return found if self.closed else replace(found, prediction=np.full(len(found), "", object))
 
     @cached_property
     def classes(self) -> dict[str, tuple[int, int, int]]:
         """For each class how many labels it has, how many predictions, and how many of these are right."""
-        parts = self.parts or self.decisions
+        parts = self.decisions if self.parts is None else self.parts
         if not self.closed:
             return {}
         there, answered = Counter(parts.label.tolist()), Counter(parts.prediction.tolist())
@@ -238,7 +238,7 @@ class Predictions:
         return [name for key in same if (name := key.removeprefix(BASELINE)) not in CONSTANT]
 
     def all_facts(self, row: int) -> list[str]:
-        """What is said of a row next to its label and prediction: how far a number, or an ordered label, is off."""
+        """What a page has next to a row's label and prediction: how far a number, or an ordered label, is off."""
         label, prediction = (self.lines[row][side] for side in ("gold", "prediction"))
         found = list(self.facts(row))
         if self.numbers is not None:
@@ -270,7 +270,13 @@ class Predictions:
     def sure(self, row: int) -> Any:
         """The confidence in that table: of each label that a row may have, else of the prediction; None without one."""
         known = np.isfinite(self.confidence[row]) and "score" not in self.lines[row]  # which is shown
-        return self.chances[row] if self.several else float(self.confidence[row]) if known else None
+        return (
+            (self.chances[row] if self.chances else None)
+            if self.several
+            else float(self.confidence[row])
+            if known
+            else None
+        )
 
     def doubt(self, decision: int) -> dict[str, str]:
         """A part of a row whose label may be wrong, and what the model predicts there; empty where it is the row."""
@@ -287,7 +293,7 @@ class Predictions:
         if self.filler is None:
             return None
         rest = list(self.lines[row]["prediction"])
-        for begin, end in sorted(claims.place.tolist(), reverse=True):
+        for begin, end in sorted(zip(claims.begin.tolist(), claims.end.tolist(), strict=True), reverse=True):
             rest[begin:end] = [*self.filler] * (end - begin)
         return rest
 
@@ -337,17 +343,17 @@ def one_label(lines: Sequence[Line], **columns: Any) -> Predictions:
 Span = tuple[int, int, str]  # the first character, the one after the last, and a label
 
 
-def marks_of_both(label: Sequence[Span], prediction: Sequence[Span]) -> list[Mark]:
+def marks_of_both(label: Sequence[Span], prediction: Sequence[Span]) -> list[TextMark]:
     """The spans of a text that is shown twice, as `label` and as `prediction`."""
     sides = (("label", label, prediction, "missed"), ("prediction", prediction, label, "wrong"))
     return [
-        Mark(name, start, end, "right" if (start, end, kind) in others else otherwise, kind)
+        TextMark(name, start, end, "right" if (start, end, kind) in others else otherwise, kind)
         for name, spans, others, otherwise in sides
         for start, end, kind in spans
     ]
 
 
-def paired(
+def paired_spans(
     label: Sequence[Span], prediction: Sequence[Span], nothing: str
 ) -> Iterator[tuple[tuple[int, int], str, str]]:
     """(place, label, predicted label) of each place of either side; `nothing` takes that of a missing one."""

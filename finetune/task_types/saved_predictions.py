@@ -30,7 +30,7 @@ def run_predictions(
     order = _table(_table(settings, "finetune"), "layout").get("order")
     order = list(map(str, order)) if isinstance(order, list) else []
     names = _saved_labels(record, split, settings, order)
-    return table_of(type_of_run(record, folder), lines, names=names, order=order, task=task)
+    return labelled_table(type_of_run(record, folder), lines, names=names, order=order, task=task)
 
 
 def type_of_run(record: RunRecord, folder: RunFolder) -> DataType | None:
@@ -44,7 +44,7 @@ def _shape(record: RunRecord) -> str:
     return str((record.recipe.get("options") or {}).get("shape", ""))
 
 
-def table_of(
+def labelled_table(
     kind: DataType | None,
     lines: Sequence[Line],
     *,

@@ -12,7 +12,7 @@ from finetune.task_types.marked_text import MOST_MARKS, marked_texts
 from finetune.task_types.predictions import Decisions, Predictions
 from finetune.task_types.pretraining.chosen_words import chosen_words
 from finetune.task_types.pretraining.dev import labels_of_document
-from finetune.task_types.saved_predictions import table_of
+from finetune.task_types.saved_predictions import labelled_table
 from finetune.task_types.tagging.intent.row import as_value
 from finetune.task_types.types import data_types
 
@@ -20,7 +20,7 @@ KOREAN = Document("ko", ("영화 내용은 없고 다들 얘기뿐이네", "배�
 
 
 def made(kind: str, *lines: dict[str, Any], **given: Any) -> Predictions:
-    table = table_of(data_types()[kind], [{"id": str(row), **line} for row, line in enumerate(lines)], **given)
+    table = labelled_table(data_types()[kind], [{"id": str(row), **line} for row, line in enumerate(lines)], **given)
     assert table is not None
     return table
 
@@ -107,6 +107,7 @@ def test_tags() -> None:
         ["label", ["Anna", "right", "PER"], " of New York sang"],
         ["prediction", ["Anna", "right", "PER"], " of ", ["New York", "wrong", "LOC"], " sang"],
     ]
+    assert made("tagging", line | {"gold": ["O"] * 5, "prediction": ["O"] * 5}).classes == {}
     found = beliefs(table)
     assert found is not None and found.least is not None
     assert [table.doubt(least) for least in found.least.tolist()] == [
@@ -261,11 +262,11 @@ def test_a_long_document_is_shown_with_its_first_marks() -> None:
 
 def test_lines_of_no_named_type_are_known_by_their_fields_and_label() -> None:
     base = {"id": "1", "text": "a", "prediction": "x"}
-    assert table_of(None, [base | {"gold": "x"}]) is not None
+    assert labelled_table(None, [base | {"gold": "x"}]) is not None
     spans = [{"start": 0, "end": 1, "label": "x"}]
     for label, nothing in ((spans, "no span"), (["x"], "not x")):
-        found = table_of(None, [base | {"gold": label, "prediction": []}])
+        found = labelled_table(None, [base | {"gold": label, "prediction": []}])
         assert found is not None and list(found.nothing) == [nothing]
-    assert table_of(None, []) is None
-    assert table_of(None, [{"id": "1", "gold": None, "prediction": None}]) is None
-    assert table_of(None, [{"id": "1", "gold": 1, "prediction": 1, "shape": "of its own"}]) is None
+    assert labelled_table(None, []) is None
+    assert labelled_table(None, [{"id": "1", "gold": None, "prediction": None}]) is None
+    assert labelled_table(None, [{"id": "1", "gold": 1, "prediction": 1, "shape": "of its own"}]) is None

@@ -26,7 +26,7 @@ from finetune.task_types.column_names import numbered_order
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import TEXT_CHARS_SHOWN, DataType, Evidence
 from finetune.task_types.findings import SplitRows, of_single_labels
-from finetune.task_types.marked_text import Mark
+from finetune.task_types.marked_text import TextMark
 from finetune.task_types.predictions import Line, Predictions, one_label
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow, unusable
 from finetune.task_types.task import Task
@@ -234,11 +234,11 @@ def _texts(line: Line) -> dict[str, str]:
     return {"context": line["context"]} | {f"choice {n}": text for n, text in enumerate(line["choices"], start=1)}
 
 
-def _marks(line: Line) -> list[Mark]:
+def _marks(line: Line) -> list[TextMark]:
     """The choices that are the label or the prediction, each with its probability."""
     chances, sides = line.get("probabilities") or (), (("gold", line["gold"]), ("prediction", line["prediction"]))
     return [
-        Mark(
+        TextMark(
             f"choice {place + 1}", 0, len(line["choices"][place]), side,
             f"{100 * chances[place]:.1f} %" if chances and not (side == "gold" and place == line["prediction"]) else "",
         )

@@ -26,7 +26,7 @@ from finetune.errors import UserError
 from finetune.runs.folder import data_name
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType, Evidence
-from finetune.task_types.marked_text import Mark, clean
+from finetune.task_types.marked_text import TextMark, clean
 from finetune.task_types.predictions import Line, Predictions
 from finetune.task_types.pretraining.chosen_words import chosen_words
 from finetune.task_types.pretraining.task import TextTask
@@ -250,18 +250,18 @@ def reading_lines(read: CorpusReader) -> Iterator[str]:
     yield from (f"note: {note}" for note in little_text(corpus))
 
 
-def _marks(line: Line) -> list[Mark]:
+def _marks(line: Line) -> list[TextMark]:
     """The words that were to be predicted; none where another version chose other words."""
     words = chosen_words(Document("", tuple(line["lines"])))
     if [word.text for word in words] != line["gold"]["words"]:
         return []
-    starts, found = [0, *accumulate(len(part) + 1 for part in line["lines"])], list[Mark]()
+    starts, found = [0, *accumulate(len(part) + 1 for part in line["lines"])], list[TextMark]()
     for word, answer, nats in zip(words, line["prediction"]["words"], line["prediction"]["nats"], strict=True):
         label = _probability(nats)
         if answer != word.text:
             label = f"{label} → {clean(answer)}" if answer else "not in the vocabulary"
         start, end = (starts[word.line] + at for at in (word.start, word.end))
-        found.append(Mark("text", start, end, "right" if answer == word.text else "wrong", label))
+        found.append(TextMark("text", start, end, "right" if answer == word.text else "wrong", label))
     return found
 
 

@@ -18,7 +18,7 @@ from finetune.metrics.squad import score_v1, score_v2
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Clean, DataType, Evidence
 from finetune.task_types.findings import SplitRows
-from finetune.task_types.marked_text import Mark
+from finetune.task_types.marked_text import TextMark
 from finetune.task_types.predictions import DecisionRow, Decisions, Line, Predictions
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow
 from finetune.task_types.span import findings
@@ -36,15 +36,15 @@ def _of_squad(line: Line) -> Scored:
     return score_v1 if line.get("no_answer") is None and line.get("answers") else score_v2
 
 
-def _marks(line: Line) -> Iterator[Mark]:
+def _marks(line: Line) -> Iterator[TextMark]:
     """The prediction in the context, and the label where its text is nearest to it."""
     start, end = int(line.get("start") or 0), int(line.get("end") or 0)
     if line["prediction"] and line["context"][start:end] == line["prediction"]:
-        yield Mark("context", start, end, "prediction")
+        yield TextMark("context", start, end, "prediction")
     golds = re.finditer(re.escape(line["gold"]), line["context"]) if line["gold"] else ()
     nearest = min((match.span() for match in golds), key=lambda span: abs(span[0] - start), default=None)
     if nearest is not None:
-        yield Mark("context", nearest[0], nearest[1], "gold")
+        yield TextMark("context", nearest[0], nearest[1], "gold")
 
 
 class Span(DataType):

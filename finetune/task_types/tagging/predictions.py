@@ -6,7 +6,7 @@ from itertools import chain
 import numpy as np
 
 from finetune.metrics.entities import chunks, split_tag
-from finetune.task_types.predictions import DecisionRow, Decisions, Line, Predictions, marks_of_both, paired
+from finetune.task_types.predictions import DecisionRow, Decisions, Line, Predictions, marks_of_both, paired_spans
 from finetune.task_types.tagging.row import word_places
 from finetune.task_types.tagging.segments import unit
 
@@ -27,9 +27,9 @@ def tags_predictions(lines: Sequence[Line]) -> Predictions:
             of[first:after] = [text[places[first][0] : places[after - 1][1]]] * (after - first)
         for at, (own, given) in enumerate(zip(*sides, strict=True)):
             words.append(DecisionRow(row, _type(own), _type(given), own == given, sure[at], chance[at], of[at]))
-        for place, own, given in paired(found[0], found[1], NONE):
+        for place, own, given in paired_spans(found[0], found[1], NONE):
             low = min((p for p in sure[slice(*place)] if p is not None), default=None)
-            entities.append(DecisionRow(row, own, given, own == given, low, None, of[place[0]], place))
+            entities.append(DecisionRow(row, own, given, own == given, low, None, of[place[0]], *place))
         score.append(float(np.mean([a == b for a, b in zip(*sides, strict=True)])))
         texts.append(text)
         spans.append([[(places[a][0], places[b - 1][1], kind) for a, b, kind in side] for side in found])

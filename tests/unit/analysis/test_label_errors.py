@@ -8,13 +8,13 @@ import pytest
 
 from finetune.analysis.label_errors import Believed, beliefs
 from finetune.task_types.predictions import Predictions
-from finetune.task_types.saved_predictions import table_of
+from finetune.task_types.saved_predictions import labelled_table
 from finetune.task_types.span.answers import SpanAnswer, with_label
 from finetune.task_types.span.search import label_logits
 
 
 def table_for(lines: list[dict[str, Any]]) -> Predictions:
-    table = table_of(None, [{"id": str(number), **line} for number, line in enumerate(lines)])
+    table = labelled_table(None, [{"id": str(number), **line} for number, line in enumerate(lines)])
     assert table is not None
     return table
 

@@ -13,7 +13,7 @@ from finetune.errors import UserError
 from finetune.inference.predictor import Predictor
 from finetune.inference.temperature import with_dev_temperature
 from finetune.metrics.temperature import fit_temperature, with_temperature
-from finetune.task_types.saved_predictions import table_of
+from finetune.task_types.saved_predictions import labelled_table
 
 
 def test_the_command_and_temperature_of_predict(
@@ -31,7 +31,7 @@ def test_the_command_and_temperature_of_predict(
         [json.loads(line) for line in (tmp_path / f"{n}.jsonl").read_text().splitlines()] for n in ("plain", "dev")
     )
     names = [key for key in plain[0] if key.startswith("p(")]
-    table = table_of(None, _read(folder), names=[name[2:-1] for name in names])
+    table = labelled_table(None, _read(folder), names=[name[2:-1] for name in names])
     assert table is not None and table.distribution is not None
     temperature = fit_temperature(*table.distribution)
     for before, after in zip(plain, dev, strict=True):

@@ -19,7 +19,7 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Clean, DataType, Evidence
 from finetune.task_types.findings import ONE_LABEL, SplitRows
 from finetune.task_types.parts import Answer
-from finetune.task_types.predictions import DecisionRow, Decisions, Line, Predictions, marks_of_both, paired
+from finetune.task_types.predictions import DecisionRow, Decisions, Line, Predictions, marks_of_both, paired_spans
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow
 from finetune.task_types.tagging.char_spans import LEFT_OUT, spans_of, valid_spans
 from finetune.task_types.tagging.guess import span_layout
@@ -174,13 +174,13 @@ class OverlappingSpans(DataType):
                 dict(zip(side, line.get(name) or (), strict=False))
                 for side, name in zip(sides, ("label_probabilities", "probabilities"), strict=True)
             )
-            for place, own, given in paired(sides[0], sides[1], NONE):
-                label, predicted, at = (*place, own), (*place, given), 0
+            for place, own, given in paired_spans(sides[0], sides[1], NONE):
+                label, predicted = (*place, own), (*place, given)
                 known = chance.get(label)
                 confidence = sure.get(predicted, None if known is None else 1 - known)
                 at = sides[1].index(predicted) if given != NONE else 0
                 of = line["text"][slice(*place)]
-                rows.append(DecisionRow(row, own, given, own == given, confidence, known, of, (at, at + 1)))
+                rows.append(DecisionRow(row, own, given, own == given, confidence, known, of, at, at + 1))
             for span, one in zip(triples(line.get("candidates") or ()), line.get("candidates") or (), strict=True):
                 if span not in {*sides[0], *sides[1]}:
                     rows.append(DecisionRow(row, NONE, NONE, True, 1 - one["probability"]))

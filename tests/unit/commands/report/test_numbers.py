@@ -16,13 +16,13 @@ from finetune.analysis.limits import about_classes
 from finetune.commands.report.content import Block, SplitPage
 from finetune.commands.report.split import calibration_block, class_block
 from finetune.metrics.calibration import brier, log_loss
-from finetune.task_types.saved_predictions import table_of
+from finetune.task_types.saved_predictions import labelled_table
 
 NAMES = ["a", "b", "c", "never"]
 
 
 def split_of(lines: Sequence[dict[str, Any]], labels: Sequence[str]) -> SplitPage:
-    table = table_of(None, lines, names=labels)
+    table = labelled_table(None, lines, names=labels)
     assert table is not None
     return SplitPage(table=table, section="dev")
 

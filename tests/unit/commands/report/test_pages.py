@@ -20,7 +20,7 @@ from finetune.errors import UserError
 from finetune.metrics.scores import precision_recall_f1
 from finetune.runs.record import RunRecord
 from finetune.task_types.parts import Answer
-from finetune.task_types.saved_predictions import table_of
+from finetune.task_types.saved_predictions import labelled_table
 from finetune.task_types.sentence.task import SentenceRow
 from finetune.task_types.types import type_of
 
@@ -28,7 +28,7 @@ from finetune.task_types.types import type_of
 def test_classes_have_the_scores_of_the_record(shapes: dict[str, Path]) -> None:
     for name, task in (("toy-tags-sentence", tag_task()), ("toy-labels", labels_task())):
         record = RunRecord.model_validate_json((shapes[name] / "record.json").read_text())
-        table = table_of(type_of(task), _read(shapes[name]), names=getattr(task, "labels", ()))
+        table = labelled_table(type_of(task), _read(shapes[name]), names=getattr(task, "labels", ()))
         assert table is not None
         for label, (there, answered, right) in table.classes.items():
             f1 = precision_recall_f1(right, answered, there)[2]
@@ -38,7 +38,7 @@ def test_classes_have_the_scores_of_the_record(shapes: dict[str, Path]) -> None:
 def test_every_shape_has_a_page(shapes: dict[str, Path], tmp_path: Path) -> None:
     cards = {"Scores on dev", "Loss and score", "Settings and facts", "Limits and notes", "Rows"}
     for folder in shapes.values():
-        found, table = read(report(tmp_path, folder)), table_of(None, _read(folder))
+        found, table = read(report(tmp_path, folder)), labelled_table(None, _read(folder))
         assert table is not None
         own = {
             "By class": table.classes, "Confusion": any(table.pairs) and not table.several,

@@ -20,7 +20,7 @@ from finetune.data.source import Source
 from finetune.runs.recipe_diff import settings_of
 from finetune.task_types.marked_text import cut
 from finetune.task_types.parts import Answer
-from finetune.task_types.saved_predictions import table_of
+from finetune.task_types.saved_predictions import labelled_table
 from finetune.task_types.span.answers import SpanAnswer
 from finetune.task_types.task import Task
 from finetune.task_types.types import data_types, type_of
@@ -61,7 +61,9 @@ def table_for(task: Task, answers: Sequence[Answer], tmp_path: Path, *, name: st
     from finetune.runs.predictions import read_predictions
 
     save_predictions(tmp_path / "p.parquet", task, task.load(Source(), "dev").rows, answers)
-    return table_of(data_types().get(name), read_predictions(tmp_path / "p.parquet"), names=getattr(task, "labels", ()))
+    return labelled_table(
+        data_types().get(name), read_predictions(tmp_path / "p.parquet"), names=getattr(task, "labels", ())
+    )
 
 
 def test_golds_that_were_turned_are_suggested_and_no_others(tmp_path: Path) -> None:
@@ -152,16 +154,16 @@ def test_the_error_at_the_temperature_is_that_of_scaled_probabilities(tmp_path: 
 
 def test_a_word_and_a_label_of_several_are_believed_each(tmp_path: Path) -> None:
     tags = {"words": ["a", "b"], "gold": ["O", "B-X"], "prediction": ["O", "O"], "probabilities": [0.9, 0.8], "id": "1"}
-    old = table_of(None, [tags])  # from before the labels' probabilities were saved
+    old = labelled_table(None, [tags])  # from before the labels' probabilities were saved
     assert old is not None and beliefs(old) is None
     tags |= {"label_probabilities": [0.9, 0.2]}
     sure = tags | {"prediction": ["O", "B-X"], "label_probabilities": [math.nan, 0.8], "id": "2"}
-    table = table_of(None, [tags, sure])
+    table = labelled_table(None, [tags, sure])
     assert table is not None and (found := beliefs(table)) is not None
     assert found.chances.tolist() == pytest.approx([0.2, 0.8])  # of the word that is believed least
     assert found.belief.tolist() == pytest.approx([math.log(0.2 / 0.4), math.log(0.8 / 0.4)])
     several = {"text": "a", "gold": ["x"], "prediction": [], "probabilities": [0.1, 0.2], "id": "1"}
-    table = table_of(None, [several, several | {"gold": []}], names=["x", "y"])
+    table = labelled_table(None, [several, several | {"gold": []}], names=["x", "y"])
     assert table is not None and (found := beliefs(table)) is not None
     assert found.chances[0] == pytest.approx(0.1)
 

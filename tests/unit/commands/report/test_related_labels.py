@@ -5,13 +5,13 @@ from typing import Any
 
 from finetune.commands.report.content import SplitPage
 from finetune.commands.report.split import by_support, confusion_block
-from finetune.task_types.saved_predictions import table_of
+from finetune.task_types.saved_predictions import labelled_table
 from finetune.task_types.sentence.columns import Classification
 
 
 def split_of(pairs: Sequence[tuple[str, str]], **related: Any) -> SplitPage:
     lines = [{"text": "a cat", "gold": gold, "prediction": answer} for gold, answer in pairs]
-    table = table_of(Classification(), lines, **related)
+    table = labelled_table(Classification(), lines, **related)
     assert table is not None
     return SplitPage(table=table, section="dev")
 
