@@ -110,8 +110,8 @@ class Predictions:
     what `predict --risk` may leave out, by default all parts that predict something. A label of `nothing` says that
     none is there. Claims that are left out of a prediction are replaced by `filler`, item by item; with None a
     prediction is left out as a whole. `names` are those of probabilities, `order` has labels from lowest to highest.
-    A row may have `several` labels; they are `closed` if rows share them, and `annotated` if somebody gave them, so that
-    one may be wrong.
+    A row may have `several` labels; they are `closed` if rows share them, and `annotated` if somebody gave them, so
+    that one may be wrong.
     """
 
     lines: Sequence[Line]
