@@ -141,7 +141,7 @@ def _queries(task: Task, rows: Sequence[Row], side: Side) -> int:
     kind = type_of(task)
     if kind is None or not kind.ranked:
         return 0
-    return next(iter(task.scoring.sums(side.answers[0], rows).values())).size
+    return next(iter(task.sums(side.answers[0], rows).values())).size
 
 
 def _units(task: Task, rows: Sequence[Row], side: Side) -> tuple[int, str]:
@@ -216,7 +216,7 @@ def _difference(metric: Metric, a: Sequence[Resampled], b: Sequence[Resampled]) 
 
 def _changed(task: Task, rows: Sequence[Row], a: Sequence[Answer], b: Sequence[Answer]) -> list[Changed]:
     """The rows that the first run of only one side has right."""
-    labels = task.scoring.labels(rows)
+    labels = task.labels_of(rows)
     right = _right(task, rows, labels, [a, b])
     return [
         Changed(
@@ -237,10 +237,10 @@ def _right(
 
     All are counted together, since counts may depend on the set of labels. None where rows are scored in groups.
     """
-    if task.scoring.groups(rows) is not None:
+    if task.groups(rows) is not None:
         return tuple(np.zeros(len(rows), dtype=bool) for _ in sides)
     every = [answer for answers in (labels, *sides) for answer in answers]
-    found = next(iter(task.scoring.sums(every, list(rows) * (1 + len(sides))).values()), None)
+    found = next(iter(task.sums(every, list(rows) * (1 + len(sides))).values()), None)
     if found is None:
         return tuple(np.zeros(len(rows), dtype=bool) for _ in sides)
     perfect, *given = np.split(found.counts, 1 + len(sides))

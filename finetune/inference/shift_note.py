@@ -56,7 +56,7 @@ def _dev_rows(predictor: Predictor) -> tuple[list[Row], list[float | None]] | No
     answers = [Answer(value=line["prediction"], probabilities=line.get("probabilities")) for line in lines]
     if record.first_split in record.learned:  # after these predictions
         return rows, []
-    sure = predictor.task.codec.confidence
+    sure = predictor.task.confidence
     return rows, [sure(one, row) for one, row in zip(answers, rows, strict=True) if one.probabilities]
 
 

@@ -299,7 +299,7 @@ class DataType(ABC):
 
     def cells(self, task: Task, layout: Layout, answer: Answer, row: Any) -> dict[str, Any]:
         """A prediction as cells of an output file, by the column's name."""
-        return task.codec.cells(answer, row)
+        return task.cells(answer, row)
 
     def predictions(self, lines: Sequence[Line], names: Sequence[str], task: Task | None) -> Predictions:
         """The table of labelled lines of a split, by default of one label each; `names` are those of probabilities.

@@ -376,7 +376,7 @@ def prediction_lines(
     and the values of other columns of the data (`slice:source`).
     """
     lines = []
-    for index, (row, gold, answer) in enumerate(zip(rows, task.scoring.labels(rows), answers, strict=True)):
+    for index, (row, gold, answer) in enumerate(zip(rows, task.labels_of(rows), answers, strict=True)):
         line = row_fields(row) | {"gold": gold.value} | asdict(answer)
         line["prediction"] = line.pop("value")
         line |= {f"{BASELINE}{name}": given[index].value for name, given in baselines.items()}

@@ -126,7 +126,7 @@ def _train(
     dev = every.on(task.splits_in_training)
     trainer = Trainer(
         engine=engine, settings=recipe.train, data_seed=recipe.seeds[1], checkpoints=checkpoints,
-        rows=planned.rows_learned, draw=task.stream.draw,
+        rows=planned.rows_learned, draw=task.draw,
         objective=objective,
     )  # fmt: skip
     drawn = _drawn_from_few(planned, features)
@@ -165,7 +165,7 @@ def _save(
         rows = planned.rows[split]
         said = prediction_lines(planned.task, rows, answers, baselines[split], planned.splits[split].slices)
         lines = with_outcomes(found.task, built.model.head.labels, said)
-        write_predictions(attempt.predictions(split), lines, planned.task.codec.official_files(answers, rows))
+        write_predictions(attempt.predictions(split), lines, planned.task.official_files(answers, rows))
     use = settings_for_use(planned.built_recipe, found.task, planned.precision)
     save_checkpoint(built.model, attempt.model, built.tokenizer, use)
     if planned.recipe.adapter:

@@ -106,8 +106,8 @@ def save_run(
         id=path.name,
         rows={"dev": len(rows)},
         headline=task.metric_names[0],
-        scores={"dev": task.scoring.score(answers, rows)},
-        baselines={"dev": {method: task.scoring.score(given, rows) for method, given in baselines.items()}},
+        scores={"dev": task.score(answers, rows)},
+        baselines={"dev": {method: task.score(given, rows) for method, given in baselines.items()}},
         metrics=saved_metrics(task.metrics),
         **facts,
     )
@@ -123,4 +123,4 @@ def save_predictions(
     baselines: Mapping[str, Sequence[Answer]] = MappingProxyType({}),
 ) -> None:
     """Writes the predictions of a split as a run does."""
-    write_predictions(file, prediction_lines(task, rows, answers, baselines), task.codec.official_files(answers, rows))
+    write_predictions(file, prediction_lines(task, rows, answers, baselines), task.official_files(answers, rows))

@@ -63,7 +63,7 @@ def evaluate_model(
     require_options(task_name, options or {})
     wanted = task_of_data(model, task_name, out, options or {}) if is_data(task_name) else registry.find(task_name)
     reads = [model, task_name, None if is_data(task_name) else source.folder, *(options or {}).values()]
-    outputs = [] if predictions is None else [predictions, *_official(predictions, wanted.codec.official_files([], []))]
+    outputs = [] if predictions is None else [predictions, *_official(predictions, wanted.official_files([], []))]
     for file in outputs:
         require_replaceable_output(file, endings=OUTPUTS[file is not predictions], reads=reads, force=force)
     notes: list[str] = []
@@ -89,7 +89,7 @@ def evaluate_model(
     for note in () if run is None else _reuse(run, splits, counts, source):
         noting(Note(note))
     rows = {name: loaded.rows for name, loaded in splits.items()}
-    labelled = [name for name in rows if all(answer.value is not None for answer in task.scoring.labels(rows[name]))]
+    labelled = [name for name in rows if all(answer.value is not None for answer in task.labels_of(rows[name]))]
     if not labelled and predictions is None:
         raise UserError(
             f"the rows of {' and '.join(rows)} of {task.name} have no labels",
@@ -99,7 +99,7 @@ def evaluate_model(
     if predictions is not None:
         every = [(row, answer) for name in rows for row, answer in zip(rows[name], answers[name], strict=True)]
         given = [row for row, _ in every], [answer for _, answer in every]
-        official = _official(predictions, task.codec.official_files(*given[::-1]))
+        official = _official(predictions, task.official_files(*given[::-1]))
         contents = {file.name: content for file, content in official.items()}
         write_predictions(predictions, prediction_lines(task, *given), contents, writer=output_file)
     scored: dict[str, tuple[list[Any], Sequence[Any]]] = {name: (answers[name], rows[name]) for name in labelled}
@@ -109,9 +109,9 @@ def evaluate_model(
         counted = {name: unsure.counted(task, labels, *given) for name, given in scored.items()}
         scored = {name: unsure.answers(task, labels, *given) for name, given in scored.items()}
     for name, pair in scored.items():
-        for note in task.scoring.notes(*pair):
+        for note in task.score_notes(*pair):
             noting(Note(f"{name}: {note}"))
-    scores = {name: task.scoring.score(*given) for name, given in scored.items() if given[1]}
+    scores = {name: task.score(*given) for name, given in scored.items() if given[1]}
     there = {split: found for split, found in counts.items() if found}
     return Evaluation(task=task, scores=scores, notes=tuple(notes), answered=counted, shared=there)
 

@@ -206,12 +206,12 @@ def _answered(predictor: Predictor, rows: Sequence[Row]) -> tuple[np.ndarray, li
     """All logits as one array, and the answers."""
     features = predictor.encoded(rows)
     logits = predictor.engine.logits(features)
-    return np.concatenate([each.ravel() for each in logits]), predictor.task.codec.decode(logits, features, rows)
+    return np.concatenate([each.ravel() for each in logits]), predictor.task.decode(logits, features, rows)
 
 
 def _changed(task: Task, rows: Sequence[Row], *sides: Sequence[Answer]) -> list[ChangedAnswer]:
     """The rows with two answers."""
-    a, b = ([task.codec.cells(*pair)["prediction"] for pair in zip(side, rows, strict=True)] for side in sides)
+    a, b = ([task.cells(*pair)["prediction"] for pair in zip(side, rows, strict=True)] for side in sides)
     apart = ALIKE * float(np.std(a)) if isinstance(a[0], float) else None
     return [
         ChangedAnswer(id=str(row.id), text=str(getattr(row, "input", "")), run=own, export=other)

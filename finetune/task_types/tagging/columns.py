@@ -181,7 +181,7 @@ class Tagging(WordsType):
     def cells(self, task: Task, layout: Layout, answer: Answer, row: TaggingRow) -> dict[str, Any]:
         """The task's cells; where the training file had character spans those in its form, and the entities."""
         if not layout.spans:
-            return task.codec.cells(answer, row) | {"prediction": in_scheme(answer.value, layout)}
+            return task.cells(answer, row) | {"prediction": in_scheme(answer.value, layout)}
         spans = as_spans(answer.value, row.words, row.starts)
         key = str(layout.file.get("span_text", "text"))
         return {"prediction": in_form(spans, layout.spans, row.text, key), "entities": entities_of(answer, row)}

@@ -144,13 +144,13 @@ def test_a_word_is_explained_by_the_tags_of_its_characters(word: str, label: str
     places = np.array([(0, number) for number in range(len(KOREAN.words))])
     feature = Feature(row=0, input_ids=[], token_type_ids=None, label=None, reads=[], note=places)
     answer = Answer(value=TAGS, probabilities=[0.9] * len(TAGS))
-    (target,) = TASK.explainer.wanted(KOREAN, answer, [feature], Asked(word=word, label=label)).targets
+    (target,) = TASK.explain_target(KOREAN, answer, [feature], Asked(word=word, label=label)).targets
     assert (target.label, len(target.picks)) == (explained, len(word))
-    found = TASK.explainer.wanted(KOREAN, answer, [feature], Asked())
+    found = TASK.explain_target(KOREAN, answer, [feature], Asked())
     assert found.prediction == "정하늘 (PER), 서울 (LOC)"
     assert [one.label for one in found.targets] == ["PER: 정하늘", "LOC: 서울"]
     with pytest.raises(UserError, match=r"'부산' is not in the text.*서울에서"):
-        TASK.explainer.wanted(KOREAN, answer, [feature], Asked(word="부산"))
+        TASK.explain_target(KOREAN, answer, [feature], Asked(word="부산"))
 
 
 def test_words_that_share_a_token_are_read_once_and_answered_all(tiny_bert: Path) -> None:
@@ -162,15 +162,15 @@ def test_words_that_share_a_token_are_read_once_and_answered_all(tiny_bert: Path
         id="1", words=words, starts=starts, text=text, gold=("O", "B-PER", "I-PER", "O", "O", "O", "B-LOC")
     )
     tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
-    (feature,) = TASK.codec.encode([row], tokenizer, 32)
+    (feature,) = TASK.encode([row], tokenizer, 32)
     read = [tokenizer.decode([feature.input_ids[place]]) for place in feature.reads or ()]
     assert read == ["the", "cat", "sat", ",", "he", "ran"]
     assert [TASK.labels[label] for label in feature.label] == ["O", "B-PER", "O", "O", "O", "B-LOC"]  # type: ignore[union-attr]
     logits = np.eye(len(TASK.labels))[list(feature.label)] * 9  # type: ignore[arg-type]
-    (answer,) = TASK.codec.decode([logits], [feature], [row])
+    (answer,) = TASK.decode([logits], [feature], [row])
     assert answer.value == list(row.gold or ())
     assert len(answer.probabilities or ()) == len(words)
-    found = TASK.codec.cells(answer, row)["entities"][0]
+    found = TASK.cells(answer, row)["entities"][0]
     assert found.pop("probability") == pytest.approx(min((answer.probabilities or ())[1:3]), abs=1e-6)
     assert found == {"type": "PER", "text": "cat", "start": 4, "end": 7}
 
@@ -178,8 +178,8 @@ def test_words_that_share_a_token_are_read_once_and_answered_all(tiny_bert: Path
 def test_a_text_without_a_word_makes_no_trouble(tiny_bert: Path) -> None:
     tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
     rows = [TASK.row("he ran"), TASK.row("\u200b")]
-    features = TASK.codec.encode(rows, tokenizer, 16)
-    answers = TASK.codec.decode([np.zeros((2, 5)) + np.eye(5)[0]], features[:1], rows)
+    features = TASK.encode(rows, tokenizer, 16)
+    answers = TASK.decode([np.zeros((2, 5)) + np.eye(5)[0]], features[:1], rows)
     assert [len(answer.value) for answer in answers] == [2, len(rows[1].words)]
 
 

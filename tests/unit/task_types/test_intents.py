@@ -226,13 +226,13 @@ def test_the_loss_is_that_of_a_plain_computation(tiny_bert: Path) -> None:
 def test_windows_are_averaged_for_the_intent_and_each_word_has_a_tag(tiny_bert: Path) -> None:
     task, tokenizer = task_of(), AutoTokenizer.from_pretrained(tiny_bert)
     row = IntentRow(id="1", words=("cat", "dog") * 20, gold=("stop", ("O", "B-a") * 20))
-    features = task.codec.encode([row], tokenizer, 16)
+    features = task.encode([row], tokenizer, 16)
     assert len(features) > 2 and {one.label["intent"] for one in features} == {1}
     assert sum(len(one.label["slots"]) for one in features) == 40
     logits = [np.zeros((len(one.reads), len(task.labels)), np.float32) for one in features]  # type: ignore[arg-type]
     for number, each in enumerate(logits):
         each[:, 5:] = [0, 4] if number == 0 else [1, 0]
-    (answer,) = task.codec.decode(logits, features, [row])
+    (answer,) = task.decode(logits, features, [row])
     mean = (4 - (len(features) - 1)) / len(features)
     assert answer.value["intent"] == ("stop" if mean > 0 else "go") and len(answer.value["slots"]) == 40
     assert answer.probabilities is not None and len(answer.probabilities) == 41
@@ -244,13 +244,13 @@ def test_scores_are_of_whole_rows_of_intents_and_of_slots() -> None:
     gold = [("go", ("B-a", "O")), ("stop", ("B-b", "O")), ("go", ("O", "O"))]
     rows = [IntentRow(id=str(n), words=("x", "y"), gold=one) for n, one in enumerate(gold)]
     given = [("go", ("B-a", "O")), ("go", ("B-b", "O")), ("go", ("O", "B-a"))]
-    scores = task.scoring.score([Answer(value=as_value(*one)) for one in given], rows)
+    scores = task.score([Answer(value=as_value(*one)) for one in given], rows)
     assert (scores["exact match"], scores["intent accuracy"]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
     assert (scores["slot precision"], scores["slot recall"], scores["slot f1"]) == (pytest.approx(2 / 3), 1.0, 0.8)
     assert list(scores) == list(task.metric_names)
     assert scores["intent: go/recall"] == 1.0 and scores["intent: go/precision"] == pytest.approx(2 / 3)
     assert scores["intent: stop/f1"] == 0.0 and scores["b/f1"] == 1.0
-    assert task.scoring.score(task.scoring.labels(rows), rows)["exact match"] == 1.0
+    assert task.score(task.labels_of(rows), rows)["exact match"] == 1.0
 
 
 def test_predictions_are_scored_and_an_unknown_intent_is_named(

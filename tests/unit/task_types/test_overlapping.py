@@ -130,13 +130,13 @@ def test_a_column_without_spans_and_a_row_without_text_are_named(tmp_path: Path,
 
 
 def test_labels_become_pairs_and_the_pairs_the_same_spans(tiny_bert: Path) -> None:
-    task = overlap_task().with_training_statistics(rows := overlap_task().load(Source(), "train").rows)
+    task = overlap_task().fit(rows := overlap_task().load(Source(), "train").rows)
     assert task.longest_span == 3
-    features = task.codec.encode(rows, AutoTokenizer.from_pretrained(tiny_bert), 32)
-    answers = task.codec.decode(certain(task, features), features, rows)
+    features = task.encode(rows, AutoTokenizer.from_pretrained(tiny_bert), 32)
+    answers = task.decode(certain(task, features), features, rows)
     wrong = [row for row, answer in zip(rows, answers, strict=True) if not {*row.gold} <= _spans(answer)]
     assert not wrong
-    assert task.scoring.score(task.scoring.labels(rows), rows)["f1"] == 1
+    assert task.score(task.labels_of(rows), rows)["f1"] == 1
     assert label_counts(features) == {"label": sum(len(row.text.split()) for row in rows)}
 
 
@@ -151,22 +151,22 @@ def test_a_text_of_many_windows_gives_each_span_once_and_names_those_that_are_cu
     ]
     rows = [OverlapRow(id="1", text=text, gold=(*sorted(spans), (0, 199, "ORG")))]
     task = task_of(longest_span=60)
-    features = task.codec.encode(rows, AutoTokenizer.from_pretrained(tiny_bert), 18)
+    features = task.encode(rows, AutoTokenizer.from_pretrained(tiny_bert), 18)
     assert len(features) > 3
-    (answer,) = task.codec.decode(certain(task, features), features, rows)
+    (answer,) = task.decode(certain(task, features), features, rows)
     found = [(one["start"], one["end"], one["label"]) for one in answer.value]
     assert {*spans} <= {*found} and len(found) == len(set(found))
     assert answer.out_of_reach == [CUT]
     assert [p > 0.99 for p in answer.label_probabilities] == [True] * len(spans) + [False]
-    (note,) = task.scoring.notes([answer], rows)
+    (note,) = task.score_notes([answer], rows)
     assert note.startswith(f"1 of {len(spans) + 1} spans cannot be predicted") and CUT in note
 
 
 def test_spans_longer_than_the_limit_or_inside_a_token_are_counted_not_predicted(tiny_bert: Path) -> None:
     task = task_of(longest_span=2)
     rows = [OverlapRow(id="1", text="the cat sat down", gold=((0, 7, "ORG"), (0, 11, "ORG"), (5, 7, "LOC")))]
-    features = task.codec.encode(rows, AutoTokenizer.from_pretrained(tiny_bert), 18)
-    (answer,) = task.codec.decode(certain(task, features), features, rows)
+    features = task.encode(rows, AutoTokenizer.from_pretrained(tiny_bert), 18)
+    (answer,) = task.decode(certain(task, features), features, rows)
     assert answer.out_of_reach == [LONGER, INSIDE]
     assert (0, 7, "ORG") in _spans(answer) and (0, 11, "ORG") not in _spans(answer)
 
@@ -182,8 +182,8 @@ def test_a_korean_particle_is_no_part_of_a_span() -> None:
 
 
 def test_pairs_are_scored_in_numpy_as_in_the_head_and_the_loss_counts_owned_starts(tiny_bert: Path) -> None:
-    task = overlap_task().with_training_statistics(rows := overlap_task().load(Source(), "train").rows[:5])
-    features = task.codec.encode(rows, AutoTokenizer.from_pretrained(tiny_bert), 32)
+    task = overlap_task().fit(rows := overlap_task().load(Source(), "train").rows[:5])
+    features = task.encode(rows, AutoTokenizer.from_pretrained(tiny_bert), 32)
     head = task.head(Backbone(load_encoder(tiny_bert)[0]))
     head.initialise()
     assert head.output.bias[:6].tolist() == [-2.0] * 6 and not head.output.bias[6:].any()
@@ -216,9 +216,9 @@ def test_dev_chooses_the_threshold_and_candidates_are_decided_again() -> None:
     assert best_span_threshold([answer(0.9, 0.4), answer(0.3)], golds) == pytest.approx(0.35)
     assert best_span_threshold(answers, [((0, 1, "LOC"),), ()]) == 0.5
     rows = [OverlapRow(id=str(i), text="abc", gold=gold) for i, gold in enumerate(golds)]
-    chosen = task_of().scoring.calibrate(answers, rows)
-    assert task_of(threshold=0.5).scoring.calibrate(answers, rows) == {}
-    decided = task_of(**chosen).scoring.apply_options(answers)
+    chosen = task_of().tune(answers, rows)
+    assert task_of(threshold=0.5).tune(answers, rows) == {}
+    decided = task_of(**chosen).decided_again(answers)
     assert [len(one.value) for one in decided] == [2, 1]
     assert decided[0].probabilities == [0.9, 0.2]
 

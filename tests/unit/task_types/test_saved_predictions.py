@@ -82,7 +82,7 @@ def test_limits_name_what_was_truncated_once(tmp_path: Path) -> None:
     task = span_task()
     rows = task.load(Source(), "dev").rows
     folder = saved_run(tmp_path, task, rows, [SpanAnswer(value=row.answers[0], start=row.start) for row in rows])
-    note = f"dev: 5 % of the rows {task.codec.truncation_note(128)}"
+    note = f"dev: 5 % of the rows {task.truncation_note(128)}"
     change_record(folder / "record.json", truncated={"dev": 0.05}, notes=[note])
     (block,) = limits_block(read_run_files(RunFolder(folder)))
     assert [text for text in block.points if "truncated" in text or "lost" in text] == [note]
@@ -95,7 +95,7 @@ def test_a_page_counts_the_doubtful_labels_of_a_run_without_its_model(tmp_path: 
     answers = [Answer(value=row.gold, probabilities=each) for row, each in zip(rows, sure, strict=True)]
     answers[0] = Answer(value=("sky",), probabilities=[0.0, 0.0, 0.99])
     folder = saved_run(tmp_path, task, rows, answers)
-    change_record(folder / "record.json", scores={"dev": task.scoring.score(answers, rows)})
+    change_record(folder / "record.json", scores={"dev": task.score(answers, rows)})
     assert "possible label errors (1)" in report(tmp_path, folder)
 
 

@@ -44,7 +44,7 @@ CONTRASTIVE = Train(solver="contrastive", learning_rate=1e-3, epochs=10, batch_s
 
 
 def fitted(task: Task, folder: Path, train: Train = CONTRASTIVE) -> tuple[Evaluated, Any]:
-    task = task.with_training_statistics(task.load(Source(), "train").rows)
+    task = task.fit(task.load(Source(), "train").rows)
     trainer, features = build(task, folder, train)
     rows = task.load(Source(), "train").rows
     progress, found = fit_contrastive(
@@ -142,7 +142,7 @@ def test_training_once_more_begins_from_the_start(tiny_bert: Path) -> None:
 
 @pytest.mark.parametrize("task", [tag_task(), length_task(), choice_task()], ids=lambda task: task.name)
 def test_other_task_types_are_refused(task: Task, tiny_bert: Path) -> None:
-    task = task.with_training_statistics(task.load(Source(), "train").rows)
+    task = task.fit(task.load(Source(), "train").rows)
     trainer, _ = build(task, tiny_bert, CONTRASTIVE)
     with pytest.raises(UserError, match="is for labels of texts and of pairs"):
         require(trainer.model, frozen=False)

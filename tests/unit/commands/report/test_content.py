@@ -80,7 +80,7 @@ def test_nothing_is_drawn_where_there_is_nothing_to_draw(tmp_path: Path) -> None
 
 def test_all_rows_are_on_the_page_with_what_they_are_found_by(tmp_path: Path) -> None:
     task, rows = cat_task(), cat_rows(64)
-    gold = task.scoring.labels(rows)
+    gold = task.labels_of(rows)
     answers = [Answer(value="no" if i < 5 else a.value, probabilities=[0.1, 0.9]) for i, a in enumerate(gold)]
     folder = saved_run(tmp_path, task, rows, answers)
     page = report(tmp_path, folder)
@@ -130,7 +130,7 @@ def test_columns_of_the_data_are_filters_of_the_rows(tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
     task, rows = cat_task(), cat_rows(8)
-    answers = task.scoring.labels(rows)
+    answers = task.labels_of(rows)
     folder = saved_run(tmp_path, task, rows, answers)
     lines = prediction_lines(task, rows, answers, slices={"source": [("web", NASTY)[i % 2] for i in range(8)]})
     pq.write_table(pa.Table.from_pylist(lines), folder / "predictions-dev.parquet")
@@ -141,7 +141,7 @@ def test_columns_of_the_data_are_filters_of_the_rows(tmp_path: Path) -> None:
 
 def test_no_folder_of_the_machine_is_named(tmp_path: Path) -> None:
     task, rows = cat_task(), cat_rows(8)
-    folder = saved_run(tmp_path, task, rows, task.scoring.labels(rows))
+    folder = saved_run(tmp_path, task, rows, task.labels_of(rows))
     record = load_record(folder / "record.json")
     private = "/home/ann lee/secret plans/reviews.csv"
     change_record(
@@ -162,10 +162,10 @@ def test_a_report_has_the_interval_that_show_has(tmp_path: Path) -> None:
     """None for a record from before margins, also where predictions are saved."""
     task = find("rte")
     rows = [SentenceRow(id=str(i), text=f"a {i}", pair="b", gold=task.labels[i % 2]) for i in range(60)]
-    gold = task.scoring.labels(rows)
+    gold = task.labels_of(rows)
     bad = [Answer(value=task.labels[0])] * 60
     folder = save_run(
-        tmp_path, task, rows, gold, baselines={"majority": bad}, **facts_of(task, task.scoring.score(gold, rows), 1)
+        tmp_path, task, rows, gold, baselines={"majority": bad}, **facts_of(task, task.score(gold, rows), 1)
     )
     record = load_record(folder / "record.json")
     assert "dev" not in record.margins

@@ -87,13 +87,13 @@ def test_every_chart_says_in_words_what_it_shows(page: Path) -> None:
 
 def test_several_seeds_are_one_group(tmp_path: Path) -> None:
     task, rows = cat_task(), cat_rows(64)
-    gold = task.scoring.labels(rows)
+    gold = task.labels_of(rows)
     for seed, wrong in ((1, 4), (2, 8), (3, 12)):
         answers = [Answer(value="no" if i < wrong else a.value, probabilities=[0.5, 0.5]) for i, a in enumerate(gold)]
         saved_run(tmp_path, task, rows, answers, seed=seed)
     text = read(report(tmp_path, *tmp_path.glob("toy-cats/*"))).text
     assert "3 runs" in text
-    scores = [task.scoring.score([Answer(value="no")] * n + gold[n:], rows)["accuracy"] for n in (4, 8, 12)]
+    scores = [task.score([Answer(value="no")] * n + gold[n:], rows)["accuracy"] for n in (4, 8, 12)]
     assert f"{100 * np.mean(scores):.1f}" in text
     assert f"{100 * np.std(scores, ddof=1):.1f}" in text
 

@@ -42,7 +42,7 @@ def test_losses_are_those_of_the_last_training() -> None:
 def test_settings_are_shown_with_their_defaults() -> None:
     task = cat_task()
     rows = task.load(Source(), "dev").rows
-    record = made_record(task.name, **facts_of(task, task.scoring.score(task.scoring.labels(rows), rows), 7))
+    record = made_record(task.name, **facts_of(task, task.score(task.labels_of(rows), rows), 7))
     record = record.model_copy(update={"recipe": record.recipe | {"options": {"fold": 2}, "train": {"epochs": 9}}})
     changed = {one.key: (*one.values, one.default) for one in settings_of([record]) if one.changed}
     assert changed == {
@@ -172,7 +172,7 @@ def test_every_shape_has_a_table(tmp_path: Path) -> None:
     for task in labelled_shapes():
         kind = type_of(task)
         assert kind is not None
-        gold = task.scoring.labels(task.load(Source(), "dev").rows)
+        gold = task.labels_of(task.load(Source(), "dev").rows)
         perfect = [SpanAnswer(value=a.value, start=0, end=0) for a in gold] if "spans" in task.name else gold
         table = table_for(task, perfect, tmp_path, name=kind.name)
         assert table.score.mean() == (table.right is not None)
