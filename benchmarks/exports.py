@@ -46,7 +46,7 @@ if sys.argv[5]:
 from finetune.runs.lookup import require_run
 from finetune.runs.predictions import read_predictions
 from finetune.runs.record_files import load_record
-from finetune.task_types.prediction_lines import row_of_line
+from finetune.task_types.predictions import row_of_line
 from pathlib import Path
 run = require_run(sys.argv[2], Path("results"))
 lines = read_predictions(run.predictions(load_record(run.record_file).first_split), without=("n_best",))

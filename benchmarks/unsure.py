@@ -24,12 +24,11 @@ from dated import out_parser, write_json
 
 import finetune
 from finetune.data.source import source_of
-from finetune.inference.dev_claims import claims_with
+from finetune.inference.thresholds import DevClaims, claims_of
 from finetune.metrics import selective
 from finetune.runs.folder import RunFolder
 from finetune.runs.record_files import load_record
 from finetune.task_types.registry import find
-from finetune.task_types.view import DevClaims
 
 TRAIN, POOL, SEED = 2_000, 6_000, 1
 SETTINGS: dict[str, Any] = {"train.epochs": 2, "train.select": "last", "train.patience": None}
@@ -151,7 +150,8 @@ def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
     started = time.process_time()
     kind, _, risk = SETS[name]
     folder = options.run or Path(trained(name, options.work).model.folder).parent
-    claims, record = claims_with(str(folder), folder / "model", out=folder), load_record(folder / "record.json")
+    claims, record = claims_of(RunFolder(folder)), load_record(folder / "record.json")
+    assert claims is not None  # of a known type
     pool, sizes = Pool.of(claims), dict[str, Any]()
     for rows in (size for size in options.sizes if size <= claims.rows // 2):
         draws = [drawn_once(pool, rows, draw, risk, options.level) for draw in range(options.draws)]
@@ -171,7 +171,7 @@ def chosen_best(folders: Sequence[Path], options: argparse.Namespace, risk: floa
     Next to it the first of them, on the same draws.
     """
     runs = [RunFolder(folder) for folder in folders]
-    claims = [claims_with(str(folder), folder / "model", out=folder) for folder in folders]
+    claims = [one for run in runs if (one := claims_of(run)) is not None]
     pools, right = [Pool.of(one) for one in claims], [np.array(one.right, bool) for one in claims]
     sizes = {}
     for rows in options.sizes:

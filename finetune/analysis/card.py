@@ -25,10 +25,9 @@ from finetune.runs.verdict import baseline_words, verdict_of
 from finetune.runs.without_folders import without_folders
 from finetune.storage.stored import data_name_of
 from finetune.task_types.marked_text import clean
-from finetune.task_types.run_view import saved_config, split_view_of
+from finetune.task_types.predictions import Line
+from finetune.task_types.saved_predictions import run_predictions, saved_config, type_of_run
 from finetune.task_types.task import TEST
-from finetune.task_types.types import data_types
-from finetune.task_types.view import Line
 
 TAGS = PIPELINES | {"ForQuestionAnswering": "question-answering", "ForMultipleChoice": "multiple-choice"}
 MINILM_ON_HUB = "sentence-transformers/all-MiniLM-L6-v2"  # which the package of `minilm` carries
@@ -57,8 +56,8 @@ def model_card(
     record = without_folders(record)
     split = TEST if TEST in record.scores else record.first_split
     lines = read_lines(folder, split) if folder.predictions(split).is_file() else []
-    view = split_view_of(record, folder, split, lines)
-    view = view if view is not None and view.annotated else None
+    table = run_predictions(record, folder, split, lines)
+    table = table if table is not None and table.annotated else None
     kind, use = architecture(model), saved_config(model).get("finetune") or {}
     name = hub_name or "/".join(folder.path.resolve().parts[-3:])
     inputs, layout = example_inputs(next(iter(lines), {})), use.get("layout")
@@ -73,7 +72,7 @@ def model_card(
     text = templates.get_template("card.md.j2").render(
         head=_head(record, kind, lines, name.rpartition("/")[2]), record=record, hub=hub_name, exports=exports,
         plain_metrics=plain_metrics, baseline_words=baseline_words,
-        type=next((one for one in data_types().values() if isinstance(view, one.view)), None),
+        type=None if table is None else type_of_run(record, folder),
         columns=layout.get("text", ()) if isinstance(layout, dict) else (), length=use.get("max_length"),
         results=name.split("/")[0], command=command, python=python, ending=data_ending(record),
         transformers=kind and transformers_code(hub_name or f"{name}/{model.name}", kind, inputs),
@@ -86,7 +85,7 @@ def model_card(
         counts=counts, labels=labels[:MOST_LABELS],
         lineage=lineage_words(record.lineage), seed=seed_words(record).removeprefix("seed "),
         settings=[one for one in settings_of([record]) if one.changed and one.key not in ("model", *SEEDS)],
-        limits=limits_of(seeds, view, split),
+        limits=limits_of(seeds, table, split),
     )  # fmt: skip
     return f"{clean(text)}\n"
 

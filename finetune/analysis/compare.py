@@ -23,7 +23,7 @@ from finetune.runs.record_files import load_record
 from finetune.runs.seeds import Summary, differing_settings, paired, same_seeds, shared_encoders
 from finetune.runs.verdict import FEW_ROWS, shortfall
 from finetune.task_types.parts import Answer
-from finetune.task_types.prediction_lines import row_of_line
+from finetune.task_types.predictions import row_of_line
 from finetune.task_types.resampling import difference_of, resampled_metrics
 from finetune.task_types.run_task import trained_on
 from finetune.task_types.task import Task

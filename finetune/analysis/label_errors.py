@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from finetune.analysis.temperature import Temperature
 from finetune.metrics.temperature import TINY, highest_with_temperature
-from finetune.task_types.view import View
+from finetune.task_types.predictions import Predictions
 
 CONFIDENT = 0.9
 LEAST_BELIEVED = 20  # rows that are listed in any case
@@ -16,56 +15,54 @@ DEVIATIONS = 3.0  # of the error of a number
 NEIGHBOURS, LEAST_NEIGHBOURS = 0.1, 20  # share and number of rows with the nearest predictions, for a usual error
 
 
-def suspects(view: View, temperature: Temperature | None) -> np.ndarray:
+def suspects(table: Predictions, temperature: float | None) -> np.ndarray:
     """Whether each row's label may be wrong `(rows,)`: the model contradicts it as confidently as `threshold`.
 
     Both at the temperature, where probabilities are a softmax: without it a model that is too sure suspects most of its
     own errors.
     """
-    if not view.annotated:
-        return np.zeros(len(view.lines), bool)
-    certainty, scaled = view.certainty(), _calibrated(view, temperature)
+    if not table.annotated:
+        return np.zeros(len(table), bool)
+    certainty, scaled = table.certainty, calibrated(table, temperature)
     if scaled is not None:
         certainty = np.where(np.isfinite(certainty), scaled, certainty)
-    found: np.ndarray = np.isfinite(certainty) & (certainty >= threshold(view, temperature))
+    found: np.ndarray = np.isfinite(certainty) & (certainty >= threshold(table, temperature))
     return found
 
 
-def threshold(view: View, temperature: Temperature | None) -> float:
+def threshold(table: Predictions, temperature: float | None) -> float:
     """The confidence from which a wrong prediction suggests a label error; infinity without probabilities.
 
     The larger of CONFIDENT and the mean confidence of right predictions; for regression, an error of three times the
     root mean squared error.
     """
-    if not view.bounded:
-        return DEVIATIONS * float(np.sqrt((view.scores() ** 2).mean()))
-    found = view.decisions()
-    if found is None:
+    if table.right is None:
+        return DEVIATIONS * float(np.sqrt((table.score**2).mean()))
+    if not len(table.decided):
         return np.inf
-    confidence, right = found
-    scaled = _calibrated(view, temperature)
-    confidence = confidence if scaled is None else scaled
+    right, scaled = table.decided.right, calibrated(table, temperature)
+    confidence = table.decided.confidence if scaled is None else scaled
     return max(CONFIDENT, float(confidence[right].mean()) if right.any() else CONFIDENT)
 
 
-def _calibrated(view: View, temperature: Temperature | None) -> np.ndarray | None:
-    """The confidence of each row's prediction at the temperature `(rows,)`; None where there is none."""
-    chances = view.chances()
-    return None if temperature is None or chances is None else highest_with_temperature(chances[0], temperature.value)
+def calibrated(table: Predictions, temperature: float | None) -> np.ndarray | None:
+    """The highest probability of each row at the temperature `(rows,)`; None where there is none."""
+    known = temperature is not None and table.distribution is not None
+    return highest_with_temperature(table.distribution[0], temperature) if known else None  # type: ignore[index,arg-type]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Believed:
-    """How far each row's label is believed, `(rows,)` each: its probability, `belief`, which ranks it, and the place of
-    the least believed one where rows have several. NaN where nothing is known; numbers have no probabilities.
+    """How far each row's label is believed, `(rows,)` each: its probability, `belief`, which ranks it, and the index of
+    its least believed decision. NaN where nothing is known; numbers have no probabilities and no decisions.
     """
 
     chances: np.ndarray
     belief: np.ndarray
-    places: np.ndarray | None = None
+    least: np.ndarray | None = None
 
 
-def beliefs(view: View) -> Believed | None:
+def beliefs(table: Predictions) -> Believed | None:
     """How far each row's label is believed; None without probabilities.
 
     That is its probability less the mean of its class, the threshold of confident learning (Northcutt et al. 2021,
@@ -74,23 +71,22 @@ def beliefs(view: View) -> Believed | None:
     differ in size by far, and by probabilities those that are usually certain came first, which found fewer errors. Of
     a number it is the error, negative, in units of what is usual for such predictions.
     """
-    found = view.beliefs()
-    if found is None:
-        numbers = view.numbers()
-        return None if numbers is None else _believed_numbers(*numbers)
-    _, classes = np.unique(np.asarray(found.classes, object).astype(str), return_inverse=True)
-    values = found.chances if found.places is None else np.log(np.maximum(found.chances, TINY))
+    if table.numbers is not None:
+        return _believed_numbers(*table.numbers)
+    at = np.flatnonzero(np.isfinite(table.decisions.chance))
+    if not at.size:
+        return None
+    found = table.decisions.at(at)
+    _, classes = np.unique(found.label.astype(str), return_inverse=True)
+    values = np.log(np.maximum(found.chance, TINY)) if table.nothing else found.chance
     relative = values - (np.bincount(classes, weights=values) / np.bincount(classes))[classes]
-    order = np.lexsort((relative, found.rows))
-    first = order[np.diff(found.rows[order], prepend=-1) != 0]  # the least of each row
-    rows, count = found.rows[first], len(view.lines)
-    chances, belief = np.full((2, count), np.nan)
-    chances[rows], belief[rows] = found.chances[first], relative[first]
-    if found.places is None:
-        return Believed(chances=chances, belief=belief)
-    places = np.zeros(count, int)
-    places[rows] = found.places[first]
-    return Believed(chances=chances, belief=belief, places=places)
+    order = np.lexsort((relative, found.row))
+    first = order[np.diff(found.row[order], prepend=-1) != 0]  # the least of each row
+    chances, belief = np.full((2, len(table)), np.nan)
+    chances[found.row[first]], belief[found.row[first]] = found.chance[first], relative[first]
+    least = np.zeros(len(table), int)
+    least[found.row[first]] = at[first]
+    return Believed(chances=chances, belief=belief, least=least)
 
 
 def _believed_numbers(labels: np.ndarray, predictions: np.ndarray) -> Believed:
@@ -115,14 +111,14 @@ def ranks(values: np.ndarray) -> np.ndarray:
     return found
 
 
-def suspicion_rule(view: View, temperature: Temperature | None) -> str:
+def suspicion_rule(table: Predictions, temperature: float | None) -> str:
     """How rows are suspected, as a sentence; empty where none can be."""
-    limit = threshold(view, temperature)
+    limit = threshold(table, temperature)
     if not np.isfinite(limit):
         return ""
-    if not view.bounded:
+    if table.right is None:
         return f"its error is over {limit:.2f}, three times the root mean squared error"
-    scaled = "" if _calibrated(view, temperature) is None else " at the temperature of its calibration"
+    scaled = "" if calibrated(table, temperature) is None else " at the temperature of its calibration"
     return (
         f"the model contradicts it with a confidence of {100 * limit:.1f} % or more{scaled}: its mean confidence where "
         f"it is right, and at least {100 * CONFIDENT:.0f} %"

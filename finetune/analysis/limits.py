@@ -1,13 +1,13 @@
 """What a run's numbers say about the limits of its model, in sentences: its rows, labels, baselines and lengths."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from finetune.data.messages import first_of, percent, so_many
 from finetune.runs.dev_choices import dev_choices, known_to_model
 from finetune.runs.record import RunRecord
 from finetune.runs.verdict import baseline_words, verdict_of
 from finetune.task_types.marked_text import cut
-from finetune.task_types.view import ClassScore, View
+from finetune.task_types.predictions import Predictions
 
 FEW_ROWS = 1_000
 FEW_OF_A_CLASS = 20
@@ -15,7 +15,7 @@ NAMED = 5  # classes of a sentence
 COMMON_SHARE = 0.9  # share of the labels that one class has, from which others are rare
 
 
-def limits_of(seeds: Sequence[RunRecord], view: View | None, split: str) -> list[str]:
+def limits_of(seeds: Sequence[RunRecord], table: Predictions | None, split: str) -> list[str]:
     """Every limit of a run, the first of `seeds`, and of its predictions of a split, where there are any."""
     record = seeds[0]
     return [
@@ -23,8 +23,8 @@ def limits_of(seeds: Sequence[RunRecord], view: View | None, split: str) -> list
         *_about_choices(record),
         *about_rows(record),
         *about_labels(record),
-        *about_classes([] if view is None else view.classes(), split),
-        *_about_lengths(record, view, split),
+        *about_classes({} if table is None else table.classes, split),
+        *_about_lengths(record, table, split),
     ]
 
 
@@ -48,12 +48,14 @@ def about_labels(record: RunRecord) -> Iterator[str]:
         yield f"{share:.0f} % of the training labels are {cut(name, 40)}; look at the F1 of the rare ones."
 
 
-def about_classes(classes: Sequence[ClassScore], split: str) -> Iterator[str]:
+def about_classes(classes: Mapping[str, tuple[int, int, int]], split: str) -> Iterator[str]:
     """Classes that are never predicted, and those whose scores are of few labels."""
-    never = [f"{one.name} ({so_many(one.gold, 'label')})" for one in classes if one.gold and not one.answered]
+    never = [
+        f"{name} ({so_many(there, 'label')})" for name, (there, given, _) in classes.items() if there and not given
+    ]
     if never:
         yield f"Never predicted in {split}: {_first(never)}."
-    few = [f"{one.name} ({one.gold:,})" for one in classes if 0 < one.gold < FEW_OF_A_CLASS]
+    few = [f"{name} ({there:,})" for name, (there, _, _) in classes.items() if 0 < there < FEW_OF_A_CLASS]
     if few:
         yield (
             f"Classes with fewer than {FEW_OF_A_CLASS} labels in {split}: {_first(few)}. Their scores may be quite "
@@ -76,11 +78,11 @@ def _about_choices(record: RunRecord) -> Iterator[str]:
     yield from (f"{text[:1].upper()}{text[1:]}." for text in known if text)
 
 
-def _about_lengths(record: RunRecord, view: View | None, split: str) -> Iterator[str]:
+def _about_lengths(record: RunRecord, table: Predictions | None, split: str) -> Iterator[str]:
     """The longest row that was scored, and the share of rows that were truncated."""
-    if view is not None and len(view.lines):
-        longest = f"{int(max(view.lengths())):,} {view.length_in}"
-        yield f"The longest of the {len(view.lines):,} rows of {split} has {longest}: nothing is known of longer ones."
+    if table is not None:
+        longest = f"{max(table.lengths):,} characters"
+        yield f"The longest of the {len(table):,} rows of {split} has {longest}: nothing is known of longer ones."
     for name, share in record.truncated.items():
         if share:
             yield f"{percent(share)} of the rows of {name} were truncated, at {record.recipe.get('max_length')} tokens."

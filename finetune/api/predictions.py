@@ -8,22 +8,24 @@ from finetune.analysis.label_errors import beliefs
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import PredictionLine, read_lines
 from finetune.runs.record import RunRecord
-from finetune.task_types.run_view import split_view_of
-from finetune.task_types.view import View
+from finetune.task_types.predictions import Predictions, named_chances
+from finetune.task_types.saved_predictions import run_predictions
 
 
 def saved_lines(record: RunRecord, folder: RunFolder) -> Iterator[PredictionLine]:
     """The lines of each split of a run. Raises UserError where they were deleted."""
     for split in record.scores:
         lines = read_lines(folder, split)
-        view = split_view_of(record, folder, split, lines)
-        yield from ({"split": split} | (line if view is None else line_by_column(view, line)) for line in lines)
+        table = run_predictions(record, folder, split, lines)
+        yield from ({"split": split} | line_by_column(table, line) for line in lines)
 
 
-def line_by_column(view: View, line: PredictionLine) -> PredictionLine:
-    """The line with `p(LABEL)` for each label; with the list `probabilities` where the view knows no labels for it."""
-    named = {f"p({label})": chance for label, chance in view.by_label(line).items()}
-    return {key: value for key, value in line.items() if key != "probabilities" or not named} | named
+def line_by_column(table: Predictions | None, line: PredictionLine) -> PredictionLine:
+    """The line with `p(LABEL)` for each label; with the list `probabilities` where the labels are not known."""
+    names = [] if table is None or not table.chances else [*table.chances[0]]
+    named = named_chances([line], names) if table is not None and names == [*table.names] else []
+    columns = {f"p({label})": chance for known in named for label, chance in known.items()}
+    return {key: value for key, value in line.items() if key != "probabilities" or not named} | columns
 
 
 def believed_lines(record: RunRecord, folder: RunFolder) -> list[dict[str, Any]]:
@@ -37,14 +39,13 @@ def _least_first(line: dict[str, Any]) -> tuple[bool, float]:
 
 def _lines(record: RunRecord, folder: RunFolder) -> Iterator[dict[str, Any]]:
     for split in record.scores:
-        lines = read_lines(folder, split)
-        view = split_view_of(record, folder, split, lines)
-        found = None if view is None else beliefs(view)
-        if view is None or found is None:
+        table = run_predictions(record, folder, split)
+        believed = None if table is None else beliefs(table)
+        if table is None or believed is None:
             continue
-        for index, line in enumerate(view.lines):
+        for row, line in enumerate(table.lines):
             kept = {key: value for key, value in line.items() if value is not None and ":" not in key}
-            doubt = {} if found.places is None else view.doubt(line, int(found.places[index]))
-            chance = {} if view.numbers() is not None else {"label_probability": float(found.chances[index])}
-            belief = {"belief": float(found.belief[index])}
-            yield {"split": split} | line_by_column(view, kept) | doubt | chance | belief
+            known = {} if believed.least is None else {"label_probability": float(believed.chances[row])}
+            doubt = {} if believed.least is None else table.doubt(int(believed.least[row]))
+            known |= {"belief": float(believed.belief[row])}
+            yield {"split": split} | line_by_column(table, kept) | doubt | known

@@ -13,7 +13,7 @@ from finetune.models.feature_arrays import Sequences
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines
 from finetune.task_types.parts import Answer
-from finetune.task_types.prediction_lines import row_of_line
+from finetune.task_types.predictions import row_of_line
 
 LEAST_ROWS, MOST_ROWS = 50, 500
 ERRORS = 5.0  # standard errors of the difference of two means, beyond which it is not chance

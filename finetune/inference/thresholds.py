@@ -1,21 +1,97 @@
-"""Thresholds for `predict --risk`, `--coverage`, `--precision` and `--label-sets`, from the dev claims of a model."""
+"""Thresholds for `predict --risk`, `--coverage`, `--precision` and `--label-sets`, from predictions of dev: those of a
+run, or of a pushed model or an export those of a file in its folder.
+"""
 
+import json
 import math
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from finetune.data.messages import percent, so_many
 from finetune.errors import UserError, nearest
 from finetune.inference.asked import UNSURE, AskedAnswers
-from finetune.inference.dev_claims import claims_with, lines_view
 from finetune.inference.predictor import Predictor, saved
-from finetune.inference.unsure import Unsure
+from finetune.inference.unsure import Unsure, labels_of
 from finetune.metrics import selective
 from finetune.metrics.selective import AnsweredShare
-from finetune.task_types.view import DevClaims
+from finetune.runs.dev_choices import chosen_by_scored, known_to_model
+from finetune.runs.folder import RunFolder
+from finetune.runs.lookup import named_run
+from finetune.runs.predictions import read_predictions
+from finetune.runs.record_files import load_record
+from finetune.task_types.saved_predictions import run_predictions
+from finetune.task_types.types import type_of
 
 DRAWS = "in 95 of 100 draws of dev rows"
+FILE = "dev_claims.json"  # in the folder of an export, and of a pushed model
+NO_ROWS = "Name its run, or an export of it: finetune export RUN -o FOLDER"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DevClaims:
+    """What thresholds need of dev predictions, without texts: `(claims,)` lists, and for label sets by row.
+
+    `rows` counts dev rows, and `row` says of which each claim is. `sets` has for each row the probabilities of its own
+    labels, `errors` those of numbers. `chosen` is what dev chose of the model, and `known` why the model knows some of
+    its rows, in words.
+    """
+
+    split: str
+    rows: int
+    row: Sequence[int]
+    label: Sequence[str]
+    confidence: Sequence[float]
+    right: Sequence[bool]
+    sets: Sequence[Sequence[float]] = ()
+    errors: Sequence[float] = ()
+    chosen: str = ""
+    known: str = ""
+
+    def arrays(self, label: str | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(confidence, whether right, row) of the claims, or of those of one label."""
+        kept = [label in (None, each) for each in self.label]
+        return (np.array(self.confidence, float)[kept], np.array(self.right, bool)[kept], np.array(self.row, int)[kept])
+
+    def text(self) -> str:
+        """What `claims_with` reads from a file."""
+        return json.dumps(asdict(self)) + "\n"
+
+
+def claims_with(model: str, folder: Path, *, out: Path) -> DevClaims:
+    """The claims of a run's saved dev predictions, else those in the folder of a model. Raises UserError without."""
+    run = named_run(model, out)
+    if run is None and (folder / FILE).is_file():
+        try:
+            return DevClaims(**json.loads((folder / FILE).read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError, RecursionError) as error:
+            raise UserError(f"{folder / FILE}: is damaged", NO_ROWS) from error
+    found = None if run is None else claims_of(run)
+    if found is None:
+        raise UserError(f"'{model}' has no dev predictions with it, from which thresholds are taken", NO_ROWS)
+    return found
+
+
+def claims_of(run: RunFolder) -> DevClaims | None:
+    """The claims of a run's labelled predictions for its first split; None without any of a known type.
+
+    Raises UserError where they are missing or damaged.
+    """
+    record = load_record(run.record_file)
+    table = run_predictions(record, run, record.first_split, read_predictions(run.predictions(record.first_split)))
+    if table is None:
+        return None
+    claims = table.claimed_parts
+    sets = [[row.get(name, 0.0) for name in labels_of(table, at)] for at, row in enumerate(table.chances)]
+    return DevClaims(
+        split=record.first_split, rows=len(table), row=claims.row.tolist(), label=claims.prediction.tolist(),
+        confidence=claims.confidence.tolist(), right=claims.right.tolist(), sets=sets,
+        errors=[] if table.numbers is None else table.score.tolist(), chosen=chosen_by_scored(record),
+        known=known_to_model(record),
+    )  # fmt: skip
 
 
 def with_unsure(predictor: Predictor, model: str, asked: AskedAnswers, *, out: Path) -> Predictor:
@@ -24,17 +100,16 @@ def with_unsure(predictor: Predictor, model: str, asked: AskedAnswers, *, out: P
     Raises UserError for what a task cannot be asked for, and for what these dev rows cannot promise.
     """
     task, labels = predictor.task, predictor.engine.labels
-    view = lines_view(task, [], labels)
     if predictor.temperature != 1:
         raise UserError("thresholds are of probabilities without a temperature", "Leave temperature=dev out")
     if asked.abstains and UNSURE in labels:
         raise UserError(f"'{UNSURE}' is a label of {task.name}, and what is written for other rows", "Rename the label")
-    claims = claims_with(model, Path(saved(model, out=out).files.folder), out=out)
-    if view is None or not (claims.confidence or claims.errors):
-        what = "predictions" if view is None else view.claimed
-        none = f"the model predicts no {what} of {claims.split} with a confidence"
+    claims, kind = claims_with(model, Path(saved(model, out=out).files.folder), out=out), type_of(task)
+    claimed = "predictions" if kind is None else kind.predictions([], labels, task).claimed
+    if kind is None or not (claims.confidence or claims.errors):
+        none = f"the model predicts no {claimed} of {claims.split} with a confidence"
         raise UserError(f"{task.name}: {none}", "Leave the option out")
-    unsure = _thresholds(claims, Unsure(claimed=view.claimed, abstains=asked.abstains), asked, task.name)
+    unsure = _thresholds(claims, Unsure(claimed=claimed, abstains=asked.abstains), asked, task.name)
     unsure = _with_sets(unsure, claims, asked, task.name)
     if claims.chosen:
         unsure = replace(unsure, notes=(*unsure.notes, _chosen(claims)))

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,15 +10,16 @@ import numpy as np
 
 from finetune.data.messages import percent, so_many
 from finetune.inference.asked import UNSURE
-from finetune.inference.dev_claims import lines_view
-from finetune.task_types.prediction_lines import prediction_lines
-from finetune.task_types.view import Claim, Line, View
+from finetune.task_types.predictions import prediction_lines
+from finetune.task_types.saved_predictions import answered
+from finetune.task_types.types import type_of
 
 if TYPE_CHECKING:
     from finetune.data.rows import Row
     from finetune.task_types.columns import Layout
     from finetune.task_types.data_type import DataType
     from finetune.task_types.parts import Answer
+    from finetune.task_types.predictions import Decisions, Predictions
     from finetune.task_types.task import Task
 
 OF_GUESS = ("prediction text", "start", "end", "intent", "entities")  # empty where nothing is predicted
@@ -39,31 +40,28 @@ class Unsure:
     width: float | None = None
     notes: tuple[str, ...] = ()
 
-    def left_out(self, view: View, line: Line) -> list[Claim]:
-        """The claims of a line that are not sure enough."""
-        return [claim for claim in view.claims(line) if self._is_left_out(claim)]
-
     def cells(
         self, task: "Task", labels: tuple[str, ...], kind: "DataType", layout: "Layout", answer: "Answer", row: "Row"
     ) -> dict[str, Any]:
         """The cells of a prediction without what is left out, which the column `unsure` has; and its label set."""
-        line = prediction_lines(task, [row], [answer])[0]
-        view = kind.view(lines=[line], labels=labels).for_task(task)
+        table = answered(kind, task, labels, prediction_lines(task, [row], [answer]))
         cells = kind.cells(task, layout, answer, row)
         added: dict[str, Any] = {}
         if self.sets is not None:
-            names = self._set_of(view, line)
-            given = [names] if view.several else names
-            added["label set"] = [_cell(kind, task, layout, answer, row, name) for name in given]
-            added["label set"] = added["label set"][0] if view.several else added["label set"]
+            names = self._set_of(table, 0)
+            given = [names] if table.several else names
+            written = [kind.cells(task, layout, replace(answer, value=name), row)["prediction"] for name in given]
+            added["label set"] = written[0] if table.several else written
         if self.width is not None:
             added |= {"low": answer.value - self.width, "high": answer.value + self.width}
         if not self.abstains:
             return cells | added
-        left_out = self.left_out(view, line)
-        rest = view.without(line, left_out)
+        left_out = table.claimed_parts.at(self._unsure(table.claimed_parts))
+        rest = table.without(0, left_out)
         if rest is None:
-            return (_unanswered(cells) if left_out else cells | {"prediction": _as_text(cells["prediction"])}) | added
+            return (
+                _unanswered(cells) if len(left_out) else cells | {"prediction": _as_text(cells["prediction"])}
+            ) | added
         kept = kind.cells(task, layout, replace(answer, value=rest), row)
         name = next(name for name in ("entities", "predicted labels", "prediction") if name in cells)
         return kept | {UNSURE: [one for one in cells[name] if one not in kept[name]]} | added
@@ -72,61 +70,64 @@ class Unsure:
         self, task: "Task", labels: tuple[str, ...], answers: Sequence["Answer"], rows: Sequence["Row"]
     ) -> tuple[list["Answer"], list["Row"]]:
         """The predictions without what is left out, and their rows."""
-        found = [
-            (answer if rest is None else replace(answer, value=rest), row)
-            for answer, row, line, view in self._seen(task, labels, answers, rows)
-            if (rest := view.without(line, out := self.left_out(view, line))) is not None or not out
-        ]
-        return [answer for answer, _ in found], [row for _, row in found]
+        table, kept = self._table(task, labels, answers, rows), list[tuple[Any, Any]]()
+        left_out = table.claimed_parts.at(self._unsure(table.claimed_parts))
+        for index, (answer, row) in enumerate(zip(answers, rows, strict=True)):
+            out = left_out.at(left_out.row == index)
+            rest = table.without(index, out)
+            if rest is not None or not len(out):
+                kept.append((answer if rest is None else replace(answer, value=rest), row))
+        return [answer for answer, _ in kept], [row for _, row in kept]
 
     def counted(
         self, task: "Task", labels: tuple[str, ...], answers: Sequence["Answer"], rows: Sequence["Row"]
     ) -> dict[str, Any]:
         """How much of labelled rows is answered and right, and what their label sets hold: JSON values."""
-        seen = [(view, line) for _, _, line, view in self._seen(task, labels, answers, rows)]
+        table = self._table(task, labels, answers, rows)
         found: dict[str, Any] = {"of": self.claimed}
         if self.abstains:
-            claims = [(claim, view, line) for view, line in seen for claim in view.claims(line)]
-            kept = [claim for claim, _, _ in claims if not self._is_left_out(claim)]
-            unsure, wrong = len(claims) - len(kept), sum(not claim.right for claim in kept)
-            found |= {"answered": len(kept), "unsure": unsure, "wrong": wrong}
+            claims = table.claimed_parts
+            unsure = self._unsure(claims)
+            kept, wrong = int((~unsure).sum()), int((~claims.right[~unsure]).sum())
+            found |= {"answered": kept, "unsure": int(unsure.sum()), "wrong": wrong}
         if self.width is not None:
-            off = [abs(line["prediction"] - line["gold"]) for _, line in seen]
-            found |= {"inside": float(np.mean([error <= self.width for error in off])), "width": 2 * self.width}
+            found |= {"inside": float((table.score <= self.width).mean()), "width": 2 * self.width}
         if self.sets is not None:
-            sets = [(set(self._set_of(view, line)), _own_labels(view, line)) for view, line in seen]
-            inside = [sum(name in names for name in own) / len(own) for names, own in sets if own]
+            sets = [self._set_of(table, row) for row in range(len(table))]
+            own = [labels_of(table, row) for row in range(len(table))]
+            inside = [np.mean([name in names for name in some]) for names, some in zip(sets, own, strict=True) if some]
             if inside:
                 found |= {"inside": float(np.mean(inside)), "labelled": len(inside)}
-                found |= {"labels": float(np.mean([len(names) for names, _ in sets]))}
+                sizes = [len(set(names)) for names, some in zip(sets, own, strict=True) if some]
+                found |= {"labels": float(np.mean(sizes))}
         return found
 
-    def _seen(
+    def _table(
         self, task: "Task", labels: tuple[str, ...], answers: Sequence["Answer"], rows: Sequence["Row"]
-    ) -> "Iterator[tuple[Answer, Row, Line, View]]":
-        lines = prediction_lines(task, rows, answers)
-        view = lines_view(task, lines, labels)
-        assert view is not None  # or there would be no thresholds
-        return ((answer, row, line, view) for answer, row, line in zip(answers, rows, lines, strict=True))
+    ) -> "Predictions":
+        kind = type_of(task)
+        assert kind is not None  # or there would be no thresholds
+        return answered(kind, task, labels, prediction_lines(task, rows, answers))
 
-    def _is_left_out(self, claim: Claim) -> bool:
-        return claim.confidence < self.by_label.get(claim.label, self.threshold)
+    def _unsure(self, claims: "Decisions") -> np.ndarray:
+        """Whether each claim is not sure enough `(claims,)`."""
+        least = [self.by_label.get(label, self.threshold) for label in claims.prediction]
+        unsure: np.ndarray = claims.confidence < np.array(least, float)
+        return unsure
 
-    def _set_of(self, view: View, line: Line) -> list[Any]:
+    def _set_of(self, table: "Predictions", row: int) -> list[Any]:
         """The names in a row's label set, the likeliest first; of one label never none."""
-        ranked = sorted(view.candidates(line), key=lambda one: -one.chance)
-        inside = [one.name for one in ranked if self.sets is not None and one.chance >= self.sets]
-        return inside if inside or view.several else [line["prediction"]]
+        chances = table.chances[row] if table.chances else {}
+        ranked = sorted(chances, key=lambda name: -chances[name])
+        inside = [name for name in ranked if self.sets is not None and chances[name] >= self.sets]
+        return inside if inside or table.several else [table.lines[row]["prediction"]]
 
 
-def _own_labels(view: View, line: Line) -> list[Any]:
-    """The labels of a row that are among its candidates; of one label, an unknown one where none is."""
-    return [one.name for one in view.candidates(line) if one.right] or [None] * (not view.several)
-
-
-def _cell(kind: "DataType", task: "Task", layout: "Layout", answer: "Answer", row: "Row", value: Any) -> Any:
-    """How a value is written in the column of predictions."""
-    return kind.cells(task, layout, replace(answer, value=value), row)["prediction"]
+def labels_of(table: "Predictions", row: int) -> list[Any]:
+    """The labels of a row that have a probability; of one label, an unknown one where none has."""
+    label, chances = table.lines[row]["gold"], table.chances[row] if table.chances else {}
+    own = [name for name in (label if table.several else [label]) if name in chances]
+    return own or [None] * (not table.several)
 
 
 def _as_text(cell: Any) -> Any:

@@ -10,6 +10,7 @@ from finetune.task_types.data_type import DataType, Evidence
 from finetune.task_types.declared_options import option
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.parts import Answer
+from finetune.task_types.predictions import DecisionRow, Decisions, Predictions
 from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.ranking.task import RankingRow, RankingTask
 from finetune.task_types.row_issues import NoRow
@@ -24,13 +25,14 @@ from finetune.task_types.tagging.row import TaggingRow
 from finetune.task_types.tagging.task import TaggingTask
 from finetune.task_types.task import Task
 from finetune.task_types.text_inputs.markers import EntitySpan, with_markers
-from finetune.task_types.view import View
 
 __all__ = [
     "Answer",
     "ChoiceRow",
     "ChoiceTask",
     "DataType",
+    "DecisionRow",
+    "Decisions",
     "EntitySpan",
     "Evidence",
     "IntentRow",
@@ -41,6 +43,7 @@ __all__ = [
     "NoRow",
     "OverlapRow",
     "OverlapTask",
+    "Predictions",
     "RankingRow",
     "RankingTask",
     "Rows",
@@ -52,7 +55,6 @@ __all__ = [
     "TaggingTask",
     "Task",
     "TextTask",
-    "View",
     "option",
     "with_markers",
 ]

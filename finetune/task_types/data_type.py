@@ -1,6 +1,6 @@
-"""DataType: the contract of a task type for user data, from a table's columns to rows, a task, and a predictions view.
+"""DataType: the contract of a task type for user data, from columns to rows, a task, and predictions.
 
-A new type is a folder with its task, head, columns and view, and one line in `types.py`; a plugin names a subclass of
+A new type is a folder with its task, head and columns, and one line in `types.py`; a plugin names a subclass of
 `DataType` as an entry point of the group `finetune.task_types`.
 """
 
@@ -20,8 +20,8 @@ from finetune.errors import UserError
 from finetune.task_types.columns import Layout
 from finetune.task_types.findings import SplitRows
 from finetune.task_types.parts import Answer
+from finetune.task_types.predictions import Line, Predictions, one_label
 from finetune.task_types.task import Task
-from finetune.task_types.view import View
 
 Clean = Callable[[str], str]
 MOST_VALUES = 12  # values of a label in a summary
@@ -67,7 +67,8 @@ class Evidence:
 class DataType(ABC):
     """A task type for user data. `name` is the value of the setting `shape`, `answers` what a prediction is, in words.
 
-    `task_class` is the class of its tasks, `view` shows its predictions in a report. `inputs` is an example of the
+    `task_class` is the class of its tasks, `label_is` what a label is in saved predictions, and `parts_are` what its
+    items are if it is a list: by these a type is known where a run does not name it. `inputs` is an example of the
     settings that name its columns; with `by_text` columns are also searched where the user named the texts but not the
     type, and with `any_columns` a model can read another number of them than in training.
 
@@ -86,7 +87,8 @@ class DataType(ABC):
     name: ClassVar[str]
     answers: ClassVar[str] = ""
     task_class: ClassVar[type[Task]]
-    view: ClassVar[type[View]]
+    label_is: ClassVar[tuple[type, ...]] = ()
+    parts_are: ClassVar[type] = str
     inputs: ClassVar[str]
     closed_labels: ClassVar[bool] = False
     labels_are: ClassVar[str] = "labels"
@@ -304,6 +306,13 @@ class DataType(ABC):
     def cells(self, task: Task, layout: Layout, answer: Answer, row: Any) -> dict[str, Any]:
         """A prediction as cells of an output file, by the column's name."""
         return task.cells(answer, row)
+
+    def predictions(self, lines: Sequence[Line], names: Sequence[str], task: Task | None) -> Predictions:
+        """The table of labelled lines of a split, by default of one label each; `names` are those of probabilities.
+
+        A task is there where it is known, and lines may lack all but a row's fields, its label and prediction.
+        """
+        return one_label(lines, names=names)
 
     def value(self, task: Task, layout: Layout, cell: Any, row: Any) -> Any:
         """The value of a prediction, from a cell that `cells` wrote in the column `prediction`."""

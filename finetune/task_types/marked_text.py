@@ -1,41 +1,25 @@
-"""Texts with marked parts, as plain data that the template escapes: entities, answers in a context, choices."""
+"""Texts with marked parts, as plain data that a template escapes: entities, answers in a context, choices."""
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-
-from finetune.metrics.entities import Chunk
+from typing import Any, NamedTuple
 
 TEXT_CHARS = 400  # most characters of a text that are shown
-AROUND = 160  # characters of context shown on either side of an answer
-WORDS = 60  # most words of a sentence or document that are shown
+AROUND = 160  # characters shown at either end of what is between two marks
+MOST_MARKS = 40  # of a text
+MOST_TEXTS = 11  # of a row, besides marked ones
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Segment:
-    """A piece of text. `mark` is `right`, `wrong`, `missed`, `gold`, `prediction`, `changed` or empty.
-
-    `label` follows it.
-    """
+class TextMark(NamedTuple):
+    """Characters of one of a row's texts: `kind` is `right`, `wrong`, `missed`, `gold` or `prediction`."""
 
     text: str
-    mark: str = ""
+    start: int
+    end: int
+    kind: str
     label: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TextPart:
-    """One of a row's texts with its name: `text`, `context`, `choice 2`."""
-
-    name: str
-    segments: Sequence[Segment]
-
-
-def unmarked(name: str, text: str) -> TextPart:
-    """A text without marks."""
-    return TextPart(name=name, segments=[Segment(text=cut(text))])
 
 
 def clean(text: str) -> str:
@@ -49,59 +33,36 @@ def cut(text: str, longest: int = TEXT_CHARS) -> str:
     return text if len(text) <= longest else f"{text[:longest]} … ({len(text) - longest:,} characters more)"
 
 
-def entities(
-    name: str,
-    text: str,
-    places: Sequence[tuple[int, int]],
-    found: Iterable[Chunk],
-    right: Iterable[Chunk],
-    *,
-    otherwise: str,
-    around: int,
-) -> TextPart:
-    """A text whose words are at `places`, with entities marked: `right` if they are among `right`, else `otherwise`.
+def marked_texts(texts: Mapping[str, str], marks: Sequence[TextMark]) -> list[list[Any]]:
+    """Each text as a page has it: its name, then pieces, of which marked ones are lists of text, kind and label.
 
-    For a long row only the words around one of its words are shown.
+    Of many texts those with marks and the first ones.
     """
-    agreed = set(right)
-    start = max(0, min(around - WORDS // 2, len(places) - WORDS))
-    end = min(len(places), start + WORDS)
-    edges = [*(first for first, _ in places), len(text)]
-    segments = [Segment(text="… ")] * (start > 0)
-    place = start
-    for kind, first, last in found:
-        if first < place or first >= end:
-            continue
-        segments.append(Segment(text=cut(text[edges[place] : edges[first]], 4 * TEXT_CHARS)))
-        mark = "right" if (kind, first, last) in agreed else otherwise
-        after = places[last - 1][1]
-        segments += [
-            Segment(text=cut(text[edges[first] : after]), mark=mark, label=kind),
-            Segment(text=text[after : edges[last]]),
-        ]
-        place = last
-    segments.append(Segment(text=cut(text[edges[place] : edges[end]], 4 * TEXT_CHARS) + "…" * (end < len(places))))
-    return TextPart(name=name, segments=[segment for segment in segments if segment.text])
+    marked = {name: [mark for mark in marks if mark.text == name] for name in texts}
+    return [
+        [name, *_pieces(text, marked[name])]
+        for number, (name, text) in enumerate(texts.items())
+        if number < MOST_TEXTS or marked[name]
+    ]
 
 
-def spans(name: str, text: str, marks: Sequence[tuple[int, int, str]]) -> TextPart:
-    """A text with marks (start, end, mark); parts marked both `gold` and `prediction` become `right`.
-
-    Text far from any mark is left out.
-    """
+def _pieces(text: str, marks: Sequence[TextMark]) -> Iterator[Any]:
+    """Of many marks those around the first that is not right; what both label and prediction mark is right."""
     if not marks:
-        return unmarked(name, text)
-    first = max(0, min(start for start, _, _ in marks) - AROUND)
-    last = min(len(text), max(end for _, end, _ in marks) + AROUND)
-    edges = sorted({first, last, *(edge for start, end, _ in marks for edge in (start, end))})
-    segments = [Segment(text="… ")] * (first > 0)
+        yield cut(text)
+        return
+    ordered = sorted(marks, key=lambda mark: mark.start)
+    first = next((number for number, mark in enumerate(ordered) if mark.kind != "right"), 0)
+    shown = ordered[max(0, first - MOST_MARKS // 2) :][:MOST_MARKS]
+    edges = sorted({0, len(text), *(edge for mark in shown for edge in (mark.start, mark.end))})
     for start, end in pairwise(edges):
-        kinds = {mark for a, b, mark in marks if a <= start and end <= b}
-        mark = "right" if len(kinds) > 1 else next(iter(kinds), "")
-        segments.append(Segment(text=without_middle(text[start:end]), mark=mark))
-    return TextPart(name=name, segments=[*segments, *([Segment(text=" …")] * (last < len(text)))])
-
-
-def without_middle(text: str) -> str:
-    """The text between two marks, with the middle left out if long."""
-    return cut(text) if len(text) <= 2 * AROUND else f"{cut(text[:AROUND])} … {cut(text[-AROUND:])}"
+        over = [mark for mark in shown if mark.start <= start and end <= mark.end]
+        if not over:
+            between = text[start:end]
+            long = len(between) > 2 * AROUND
+            yield f"{clean(between[:AROUND])} … {clean(between[-AROUND:])}" if long else clean(between)
+            continue
+        kinds = {mark.kind for mark in over}
+        kind = "right" if {"gold", "prediction"} <= kinds else min(kinds - {"right"}, default="right")
+        labels = (mark.label for mark in reversed(over) if mark.end == end and mark.label)
+        yield [cut(text[start:end]), kind, ", ".join(labels)]

@@ -1,7 +1,7 @@
 """The task types for user data, in the order in which they are tried on a table: the last ones accept any text."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from functools import lru_cache
 from importlib.metadata import entry_points
@@ -23,7 +23,6 @@ from finetune.task_types.tagging.columns import Tagging
 from finetune.task_types.tagging.intent.columns import IntentAndSlots
 from finetune.task_types.tagging.overlapping.columns import OverlappingSpans
 from finetune.task_types.task import Task
-from finetune.task_types.view import Line, View, with_labels
 
 OWN: tuple[DataType, ...] = (
     Choice(),
@@ -63,19 +62,6 @@ def type_of(task: Task) -> DataType | None:
 def inputs_fault(layout: Layout | None, count: int) -> str:
     """What is wrong with so many inputs for a model, if it was trained on a layout; empty if nothing."""
     return "" if layout is None else named_type(layout.shape).inputs_fault(layout, count)
-
-
-def view_of(lines: Sequence[Line], labels: Sequence[str] = (), *, name: str = "") -> View | None:
-    """The view of labelled lines: that of the named type, else of the first type whose lines look like these, but no
-    ranking, whose lines are pairs with a number.
-
-    None where no line has a label, or no type fits.
-    """
-    known = with_labels(lines)
-    types = data_types()
-    views = [types[name].view] if name in types else [each.view for each in types.values() if not each.ranked]
-    view = next((view for view in views if known and all(map(view.shows, known))), None)
-    return None if view is None else view(lines=known, labels=labels)
 
 
 def trained_task(layout: Layout, *, name: str, read: Any = None) -> Task:

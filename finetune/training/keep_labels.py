@@ -23,7 +23,7 @@ from finetune.task_types.data_type import DataType
 from finetune.task_types.options import changed_options, configured, resolved
 from finetune.task_types.own_data import own_data
 from finetune.task_types.parts import Answer
-from finetune.task_types.prediction_lines import row_of_line
+from finetune.task_types.predictions import row_of_line
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.resampling import margin
 from finetune.task_types.run_task import trained_on

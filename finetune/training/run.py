@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from finetune.inference.dev_claims import lines_view, save_claims
 from finetune.inference.engine import Engine
 from finetune.models.lora import merged
 from finetune.models.saving import save_checkpoint
@@ -21,12 +20,12 @@ from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.runs.record_parts import logged_seconds
 from finetune.task_types.options import option_values
-from finetune.task_types.prediction_lines import prediction_lines
+from finetune.task_types.predictions import prediction_lines
 from finetune.task_types.prepare import drawn_ids
 from finetune.task_types.resolved_run import ResolvedRun
+from finetune.task_types.saved_predictions import with_outcomes
 from finetune.task_types.shared_rows import save_keys
 from finetune.task_types.types import layout_of
-from finetune.task_types.view import Line, with_labels
 from finetune.training.checkpoints import Checkpoints
 from finetune.training.evaluation import DevEvaluation
 from finetune.training.extras import Extra, RunState
@@ -125,19 +124,17 @@ def _save(state: RunState, *, started: float) -> None:
     for split, methods in state.baselines.items():
         baselines[split] = baselines.get(split, {}) | methods
     watch(Working("saving predictions and the model"))
-    first: list[Line] = []
     for split, answers in found.answers.items():
         rows = state.rows[split]
-        lines = prediction_lines(state.task, rows, answers, baselines[split], state.splits[split].slices)
+        plain = prediction_lines(state.task, rows, answers, baselines[split], state.splits[split].slices)
+        lines = with_outcomes(found.task, state.model.head.labels, plain)
         write_predictions(attempt.predictions(split), lines, state.task.official_files(answers, rows))
-        first = first or lines
     save_checkpoint(state.model, attempt.model, state.tokenizer, _settings_of_use(state))
     save_keys(state.task, state.rows_learned, attempt)
     for extra in state.extras:
         extra.after_saving(state)
     watch(Working("scoring, with intervals"))
     record = build_record(state, baselines, started=started)
-    save_claims(attempt.model, lines_view(state.task, with_labels(first), tuple(state.model.head.labels)), record)
     state.home.require_locked()
     attempt.finish(record, state.recipe, drawn_ids(state.splits))
 

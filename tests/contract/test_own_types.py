@@ -117,7 +117,7 @@ def test_a_file_is_checked_trained_on_predicted_and_reported(
     assert code == 0, err
     page = (tmp_path / "report.html").read_text()
     assert 'id="run-1-dev"' in page
-    assert "without a view" not in page
+    assert "of an unknown task type" not in page
 
 
 def test_the_import_rules_name_every_type() -> None:

@@ -24,6 +24,7 @@ VOLATILE = (
     "rows_per_second", "files", "checksum",
 )  # fmt: skip
 SHOWN = ("id", "label", "prediction", "probabilities", "score", "no_answer")  # of a row; the hash is over everything
+ADDED = ("confidence", "right", "row_score")  # columns that follow from the others, which were not kept
 DIGITS = 6  # of probabilities and losses that are kept
 
 # How far a number may be from the kept one on another machine, as it is or as a share of it. With torch's code for
@@ -80,7 +81,9 @@ def weights(model: Path) -> dict[str, Any]:
 
 def predictions(file: Path) -> dict[str, Any]:
     """Every row of a split with its label, prediction and probabilities, and a hash of all that is said of the rows."""
-    rows = [{"label": row.pop("gold"), **row} for row in pq.read_table(file).to_pylist()]
+    table = pq.read_table(file)
+    rows = table.drop_columns([name for name in ADDED if name in table.column_names]).to_pylist()
+    rows = [{"label": row.pop("gold"), **row} for row in rows]
     shown = [{key: row[key] for key in SHOWN if row.get(key) is not None} for row in rows]
     return {"rows": rounded(shown), "sha256": sha256(rows)}
 

@@ -18,7 +18,7 @@ from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines
 from finetune.runs.recipe_tables import Train
 from finetune.runs.record_files import load_record
-from finetune.task_types.run_view import split_view_of
+from finetune.task_types.saved_predictions import run_predictions
 from finetune.task_types.sentence.corn import above_chances, corn_losses, label_chances
 from finetune.task_types.sentence.head import LabelHead
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
@@ -122,9 +122,9 @@ def test_a_saved_model_gives_probabilities_and_the_median(run: finetune.Run) -> 
     assert model.labels == ORDER
     answer = model("cat cat the")
     assert answer.value == "good" and sum(answer.probabilities or ()) == pytest.approx(1)
-    view = split_view_of(load_record(RunFolder(run.folder).record_file), RunFolder(run.folder), "dev", run_lines(run))
-    assert view is not None and tuple(view.labels) == tuple(view.order) == ORDER
-    assert [one.name for one in view.classes()] == list(ORDER)
+    table = run_predictions(load_record(RunFolder(run.folder).record_file), RunFolder(run.folder), "dev")
+    assert table is not None and tuple(table.names) == tuple(table.order) == ORDER
+    assert list(table.classes) == list(ORDER)
 
 
 def run_lines(run: finetune.Run) -> list[dict[str, Any]]:

@@ -17,8 +17,10 @@ from finetune.inference.exported.export_facts import (
     write_export_facts,
 )
 from finetune.inference.predictor import load_predictor
+from finetune.inference.thresholds import FILE, claims_of
 from finetune.models.families import most_tokens
 from finetune.models.model import EncoderWithHead
+from finetune.runs.folder import RunFolder
 from support.runs import FinishedRun
 
 
@@ -44,6 +46,8 @@ def write_export(run: Path, folder: Path) -> None:
     facts = with_graph(predictor.torch_engine.model, folder / "model.onnx")
     source = ExportSource(task=run.parent.name, run=run.name, fingerprint=predictor.fingerprint, temperature=1.5)
     write_export_facts(folder, exported_facts(facts, source))
+    if (claims := claims_of(RunFolder(run))) is not None:
+        (folder / FILE).write_text(claims.text())
     write_checksums(folder)
 
 

@@ -10,7 +10,7 @@ from finetune.data.checksums import CHECKSUMS
 from finetune.runs.predictions import write_predictions
 from finetune.runs.record import RunRecord, saved_metrics
 from finetune.task_types.parts import Answer
-from finetune.task_types.prediction_lines import prediction_lines
+from finetune.task_types.predictions import prediction_lines
 from finetune.task_types.task import Task
 
 BASE = "google-bert/bert-base-uncased"

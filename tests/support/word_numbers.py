@@ -13,8 +13,7 @@ from finetune.metrics import Metric, pearson
 from finetune.models.backbone import Backbone
 from finetune.models.feature import IGNORED, Feature
 from finetune.models.head import Head
-from finetune.task_types import Answer, DataType, Evidence, Layout, NoRow, Rows, Task, View
-from finetune.task_types.marked_text import TextPart, unmarked
+from finetune.task_types import Answer, DataType, Evidence, Layout, NoRow, Predictions, Rows, Task
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,31 +82,10 @@ class NumbersTask(Task):
         return {"pearson": pearson.score([number for row in rows for number in row.gold or ()], given)}
 
 
-class NumbersView(View):
-    measure = "mean absolute error"
-    bounded = False
-
-    @staticmethod
-    def shows(line: dict[str, Any]) -> bool:
-        return "words" in line and all(isinstance(number, float) for number in line["gold"])
-
-    def scores(self) -> np.ndarray:
-        return np.array([np.abs(np.subtract(line["gold"], line["prediction"])).mean() for line in self.lines])
-
-    def lengths(self) -> np.ndarray:
-        return np.array([len(line["words"]) for line in self.lines])
-
-    def parts(self, line: dict[str, Any]) -> list[TextPart]:
-        return [unmarked("words", " ".join(line["words"]))]
-
-    def certainty(self) -> np.ndarray:
-        return self.scores()
-
-
 class WordNumbers(DataType):
     name = "word-numbers"
     task_class = NumbersTask
-    view = NumbersView
+    label_is, parts_are = (list,), float
     inputs = "words label=numbers"
 
     def find(self, evidence: Evidence) -> Layout | None:
@@ -126,3 +104,9 @@ class WordNumbers(DataType):
 
     def task(self, layout: Layout, *, name: str, read: Any = None) -> NumbersTask:
         return NumbersTask(name=name, read=read)
+
+    def predictions(self, lines: Sequence[dict[str, Any]], names: Sequence[str], task: Task | None) -> Predictions:
+        errors = [float(np.abs(np.subtract(line["gold"], line["prediction"])).mean()) for line in lines]
+        return Predictions(
+            lines=lines, texts=[{"words": " ".join(line["words"])} for line in lines], score=np.array(errors)
+        )

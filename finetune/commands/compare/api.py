@@ -20,7 +20,7 @@ from finetune.runs.record_files import load_record, write_record
 from finetune.runs.seeds import groups
 from finetune.task_types import registry
 from finetune.task_types.parts import Answer
-from finetune.task_types.prediction_lines import prediction_lines, row_of_line
+from finetune.task_types.predictions import prediction_lines, row_of_line
 from finetune.task_types.task import Task
 
 

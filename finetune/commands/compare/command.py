@@ -19,7 +19,8 @@ from finetune.cli.terminal import echo, one_line
 from finetune.commands.compare.api import compare as compared
 from finetune.data.messages import so_many
 from finetune.inference.exported.export_facts import is_export
-from finetune.task_types.types import view_of
+from finetune.task_types.saved_predictions import labelled_table
+from finetune.task_types.types import data_types
 
 NOT_TEXT = ("id", "gold", "answers", "start", "title", "document")  # of a row's fields
 
@@ -115,10 +116,9 @@ def _changed_cells(change: Changed, shape: str) -> list[Any]:
     """The row's texts, its label, and both predictions; `shape` is the name of the task's type."""
     row = {name: list(value) if isinstance(value, tuple) else value for name, value in change.row.items()}
     line = row | {"gold": change.gold, "prediction": change.a}
-    view = view_of([line], name=shape)
+    table = labelled_table(data_types().get(shape), [line, line | {"prediction": change.b}])
     fields, listed = change.row, [change.gold, change.a, change.b]
-    if view is not None:
-        fields = view.fields(line)
-        sides = (("gold", line), ("prediction", line), ("prediction", line | {"prediction": change.b}))
-        listed = [view.listed(side, name) for name, side in sides]
+    if table is not None:
+        fields = table.fields(0)
+        listed = [table.listed(0, "gold"), table.listed(0, "prediction"), table.listed(1, "prediction")]
     return [[value for name, value in fields.items() if name not in NOT_TEXT and value], *listed]

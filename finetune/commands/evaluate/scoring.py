@@ -29,7 +29,7 @@ from finetune.runs.record_files import load_record
 from finetune.task_types import registry
 from finetune.task_types.columns import Layout
 from finetune.task_types.own_data import task_on
-from finetune.task_types.prediction_lines import prediction_lines
+from finetune.task_types.predictions import prediction_lines
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.pretraining.own import scored_on
 from finetune.task_types.shared_rows import FILE, Keys, keys_of, known_keys, shared

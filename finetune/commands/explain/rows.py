@@ -13,7 +13,7 @@ from finetune.inference.predictor import Predictor
 from finetune.runs.lookup import named_run
 from finetune.runs.predictions import read_lines
 from finetune.runs.record_files import load_record
-from finetune.task_types.prediction_lines import row_of_line
+from finetune.task_types.predictions import row_of_line
 
 IDS_SHOWN = 3
 

@@ -24,6 +24,8 @@ from finetune.errors import UserError, first_line
 from finetune.inference.exported import export_facts as facts
 from finetune.inference.predictor import Predictor, load_predictor
 from finetune.inference.temperature import with_dev_temperature
+from finetune.inference.thresholds import FILE as CLAIMS
+from finetune.inference.thresholds import claims_of
 from finetune.metrics.significance import RESAMPLES
 from finetune.metrics.sums import Counted
 from finetune.models.device import build_accelerator
@@ -36,7 +38,7 @@ from finetune.runs.lookup import find_run, named_run
 from finetune.runs.predictions import read_predictions
 from finetune.runs.record_files import load_record
 from finetune.task_types.parts import Answer
-from finetune.task_types.prediction_lines import row_of_line
+from finetune.task_types.predictions import row_of_line
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.registry import find
 from finetune.task_types.resampling import difference_of, resampled_metrics
@@ -88,6 +90,8 @@ def export_model(
             check, changed, close = checked_export(predictor, load_predictor(scratch, task=named), rows, run)
             _require_as_good(check, predictor, close=close, tolerance=made.tolerance)
             made = replace(made, check=check)
+            if run is not None and (claims := claims_of(run)) is not None:
+                (scratch / CLAIMS).write_text(claims.text(), encoding="utf-8")
             _describe(scratch, made)
             if run is not None:
                 card = model_card(run, exports={folder.absolute().name: made})

@@ -19,6 +19,7 @@ from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.task_types.data_type import DataType
 from finetune.task_types.own_data import own_data
+from finetune.task_types.pretraining.own import Text
 from finetune.task_types.types import named_type
 from finetune.training.run_options import RunOptions
 
@@ -114,7 +115,7 @@ def _splits(path: str, settings: dict[str, Any], folds: int, folder: Path) -> It
     if read is None or len(read.files) > 1:
         raise UserError(f"{path} is not a single table of rows", "Give a DataFrame or a data file, without a dev split")
     kind = named_type(read.layout.shape)
-    if not kind.view.annotated:
+    if isinstance(kind, Text):
         raise UserError(f"{path}: a {kind.name} task has no labels that somebody gave", "Choose a file with labels")
     rows = [row for split in ("train", "dev") for row in task.load(source_of(None), split).rows]
     if (units := len({kind.unit(row) for row in rows})) < folds:

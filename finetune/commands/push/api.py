@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
@@ -16,6 +17,8 @@ from finetune.data.atomic import require_no_link
 from finetune.data.checksums import ABOUT, CHECKSUMS, verify_folder
 from finetune.errors import THEIRS, UserError, first_line
 from finetune.inference.exported.export_facts import ExportFacts, is_export, read_export_facts
+from finetune.inference.thresholds import FILE as CLAIMS
+from finetune.inference.thresholds import claims_of
 from finetune.models.fingerprint import DECISIVE, fingerprint_of
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import require_run
@@ -63,17 +66,18 @@ def push(
 
 @dataclass(frozen=True, kw_only=True)
 class Upload:
-    """What is sent to the repository `name`: the card as a text, and files by their paths there."""
+    """What is sent to the repository `name`: texts that are made for it, the card first, and files, by their paths."""
 
     token: str
     name: str
-    card: str
+    texts: Mapping[str, str]
     files: Mapping[str, Path]
 
     @property
     def sizes(self) -> dict[str, int]:
         """The bytes of each file, the card first."""
-        return {ABOUT: len(self.card.encode())} | {path: file.stat().st_size for path, file in self.files.items()}
+        made = {path: len(text.encode()) for path, text in self.texts.items()}
+        return made | {path: file.stat().st_size for path, file in self.files.items()}
 
     def send(self, *, private: bool, bars: bool) -> str:
         """Makes the repository unless it is there, sends all in one commit, and returns its URL.
@@ -96,7 +100,7 @@ class Upload:
                 )
             earlier = [path for path in api.list_repo_files(name) if "/" not in path and path not in self.sizes]
             stale = [path for path in earlier if any(fnmatch(path, pattern) for pattern in DECISIVE)]
-            added: list[Any] = [CommitOperationAdd(ABOUT, self.card.encode())]
+            added: list[Any] = [CommitOperationAdd(path, text.encode()) for path, text in self.texts.items()]
             added += [CommitOperationAdd(path, file) for path, file in self.files.items()]
             api.create_commit(
                 name,
@@ -139,7 +143,11 @@ def prepare_upload(run: str, name: str, *, exports: Sequence[str | Path], out: s
             raise UserError(f"{path}: is not part of a model, and may have texts of the data", f"Remove {file}")
         if file.suffix in TEXTS and TOKEN.search(file.read_bytes()):
             raise UserError(f"{path}: holds a token of the Hub", f"Remove it from {file}")
-    return Upload(token=token, name=name, card=card, files=files)
+    texts = {ABOUT: card}
+    with suppress(UserError):  # its predictions were deleted
+        if CLAIMS not in files and (claims := claims_of(folder)) is not None:
+            texts[CLAIMS] = claims.text()
+    return Upload(token=token, name=name, texts=texts, files=files)
 
 
 def export_of_run(folder: Path, run: RunFolder) -> ExportFacts:

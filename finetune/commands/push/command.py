@@ -10,6 +10,7 @@ from finetune.cli.arguments import RESULTS, Out
 from finetune.cli.terminal import echo, say
 from finetune.cli.which_run import say_which
 from finetune.commands.push.api import prepare_upload
+from finetune.data.checksums import ABOUT
 from finetune.data.messages import size_words, so_many
 from finetune.errors import UserError
 
@@ -29,7 +30,7 @@ def push_command(
     """Prints the files, their sizes and the card's head, and sends them in one commit."""
     upload = prepare_upload(run, name, exports=export or (), out=out)
     say_which([run], out)
-    card, sizes = upload.card.splitlines(), upload.sizes
+    card, sizes = upload.texts[ABOUT].splitlines(), upload.sizes
     width = max(map(len, sizes))
     total = f"{so_many(len(sizes), 'file')}, {size_words(sum(sizes.values()))}, to {name}:"
     files = [f"  {path:<{width}}  {size_words(size):>12}" for path, size in sizes.items()]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from finetune.analysis.compare import compare_runs
 from finetune.analysis.comparison import Changed, Comparison
@@ -10,7 +10,6 @@ from finetune.analysis.data_sizes import LearningCurve, learning_curves
 from finetune.analysis.leaderboard import board_form, leaderboards
 from finetune.analysis.pages.svg import Axis, chart, line
 from finetune.commands.report.content import NAME, Block, RunFiles, score_text
-from finetune.commands.report.split import part_cells
 from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.metrics.scores import plain_metrics
@@ -18,7 +17,7 @@ from finetune.runs.data_sizes import exact_percent, of_largest_sizes, share_of
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import differing_settings, groups, seed_words, summarised
 from finetune.runs.verdict import interval_of
-from finetune.task_types.marked_text import cut
+from finetune.task_types.marked_text import cut, marked_texts
 
 ROWS_SHOWN = 20  # rows that changed
 SETTINGS_NEEDED = 3  # of two settings the page has a comparison of A and B
@@ -94,25 +93,23 @@ def _comparison_blocks(page: PageRuns, comparison: Comparison) -> Iterator[Block
         columns=comparison.columns,
         cells=comparison.cells,
     )
-    views = [side[0].views.get(comparison.split) for side in page.groups]
-    if not comparison.changed or views[0] is None or views[1] is None:
+    tables = [table for side in page.groups if (table := side[0].tables.get(comparison.split)) is not None]
+    if not comparison.changed or len(tables) < len(page.groups):
         return
-    view, lines = views[0], {str(line["id"]): line for line in views[0].lines}
-    sure = [
-        {str(line["id"]): value for line, value in zip(one.lines, one.certainty(), strict=True)} for one in views if one
-    ]
+    table, places = tables[0], {str(line["id"]): row for row, line in enumerate(tables[0].lines)}
+    sure = [{str(line["id"]): value for line, value in zip(one.lines, one.certainty, strict=True)} for one in tables]
 
     def wrong_confidence(changed: Changed) -> float:
         return float(sure[changed.better == "a"].get(str(changed.row["id"]), 0.0))
 
     def row(changed: Changed) -> list[object]:
-        line, confidence = lines[str(changed.row["id"])], wrong_confidence(changed)
-        facts = [f"A: {cut(view.says(changed.a))}", f"B: {cut(view.says(changed.b))}"]
-        if view.bounded and 0 < confidence <= 1:
+        at, confidence = places[str(changed.row["id"])], wrong_confidence(changed)
+        label, *both = (cut(table.says(table.lines[at], value)) for value in (changed.gold, changed.a, changed.b))
+        facts = [f"{side}: {words}" for side, words in zip("AB", both, strict=True)]
+        if len(table.decided) and 0 < confidence <= 1:
             facts[changed.better == "a"] += f" ({100 * confidence:.1f} %)"
-        texts = part_cells(replace(view, lines=[line]).parts(line))
-        label, right = cut(view.says(changed.gold)), f"only {changed.better.upper()} is right"
-        return [0, cut(str(line["id"]), NAME), label, "", -1, None, 0, [right, *facts], texts]
+        texts, right = marked_texts(table.texts[at], table.marks(at)), f"only {changed.better.upper()} is right"
+        return [0, cut(str(changed.row["id"]), NAME), label, "", -1, None, 0, [right, *facts], texts]
 
     ordered = sorted(comparison.changed, key=wrong_confidence, reverse=True)
     a, b = ([changed for changed in ordered if changed.better == side] for side in "ab")

@@ -1,25 +1,23 @@
 """What a page holds as plain data, which its template escapes; and what it is about: the files of runs."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
-from finetune.analysis.temperature import Temperature, temperature_of
 from finetune.data.messages import so_many
 from finetune.metrics.metric import Metric
 from finetune.runs.events import logged
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import require_run
-from finetune.runs.predictions import read_lines
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.runs.without_folders import without_folders
-from finetune.task_types.run_view import split_view_of
-from finetune.task_types.view import View
+from finetune.task_types.predictions import Predictions
+from finetune.task_types.saved_predictions import run_predictions
 
 NAME = 40  # characters of a class or of a row's id
 
@@ -64,14 +62,14 @@ class Section:
 
 @dataclass(frozen=True, kw_only=True)
 class RunFiles:
-    """A finished run, whose record names no folders. `losses` are (update, loss); `views` has the predictions of each
-    split that was saved, None where they have no labels or no task type fits.
+    """A finished run, whose record names no folders. `losses` are (update, loss); `tables` has the predictions of
+    each split that was saved, None where they have no labels or no task type fits.
     """
 
     folder: RunFolder
     record: RunRecord
     losses: Sequence[tuple[int, float]]
-    views: Mapping[str, View | None]
+    tables: Mapping[str, Predictions | None]
     missing: Sequence[str]
 
     @property
@@ -80,22 +78,22 @@ class RunFiles:
         return f"{self.record.task} {self.record.id}"
 
     @cached_property
-    def temperature(self) -> Temperature | None:
-        """Fitted on the first split whose probabilities have one."""
-        for split, view in self.views.items():
-            if view is not None and (fitted := temperature_of(view)) is not None:
-                return replace(fitted, fitted_on=split)
-        return None
+    def temperature(self) -> tuple[float, str] | None:
+        """That of the first split whose probabilities have one, and the name of the split."""
+        known = ((table.temperature, split) for split, table in self.tables.items() if table is not None)
+        return next(((value, split) for value, split in known if value is not None), None)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SplitView:
-    """The predictions of a split of a run, the id of its section, and how many bytes of the page its rows may take."""
+class SplitPage:
+    """The predictions of a split of a run, the id of its section, and how many bytes of the page its rows may take; and
+    a temperature with the name of the split that it is of.
+    """
 
-    view: View
+    table: Predictions
     section: str
     budget: int = 0
-    temperature: Temperature | None = None
+    temperature: tuple[float, str] | None = None
 
 
 def score_text(value: float | None, metric: Metric) -> str:
@@ -117,13 +115,13 @@ def read_run_files(folder: RunFolder) -> RunFiles:
         missing += [f"{so_many(damaged, 'line')} of {folder.events.name}, which cannot be read"] * bool(damaged)
     else:
         missing.append(f"{folder.events.name}, so there is no loss by update")
-    record, views = without_folders(record), dict[str, View | None]()
+    record, tables = without_folders(record), dict[str, Predictions | None]()
     for split in record.scores:
         if folder.predictions(split).is_file():
-            views[split] = split_view_of(record, folder, split, read_lines(folder, split))
+            tables[split] = run_predictions(record, folder, split)
         else:
             missing.append(f"{folder.predictions(split).name}, so no rows of {split} are shown")
-    return RunFiles(folder=folder, record=record, losses=losses, views=views, missing=missing)
+    return RunFiles(folder=folder, record=record, losses=losses, tables=tables, missing=missing)
 
 
 def read_losses(lines: Iterable[str]) -> tuple[list[tuple[int, float]], int]:

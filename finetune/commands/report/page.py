@@ -13,7 +13,7 @@ from markupsafe import Markup
 from finetune.analysis.diagnosis import Cause, diagnosis_of_seeds
 from finetune.analysis.pages.templates import script_hash, templates_of
 from finetune.commands.report.compared import Group, PageRuns, blocks_of_all, page_runs, sentence
-from finetune.commands.report.content import Block, RunFiles, Section, SplitView
+from finetune.commands.report.content import Block, RunFiles, Section, SplitPage
 from finetune.commands.report.run import (
     limits_block,
     other_models,
@@ -33,11 +33,11 @@ MOST_BYTES = 4_500_000  # of the page
 ROW_BYTES = 3_000_000  # of the rows of all splits
 OPEN = 2  # runs whose sections are not folded
 MOST_HEADLINES = 6
-NO_VIEW = "The predictions have no labels, or are of a task type without a view."
+NO_TABLE = "The predictions have no labels, or are of an unknown task type."
 TOO_LONG = "Left out, because the page would be too large: make a separate report of this run."
 
 RUN: Sequence[Callable[[RunFiles], Iterator[Block]]] = (score_blocks, other_models)
-SPLIT: Sequence[Callable[[SplitView], Iterator[Block]]] = (
+SPLIT: Sequence[Callable[[SplitPage], Iterator[Block]]] = (
     rows_block, confusion_block, scatter_block, class_block, calibration_block,
 )  # fmt: skip
 FOLDED: Sequence[Callable[[RunFiles], Iterator[Block]]] = (
@@ -70,7 +70,7 @@ def _sections(page: PageRuns) -> Iterator[Section]:
     if several:
         title = "All runs" if page.comparison is None else "A and B compared"
         yield Section(id="all", title=title, blocks=list(blocks_of_all(page)))
-    budget = ROW_BYTES // max(1, sum(len(run.views) for run in page.runs))
+    budget = ROW_BYTES // max(1, sum(len(run.tables) for run in page.runs))
     for number, run in enumerate(page.runs, start=1):
         for section in _of_run(run, f"run-{number}", f"{run.name}: " * several, budget):
             yield replace(section, folded=section.folded or len(page.runs) > OPEN)
@@ -80,10 +80,10 @@ def _of_run(run: RunFiles, name: str, start: str, budget: int) -> Iterator[Secti
     missing = f"Missing: {'; '.join(run.missing)}." if run.missing else ""
     blocks = [block for of_run in RUN for block in of_run(run)]
     yield Section(id=name, title=f"{start}Scores", blocks=blocks, note=missing)
-    for split, view in run.views.items():
-        section = Section(id=f"{name}-{split}", title=f"{start}Predictions on {split}", note=NO_VIEW * (view is None))
-        if view is not None:
-            of = SplitView(view=view, section=section.id, budget=budget, temperature=run.temperature)
+    for split, table in run.tables.items():
+        section = Section(id=f"{name}-{split}", title=f"{start}Predictions on {split}", note=NO_TABLE * (table is None))
+        if table is not None:
+            of = SplitPage(table=table, section=section.id, budget=budget, temperature=run.temperature)
             section = replace(section, blocks=[block for of_split in SPLIT for block in of_split(of)])
         yield section
     blocks = [block for of_run in FOLDED for block in of_run(run)]

@@ -128,8 +128,8 @@ def _value_text(value: Any) -> str:
 def limits_block(run: RunFiles) -> Iterator[Block]:
     """One sentence each; the run's notes last, such as those on truncated rows."""
     points = [*about_rows(run.record), *about_labels(run.record)]
-    for split, view in [*run.views.items()][:1]:
-        points += about_classes([] if view is None else view.classes(), split)
+    for split, table in [*run.tables.items()][:1]:
+        points += about_classes({} if table is None else table.classes, split)
     points += map(cut, run.record.notes[:MOST_NOTES])
     if points:
         yield Block(title="Limits and notes", points=points)

@@ -2,63 +2,60 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from finetune.analysis.label_errors import LEAST_BELIEVED, beliefs, ranks, suspects, suspicion_rule
+from finetune.analysis.label_errors import LEAST_BELIEVED, beliefs, calibrated, ranks, suspects, suspicion_rule
 from finetune.analysis.pages.svg import Axis, Mark, bars, chart, dots, intervals, line, stacked
-from finetune.commands.report.content import NAME, Block, SplitView
+from finetune.commands.report.content import NAME, Block, SplitPage
 from finetune.data.messages import noun, so_many
 from finetune.metrics.calibration import brier, cut_off_cells, expected_error, log_loss, reliability
-from finetune.metrics.temperature import highest_with_temperature
+from finetune.metrics.scores import precision_recall_f1
 from finetune.runs.verdict import baseline_words
-from finetune.task_types.marked_text import TextPart, cut
-from finetune.task_types.prediction_lines import SLICE
-from finetune.task_types.view import ClassScore, View
+from finetune.task_types.marked_text import cut, marked_texts
+from finetune.task_types.predictions import SLICE, Predictions
 
 FIRST_ROWS = 10  # rows that are shown before the script runs
 MOST_NAMES = 2_000  # labels that rows can be filtered by
 MOST_LINES = 200  # classes of a table
 MOST_CLASSES = 25  # classes of a confusion
 OTHERS = "(others)"
-LAST = (OTHERS, "O", "no answer")  # names that are not classes
+LAST = (OTHERS, "no answer")  # names that are not classes
 WIDE_FROM = 5  # classes of a confusion that needs the whole page
 DOTS = 600  # rows of a scatter plot
 
 
-def rows_block(split: SplitView) -> Iterator[Block]:
+def rows_block(split: SplitPage) -> Iterator[Block]:
     """The rows that fit: errors first, then the labels that are believed least, the most confident on top."""
-    view, count = split.view, len(split.view.lines)
-    wrong, decided, believed = view.wrong(), view.decisions(), beliefs(view)
-    certainty = view.certainty().astype(float)
-    if view.bounded and decided is not None and len(decided[0]) == count:
-        certainty = np.where(wrong, certainty, decided[0])
+    table, count, temperature = split.table, len(split.table), split.temperature and split.temperature[0]
+    wrong, believed, has_confidence = table.wrong, beliefs(table), len(table.decided) > 0
+    certainty = np.where(wrong, table.certainty, table.confidence) if has_confidence else table.certainty
     doubt = np.full(count, LEAST_BELIEVED) if believed is None else ranks(believed.belief)
-    suspected, least, lengths = suspects(view, split.temperature), doubt < LEAST_BELIEVED, view.lengths()
-    columns = [key for key in view.lines[0] if key.startswith(SLICE)]
-    slices = [[str(line.get(key) or "") for line in view.lines] for key in columns]
-    pairs = [sorted(set(view.row_pairs(line)), key=str) for line in view.lines]
+    suspected, least, lengths = suspects(table, temperature), doubt < LEAST_BELIEVED, table.lengths
+    columns = [key for key in table.lines[0] if key.startswith(SLICE)]
+    slices = [[str(line.get(key) or "") for line in table.lines] for key in columns]
+    pairs = [sorted(set(pairs), key=str) for pairs in table.pairs]
 
     def row(at: int) -> list[Any]:
-        line, sure = view.lines[at], float(certainty[at])
-        facts = list(view.facts(line))
-        if view.bounded and 0 < sure <= 1:
+        sure, facts = float(certainty[at]), table.all_facts(at)
+        if has_confidence and 0 < sure <= 1:
             facts.append(f"confidence {100 * sure:.1f} %")
-        if wrong[at] and (methods := view.agreeing(line)):
+        if wrong[at] and (methods := table.agreeing(at)):
             facts.append(f"also predicted by {' and '.join(cut(baseline_words(name)) for name in methods)}")
         if believed is not None and (least[at] or wrong[at]) and np.isfinite(believed.chances[at]):
             facts.append(f"probability of the label {100 * believed.chances[at]:.1f} %")
         facts += ["possible label error"] * bool(suspected[at])
         return [
-            at, cut(str(line["id"]), NAME), *map(cut, view.verdict(line)), int(not wrong[at]) if view.bounded else -1,
-            round(sure, 4) if np.isfinite(sure) else None, int(lengths[at]), facts, part_cells(view.parts(line)),
-            pairs[at], [values[at] for values in slices], int(suspected[at]), int(doubt[at]),
+            at, cut(str(table.lines[at]["id"]), NAME), *map(cut, table.words(at)),
+            -1 if table.right is None else int(table.right[at]), round(sure, 4) if np.isfinite(sure) else None,
+            lengths[at], facts, marked_texts(table.texts[at], table.marks(at)), pairs[at],
+            [values[at] for values in slices], int(suspected[at]), int(doubt[at]),
         ]  # fmt: skip
 
     rows, size = list[list[Any]](), 0
-    for at in np.lexsort((np.arange(count), -certainty, wrong | ~least, ~wrong)).tolist():
+    for at in np.lexsort((np.arange(count), -np.nan_to_num(certainty, nan=-np.inf), wrong | ~least, ~wrong)).tolist():
         rows.append(row(at))
         size += len(json.dumps(rows[-1], ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")) + 1
         if size > split.budget and len(rows) > FIRST_ROWS:
@@ -66,10 +63,10 @@ def rows_block(split: SplitView) -> Iterator[Block]:
     names = [sorted({pair[side] for some in pairs for pair in some}, key=str) for side in (0, 1)]
     errors = int(wrong.sum())
     note = f"{so_many(count)}. "
-    if view.bounded:
+    if table.right is not None:
         note = f"{errors:,} of {so_many(count)} {noun(errors, 'has', 'have')} an error. "
-    note += f"{view.legend} " * bool(view.legend)
-    if view.annotated and (rule := suspicion_rule(view, split.temperature)):
+    note += f"{table.legend} " * bool(table.legend)
+    if table.annotated and (rule := suspicion_rule(table, temperature)):
         note += f"A label may be wrong where {rule}. "
     if least.any():
         note += "“labels believed least” are those to look at first for label errors. "
@@ -82,8 +79,8 @@ def rows_block(split: SplitView) -> Iterator[Block]:
         filters={
             "id": f"{split.section}-rows",
             "data": {"rows": rows, "total": count, "least": LEAST_BELIEVED},
-            "sorted_by": view.sorted_by,
-            "bounded": view.bounded,
+            "sorted_by": table.sorted_by,
+            "bounded": table.right is not None,
             "errors": errors,
             "suspects": int(suspected.sum()),
             "least": int(least.sum()),
@@ -96,30 +93,22 @@ def rows_block(split: SplitView) -> Iterator[Block]:
     )
 
 
-def part_cells(parts: Sequence[TextPart]) -> list[list[Any]]:
-    """The texts of a row as the page has them: a name, then pieces, those that are marked with mark and label."""
-    return [
-        [part.name, *([one.text, one.mark, one.label] if one.mark else one.text for one in part.segments)]
-        for part in parts
-    ]
-
-
-def confusion_block(split: SplitView) -> Iterator[Block]:
+def confusion_block(split: SplitPage) -> Iterator[Block]:
     """A matrix, where there are two classes or more; of many the most frequent, the others merged.
 
     Rows and columns are in the order of the block by class, and a cell links to its rows.
     """
-    pairs, view = split.view.pairs(), split.view
+    pairs, table = [pair for row in split.table.pairs for pair in row], split.table
     seen = Counter(name for pair in pairs for name in pair)
-    if len(seen) < 2:
+    if len(seen) < 2 or table.several:
         return
     frequent = {name for name, _ in seen.most_common(MOST_CLASSES - (len(seen) > MOST_CLASSES))}
     counts = Counter(tuple(name if name in frequent else OTHERS for name in pair) for pair in pairs)
-    places = {one.name: place for place, one in enumerate(by_support(view))}
+    places = {name: place for place, name in enumerate(by_support(table))}
 
     def ordered(side: int) -> list[str]:
-        names = {pair[at] for pair in counts for at in ((0, 1) if view.square else (side,))}
-        return sorted(names, key=lambda name: (name in LAST, places.get(name, len(places)), name))
+        names = {pair[at] for pair in counts for at in ((0, 1) if table.closed else (side,))}
+        return sorted(names, key=lambda name: (name in (*LAST, *table.nothing), places.get(name, len(places)), name))
 
     across = ordered(1)
     down = [
@@ -144,27 +133,30 @@ def confusion_block(split: SplitView) -> Iterator[Block]:
     )
 
 
-def by_support(view: View) -> list[ClassScore]:
+def by_support(table: Predictions) -> list[str]:
     """The classes, the most frequent first; ordered ones from the lowest to the highest."""
-    places = {label: place for place, label in enumerate(view.order)}
-    return sorted(view.classes(), key=lambda one: (places.get(one.name, len(places)), -one.gold))
+    places = {label: place for place, label in enumerate(table.order)}
+    return sorted(table.classes, key=lambda name: (places.get(name, len(places)), -table.classes[name][0]))
 
 
-def class_block(split: SplitView) -> Iterator[Block]:
+def class_block(split: SplitPage) -> Iterator[Block]:
     """A table; of many classes the most frequent. Its foot has means over the classes that occur, as in scikit-learn's
     classification_report: of equal weights (macro), and by support.
     """
-    classes = by_support(split.view)
+    classes, lines = by_support(split.table), list[tuple[str, int, tuple[float, ...], int]]()
     if not classes:
         return
-    lines = [(one.name, one.gold, (one.f1, one.precision, one.recall), one.answered) for one in classes[:MOST_LINES]]
-    there = [line for line in lines if line[1] or line[3]]
-    support, scores = np.array([line[1] for line in there]), np.array([line[2] for line in there])
+    for name in classes[:MOST_LINES]:
+        there, answered, right = split.table.classes[name]
+        precision, recall, f1 = precision_recall_f1(right, answered, there)
+        lines.append((name, there, (f1, precision, recall), answered))
+    seen = [line for line in lines if line[1] or line[3]]
+    support, scores = np.array([line[1] for line in seen]), np.array([line[2] for line in seen])
     if len(lines) == len(classes) > 1:
-        for name, weights in (("macro average", np.ones(len(there))), ("weighted average", support)):
+        for name, weights in (("macro average", np.ones(len(seen))), ("weighted average", support)):
             if weights.any():
                 mean = tuple((weights @ scores / weights.sum()).tolist())
-                lines.append((name, int(support.sum()), mean, sum(line[3] for line in there)))
+                lines.append((name, int(support.sum()), mean, sum(line[3] for line in seen)))
     cells = [
         [cut(name, NAME), f"{support:,}", *(f"{100 * score:.1f}" for score in scores), f"{answered:,}"]
         for name, support, scores, answered in lines
@@ -183,9 +175,9 @@ def class_block(split: SplitView) -> Iterator[Block]:
     )
 
 
-def scatter_block(split: SplitView) -> Iterator[Block]:
+def scatter_block(split: SplitPage) -> Iterator[Block]:
     """A plot of at most DOTS rows with the diagonal, if labels are numbers."""
-    numbers = split.view.numbers()
+    numbers = split.table.numbers
     if numbers is None:
         return
     drawn = np.random.default_rng(0).permutation(len(numbers[0]))[:DOTS]
@@ -201,24 +193,25 @@ def scatter_block(split: SplitView) -> Iterator[Block]:
     )
 
 
-def calibration_block(split: SplitView) -> Iterator[Block]:
+def calibration_block(split: SplitPage) -> Iterator[Block]:
     """Accuracy over confidence with its intervals and the diagonal, also with a temperature, and below it the number of
     decisions per bin; if predictions have a confidence.
     """
-    view, temperature, decisions = split.view, split.temperature, split.view.decisions()
-    if decisions is None or not decisions[0].size:
+    table, decided = split.table, (split.table.decided.confidence, split.table.decided.right)
+    if not len(table.decided):
         return
-    bins = reliability(*decisions)
+    bins = reliability(*decided)
     marks: list[Mark] = [bars([(100 * one.low, 0.0, 100 * one.high, 100 * one.accuracy) for one in bins], name="right")]
     ends = [[(50 * (one.low + one.high), 100 * end) for end in one.interval] for one in bins if one.interval]
     marks.append(intervals([(low, high) for low, high in ends], colour="ink", name="95 % interval"))
     marks.append(line([(0, 0), (100, 100)], colour="quiet", dash="6 3", name="calibrated"))
-    count, error = len(decisions[0]), 100 * expected_error(bins)
-    note = f"Expected calibration error (ECE) {error:.1f} points over {count:,} {view.decision}. "
-    if temperature is not None:
-        scaled = highest_with_temperature([line["probabilities"] for line in view.lines], temperature.value)
-        note += f"At the temperature {temperature.value:.2f}, which has the least log loss on {temperature.fitted_on}, "
-        note += f"{100 * expected_error(reliability(scaled, decisions[1])):.1f}. "
+    error = 100 * expected_error(bins)
+    note = f"Expected calibration error (ECE) {error:.1f} points over {len(table.decided):,} {table.unit}. "
+    if split.temperature is not None and (scaled := calibrated(table, split.temperature[0])) is not None:
+        note += (
+            f"At the temperature {split.temperature[0]:.2f}, which has the least log loss on {split.temperature[1]}, "
+        )
+        note += f"{100 * expected_error(reliability(scaled, decided[1])):.1f}. "
     drawn = stacked(
         marks,
         [bars([(100 * one.low, 0.0, 100 * one.high, float(one.count)) for one in bins], colour="quiet")],
@@ -230,16 +223,16 @@ def calibration_block(split: SplitView) -> Iterator[Block]:
     )
     yield Block(
         title="Calibration",
-        note=note + _losses(view, *decisions),
+        note=note + _losses(table, *decided),
         chart=drawn,
-        columns=["confidence", view.decision, "share, %", "right, %"],
-        cells=cut_off_cells(*decisions),
+        columns=["confidence", table.unit, "share, %", "right, %"],
+        cells=cut_off_cells(*decided),
     )
 
 
-def _losses(view: View, confidence: np.ndarray, right: np.ndarray) -> str:
+def _losses(table: Predictions, confidence: np.ndarray, right: np.ndarray) -> str:
     """Log loss and Brier score of the probabilities, or of whether a prediction is right where no others are known."""
-    probabilities, of = view.chances(), f" of whether {view.decision} are right"
+    probabilities, of = table.distribution, f" of whether {table.unit} are right"
     chances, places = np.column_stack([1 - confidence, confidence]), np.asarray(right, int)
     if probabilities is not None:
         most, of = max(map(len, probabilities[0])), ""  # rows of multiple choice may have fewer

@@ -13,21 +13,20 @@ import numpy as np
 
 from finetune.errors import UserError
 from finetune.inference.answer_rows import WINDOW
-from finetune.inference.dev_claims import claims_with
 from finetune.inference.model_source import ModelSource
 from finetune.inference.predict_plan import known_type
 from finetune.inference.predictor import Predictor
+from finetune.inference.thresholds import claims_with
 from finetune.metrics.calibration import reliability
 from finetune.metrics.scores import plain_metrics
 from finetune.runs.events import Watcher, unwatched
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import named_run
-from finetune.runs.predictions import read_lines
 from finetune.runs.record import RunRecord
 from finetune.task_types.choice.task import ChoiceTask
 from finetune.task_types.columns import Layout
 from finetune.task_types.options import option_values
-from finetune.task_types.run_view import split_view_of
+from finetune.task_types.saved_predictions import run_predictions
 
 DATA_SUFFIXES = re.compile(r"(\.[a-z][a-z0-9]*)+$")
 MOST_EXAMPLES = 20  # right ones, and wrong ones
@@ -133,18 +132,18 @@ class ServedModel:
     def _examples(self, run: RunFolder, record: RunRecord) -> list[dict[str, Any]]:
         """Dev rows with their label and prediction, the wrong ones first; none where they are gone or damaged."""
         try:
-            view = split_view_of(record, run, record.first_split, read_lines(run, record.first_split))
+            table = run_predictions(record, run, record.first_split)
         except UserError:
             return []
-        if view is None or not view.bounded:
+        if table is None or table.right is None:
             return []
-        wrong, columns, found = view.wrong(), self.columns, list[dict[str, Any]]()
+        wrong, columns, found = table.wrong, self.columns, list[dict[str, Any]]()
         for place in (*np.flatnonzero(wrong)[:MOST_EXAMPLES], *np.flatnonzero(~wrong)[:MOST_EXAMPLES]):
-            line = view.lines[place]
+            line = table.lines[place]
             inputs = [line[name] for name in signature(self.predictor.task.row).parameters if line.get(name)]
             if self.has_choices and len(columns) > len(inputs):  # a column each
                 inputs[-1:] = inputs[-1]
-            label, prediction = view.verdict(line)
+            label, prediction = table.words(place)
             if len(columns) == len(inputs) and sum(map(len, inputs)) <= MOST_CHARACTERS:
                 row = dict(zip(columns, inputs, strict=True))
                 found.append({"row": row, "prediction": prediction, "label": label, "right": not wrong[place]})

@@ -26,8 +26,8 @@ from finetune.runs.predictions import read_predictions
 from finetune.runs.record_files import load_record
 from finetune.runs.toml import to_toml
 from finetune.task_types.options import option_values
-from finetune.task_types.run_view import split_view_of
-from finetune.task_types.view import Line, View
+from finetune.task_types.predictions import Line, Predictions
+from finetune.task_types.saved_predictions import run_predictions
 from finetune.training.targets import load_target, recipe_files, split_arguments
 
 SIDES = ("label", "prediction")  # columns of a prediction that are shown even where all rows have the same
@@ -85,10 +85,10 @@ def _print_run(found: RunFolder, predictions: int, out: Path, *, every: bool, as
         console.print(facts_table("record", every_fact(record)))
     for split in record.scores if predictions else ():
         lines = read_predictions(found.predictions(split))[:predictions]
-        view = split_view_of(record, found, split, lines)
-        marked = ", wrong ones marked x" * (view is None or view.bounded)
+        table = run_predictions(record, found, split, lines)
+        marked = ", wrong ones marked x" * (table is None or table.right is not None)
         console.print_line(f"first {so_many(predictions, 'prediction')} of {split}{marked}")
-        console.print(_predictions_table(lines, view))
+        console.print(_predictions_table(lines, table))
     # A folder that was moved or renamed is not found by the id in it.
     name = record.id if found.path.name == record.id else str(found.path)
     fine_tuning = [kept.command("run", "FILE", f"model={name}")] * record.is_pretraining
@@ -96,11 +96,13 @@ def _print_run(found: RunFolder, predictions: int, out: Path, *, every: bool, as
     console.print_next(kept.command("report", name), *fine_tuning, *facts)
 
 
-def _predictions_table(lines: Sequence[Line], view: View | None) -> FittedTable:
-    """A table of predictions, the wrong ones marked; without a view of their type, of all that was saved."""
-    lines = lines if view is None else view.lines
-    wrong = [line["gold"] not in (None, line["prediction"]) for line in lines] if view is None else view.wrong()
-    cells = [_cells(line, view) for line in lines]
+def _predictions_table(lines: Sequence[Line], table: Predictions | None) -> FittedTable:
+    """A table of predictions, the wrong ones marked; of an unknown task type of all that was saved."""
+    if table is None:
+        wrong = [line["gold"] not in (None, line["prediction"]) for line in lines]
+        cells = [{name: value for name, value in line.items() if ":" not in name} for line in lines]
+    else:
+        wrong, cells = table.wrong.tolist(), [_cells(table, row) for row in range(len(table))]
     names = [name for name in cells[0] if any(each.get(name) not in (None, "", [], ()) for each in cells)]
     rows = [
         (Text("x", "red") if bad else "", *(as_plain_text(each[name]) for name in names))
@@ -110,9 +112,7 @@ def _predictions_table(lines: Sequence[Line], view: View | None) -> FittedTable:
     return FittedTable(title="", columns=headings, rows=rows, ruled=True)
 
 
-def _cells(line: Line, view: View | None) -> dict[str, Any]:
+def _cells(table: Predictions, row: int) -> dict[str, Any]:
     """The row's fields, label, prediction and confidence."""
-    if view is None:
-        return {name: value for name, value in line.items() if ":" not in name}
-    sides = dict(zip(SIDES, (view.listed(line, "gold"), view.listed(line, "prediction")), strict=True))
-    return view.fields(line) | sides | {"confidence": view.confidence(line)}
+    sides = dict(zip(SIDES, (table.listed(row, "gold"), table.listed(row, "prediction")), strict=True))
+    return table.fields(row) | sides | {"confidence": table.sure(row)}

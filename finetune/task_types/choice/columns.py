@@ -22,12 +22,13 @@ from finetune.task_types.choice.answers import (
 )
 from finetune.task_types.choice.guess import choice_layout, contexts_in, require_varied
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
-from finetune.task_types.choice.view import ChoiceView
 from finetune.task_types.choice_labels import choice_name, choices_meant, choices_of
 from finetune.task_types.column_names import numbered_order
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import TEXT_CHARS_SHOWN, DataType, Evidence
 from finetune.task_types.findings import SplitRows, of_single_labels
+from finetune.task_types.marked_text import TextMark
+from finetune.task_types.predictions import Line, Predictions, one_label
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow, unusable
 from finetune.task_types.task import Task
 
@@ -61,7 +62,7 @@ class Choice(DataType):
     row_issues = (LABEL_RANGE, FEW_CHOICES, SAME_CHOICES)
     task_class = ChoiceTask
     issues = ISSUES
-    view = ChoiceView
+    label_is = (int,)
     inputs = "context,choice1,choice2 label=answer"
     labels_are = "answers"
     any_columns = True
@@ -204,6 +205,15 @@ class Choice(DataType):
         assert isinstance(task, ChoiceTask)
         return task.place(cell)
 
+    def predictions(self, lines: Sequence[Line], names: Sequence[str], task: Task | None) -> Predictions:
+        """One choice of several a row, whose probabilities are by their index."""
+        found = one_label(
+            lines, texts=[_texts(line) for line in lines], marks=lambda row: _marks(lines[row]), closed=False,
+            chances=[dict(enumerate(line.get("probabilities") or ())) for line in lines],
+            says=lambda _, value: f"choice {value + 1}",
+        )  # fmt: skip
+        return found if all(found.chances) else replace(found, chances=())
+
 
 def _place(layout: Layout, cell: Any, choices: tuple[str, ...]) -> int:
     """The index of the choice that a label means by text, letter or number: as in the column, else in any way."""
@@ -213,3 +223,19 @@ def _place(layout: Layout, cell: Any, choices: tuple[str, ...]) -> int:
     if place is None:
         raise NoRow(f"has the label {short(cell)}; expected one of its {len(choices)} choices", LABEL_RANGE)
     return place
+
+
+def _texts(line: Line) -> dict[str, str]:
+    return {"context": line["context"]} | {f"choice {n}": text for n, text in enumerate(line["choices"], start=1)}
+
+
+def _marks(line: Line) -> list[TextMark]:
+    """The choices that are the label or the prediction, each with its probability."""
+    chances, sides = line.get("probabilities") or (), (("gold", line["gold"]), ("prediction", line["prediction"]))
+    return [
+        TextMark(
+            f"choice {place + 1}", 0, len(line["choices"][place]), side,
+            f"{100 * chances[place]:.1f} %" if chances and not (side == "gold" and place == line["prediction"]) else "",
+        )
+        for side, place in sides
+    ]  # fmt: skip

@@ -1,10 +1,13 @@
 """Any number of labels for a text or a pair: user data of the type `multi-label`."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
+
+import numpy as np
 
 from finetune.data.column_types import signs_of_no, signs_of_yes
 from finetune.data.issues import Finding
@@ -15,8 +18,8 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence
 from finetune.task_types.findings import SplitRows, constant_findings
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
-from finetune.task_types.multilabel.view import LabelsView
 from finetune.task_types.parts import Answer
+from finetune.task_types.predictions import DecisionRow, Decisions, Line, Predictions, named_chances, pair_texts
 from finetune.task_types.row_issues import NoRow, unusable
 from finetune.task_types.task import Task
 from finetune.task_types.text_inputs.columns import TextType, label_cell, labels_in_cell, texts_of
@@ -29,6 +32,8 @@ LABELS_SHOWN = 5  # labels of a set shown in a message
 
 NO_MARK = unusable("no-mark", "a column of 0 and 1 holds something else", "Write 0 or 1")
 
+NOT = "not "  # before a label that a row does not have
+
 
 class MultiLabel(TextType):
     """Labels in one column, as a list or a text with separators; or one column of 0 and 1 per label."""
@@ -37,7 +42,7 @@ class MultiLabel(TextType):
     answers = "any of its labels for a text, or none"
     row_issues = (NO_MARK,)
     task_class = MultiLabelTask
-    view = LabelsView
+    label_is = (list, tuple)
     closed_labels = True
     respelled = True
 
@@ -125,6 +130,25 @@ class MultiLabel(TextType):
     def task(self, layout: Layout, *, name: str, read: Any = None) -> MultiLabelTask:
         """The task with all labels that were found."""
         return MultiLabelTask(name=name, read=read, labels=layout.labels, windows=True)
+
+    def predictions(self, lines: Sequence[Line], names: Sequence[str], task: Task | None) -> Predictions:
+        """Of each row a decision for each label: that the row has it, or has not."""
+        chances, rows = named_chances(lines, names), list[DecisionRow]()
+        for row, line in enumerate(lines):
+            own, given = set(line["gold"]), list(line["prediction"])
+            for name in names if chances else dict.fromkeys((*line["gold"], *given)):
+                label, prediction = (name if name in side else NOT + name for side in (own, given))
+                place = given.index(name) if name in given else 0
+                chance = chances[row][name] if chances else math.nan
+                sure, known = (chance if name in side else 1 - chance for side in (given, own))
+                rows.append(DecisionRow(row, label, prediction, label == prediction, sure, known, "", place, place + 1))
+        right = np.array([set(line["gold"]) == set(line["prediction"]) for line in lines], bool)
+        absent = sorted({name for row in rows for name in row[1:3] if name.startswith(NOT)})
+        return Predictions(
+            lines=lines, texts=pair_texts(lines), right=right, score=right.astype(float), chances=chances, names=names,
+            decisions=Decisions.made(rows), nothing=absent, several=True, filler=(), unit="labels of rows",
+            claimed="labels", says=lambda _, value: ", ".join(value) or "none",
+        )  # fmt: skip
 
 
 def _marked(layout: Layout, values: Mapping[str, Any]) -> Gold | None:

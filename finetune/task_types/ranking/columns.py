@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
+import numpy as np
+
 from finetune.data.characters import same_text
 from finetune.data.issues import Finding, Issue
 from finetune.data.messages import short, so_many
@@ -12,10 +14,11 @@ from finetune.errors import UserError
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence
 from finetune.task_types.findings import SplitRows
+from finetune.task_types.predictions import Line, Predictions
 from finetune.task_types.ranking.queries import query_of
 from finetune.task_types.ranking.task import RankingRow, RankingTask
-from finetune.task_types.ranking.view import RankingView
 from finetune.task_types.row_issues import NoRow, unusable
+from finetune.task_types.task import Task
 from finetune.task_types.text_inputs.columns import TextType, texts_of
 from finetune.task_types.text_inputs.label_kinds import RANKING
 from finetune.task_types.text_inputs.rankings import RankingColumns, is_ranking, ranking_columns
@@ -49,7 +52,6 @@ class Ranking(TextType):
     ranked = True
     answers = "a score for a query and a passage, by which the passages of a query are ranked"
     task_class = RankingTask
-    view = RankingView
     inputs = "QUERY,PASSAGE label=RELEVANCE"
     labels_are = "relevance"
     units_are = "queries"
@@ -135,6 +137,28 @@ class Ranking(TextType):
 
     def example(self, layout: Layout | None) -> str:
         return '"a query", "a passage"'
+
+    def predictions(self, lines: Sequence[Line], names: Sequence[str], task: Task | None) -> Predictions:
+        """A row's score is the share of its query's more or less relevant passages that it is in the right order with;
+        those of equal scores count half.
+        """
+        score, facts = np.ones(len(lines)), [""] * len(lines)
+        queries: dict[str, list[int]] = {}
+        for row, line in enumerate(lines):
+            queries.setdefault(same_text(line["text"]), []).append(row)
+        for rows in queries.values():
+            labels, given = (np.array([lines[row][side] for row in rows], float) for side in ("gold", "prediction"))
+            wanted, got = (np.sign(each[:, None] - each[None]) for each in (labels, given))
+            pairs = np.abs(wanted).sum(1)
+            in_order = (np.abs(wanted) * (1 + wanted * got) / 2).sum(1)
+            score[rows] = np.divide(in_order, pairs, out=np.ones(len(rows)), where=pairs > 0)
+            for row, value in zip(rows, given, strict=True):
+                facts[row] = f"rank {1 + (given > value).sum()} of {len(rows)}"
+        return Predictions(
+            lines=lines, texts=[{"query": line["text"], "passage": line["pair"]} for line in lines], score=score,
+            right=score == 1, facts=lambda row: [facts[row]], says=lambda _, value: f"{value:.4g}",
+            sorted_by="share of pairs out of order",
+        )  # fmt: skip
 
 
 def _layout(named: RankingColumns, reasons: Mapping[str, str]) -> Layout:

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+import numpy as np
+
 from finetune.data.issues import Finding, Issue
 from finetune.data.messages import short
 from finetune.data.table import Table
@@ -16,6 +18,7 @@ from finetune.metrics.tree import tree_metrics
 from finetune.task_types.columns import DROPPED, Layout
 from finetune.task_types.data_type import Clean, Evidence
 from finetune.task_types.findings import ONE_LABEL, SplitRows, of_single_labels
+from finetune.task_types.predictions import Line, Predictions, pair_texts
 from finetune.task_types.row_issues import NO_NUMBER, NoRow
 from finetune.task_types.sentence.mistakes import (
     LABEL_DROPPED,
@@ -26,7 +29,6 @@ from finetune.task_types.sentence.mistakes import (
     unlike,
 )
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
-from finetune.task_types.sentence.view import LabelView, NumberView
 from finetune.task_types.task import Task
 from finetune.task_types.text_inputs.columns import TextType, label_cell, texts_of
 from finetune.task_types.text_inputs.spans import ISSUES as span_issues
@@ -58,7 +60,7 @@ class Classification(SentenceType):
 
     name = "classification"
     answers = "one of its labels for a text or a pair of texts"
-    view = LabelView
+    label_is = (str,)
     closed_labels = True
     respelled = True
     droppable = True
@@ -141,7 +143,7 @@ class Regression(SentenceType):
 
     name = "regression"
     answers = "a number for a text or a pair of texts"
-    view = NumberView
+    label_is = (int, float)
     labels_are = "numbers"
 
     def summary(self, golds: Sequence[float]) -> str:
@@ -178,6 +180,14 @@ class Regression(SentenceType):
 
     def reads_for(self, task: Task) -> bool:
         return isinstance(task, SentenceTask) and task.regression
+
+    def predictions(self, lines: Sequence[Line], names: Sequence[str], task: Task | None) -> Predictions:
+        """Numbers, whose score is the absolute error."""
+        labels, given = (np.array([line[side] for line in lines], float) for side in ("gold", "prediction"))
+        return Predictions(
+            lines=lines, texts=pair_texts(lines), score=np.abs(given - labels), sorted_by="error",
+            says=lambda _, value: f"{value:.3f}",
+        )  # fmt: skip
 
 
 def _reading(layout: Layout) -> dict[str, Any]:

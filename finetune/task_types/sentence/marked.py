@@ -74,7 +74,7 @@ def _marker_ids(
         row = f"row '{name}'" if name else "the row"
         raise UserError(
             f"{row} has the marker {missing[0]}, and the model knows {', '.join(kinds) or 'no markers'}",
-            "Mark it as the training rows do, or train on rows that have it",
+            "TextMark it as the training rows do, or train on rows that have it",
         )
     return {marker: known[marker] for marker in found}
 

@@ -3,8 +3,8 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,8 @@ from finetune.metrics.squad import score_v1, score_v2
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Clean, DataType, Evidence
 from finetune.task_types.findings import SplitRows
-from finetune.task_types.marked_text import TextPart, spans, unmarked
+from finetune.task_types.marked_text import TextMark
+from finetune.task_types.predictions import DecisionRow, Decisions, Line, Predictions
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow
 from finetune.task_types.span import findings
 from finetune.task_types.span.answer_place import located
@@ -27,110 +28,23 @@ from finetune.task_types.span.guess import question_layout, require_no_answers
 from finetune.task_types.span.row import SpanRow
 from finetune.task_types.span.task import Scored, SpanTask
 from finetune.task_types.task import Task
-from finetune.task_types.view import Beliefs, Claim, Line, SetCandidate, View
 
 NONE = "no answer"
 
 
-@dataclass(frozen=True, kw_only=True)
-class SpanView(View):
-    """A span of a context, or no answer; `scored` is that of the task, where it has another than SQuAD's scripts."""
-
-    scored: Scored | None = None
-    measure: str = "F1 of the words"
-    decision = "answers"
-    claimed = "answers"
-    square = False
-
-    @staticmethod
-    def shows(line: Line) -> bool:
-        return "question" in line and "context" in line
-
-    def for_task(self, task: Task) -> Self:
-        """With the task's own scores."""
-        if not isinstance(task, SpanTask) or task.scored is None:
-            return self
-        return replace(self, scored=task.scored, measure=task.overlap)
-
-    def scores(self) -> np.ndarray:
-        """The task's overlap with the best of the label texts: SQuAD's F1, unless it has its own."""
-        return np.array([self._scores(line)[1] for line in self.lines])
-
-    def wrong(self) -> np.ndarray:
-        """Another text, but for what exact match overlooks."""
-        return np.array([self._scores(line)[0] < 1 for line in self.lines])
-
-    def lengths(self) -> np.ndarray:
-        """The number of characters of the context."""
-        return np.array([len(line["context"]) for line in self.lines])
-
-    def parts(self, line: Line) -> list[TextPart]:
-        """The question, and the context with label and prediction marked."""
-        return [unmarked("question", line["question"]), spans("context", line["context"], list(_marks(line)))]
-
-    def decisions(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """The prediction's probability among the n-best; right where the texts are the same."""
-        if not self.lines or self.lines[0].get("score") is None:
-            return None
-        right = np.array([self._scores(line)[0] == 1 for line in self.lines])
-        return np.array([line["score"] for line in self.lines], float), right
-
-    def beliefs(self) -> Beliefs | None:
-        """Of each answer; None for predictions from before they were saved."""
-        chances = [line.get("label_probability") for line in self.lines]
-        if not chances or all(chance is None for chance in chances):
-            return None
-        known = [row for row, chance in enumerate(chances) if chance is not None]
-        classes = ["an answer" if self.lines[row]["gold"] else NONE for row in known]
-        return Beliefs(chances=np.array([chances[row] for row in known], float), rows=np.array(known), classes=classes)
-
-    def claims(self, line: Line) -> list[Claim]:
-        """The answer, right by exact match."""
-        if line.get("score") is None:
-            return []
-        return [Claim(label="", confidence=line["score"], right=self._is_right(line, line["prediction"]))]
-
-    def candidates(self, line: Line) -> list[SetCandidate]:
-        """The texts of the n-best list, where it was kept; of the right ones only the first is called so."""
-        found, right = list[SetCandidate](), False
-        for one in line.get("n_best") or ():
-            first = not right and self._is_right(line, one["text"])
-            right = right or first
-            found.append(SetCandidate(name=one["text"], chance=one["probability"], right=first))
-        return found
-
-    def row_pairs(self, line: Line) -> list[tuple[str, str]]:
-        """(whether there is an answer, the outcome)."""
-        return [("an answer" if line["gold"] else NONE, self._outcome(line))]
-
-    def says(self, value: object) -> str:
-        return str(value) or NONE
-
-    def _scores(self, line: Line) -> tuple[float, float]:
-        """(exact match, overlap)"""
-        of_squad = score_v1 if line.get("no_answer") is None and line.get("answers") else score_v2
-        return (self.scored or of_squad)(line.get("answers") or (), line["prediction"])
-
-    def _is_right(self, line: Line, text: str) -> bool:
-        return line["gold"] is not None and self._scores({**line, "prediction": text})[0] == 1
-
-    def _outcome(self, line: Line) -> str:
-        """The outcome of a prediction, as a column of the confusion matrix."""
-        exact, overlap = self._scores(line)
-        if not line["prediction"]:
-            return NONE
-        return "the same text" if exact else "shares words" if overlap else "another text"
+def _of_squad(line: Line) -> Scored:
+    return score_v1 if line.get("no_answer") is None and line.get("answers") else score_v2
 
 
-def _marks(line: Line) -> Iterator[tuple[int, int, str]]:
-    """(start, end, mark) of the prediction, and of the label where its text is nearest to it."""
+def _marks(line: Line) -> Iterator[TextMark]:
+    """The prediction in the context, and the label where its text is nearest to it."""
     start, end = int(line.get("start") or 0), int(line.get("end") or 0)
     if line["prediction"] and line["context"][start:end] == line["prediction"]:
-        yield start, end, "prediction"
+        yield TextMark("context", start, end, "prediction")
     golds = re.finditer(re.escape(line["gold"]), line["context"]) if line["gold"] else ()
     nearest = min((match.span() for match in golds), key=lambda span: abs(span[0] - start), default=None)
     if nearest is not None:
-        yield *nearest, "gold"
+        yield TextMark("context", nearest[0], nearest[1], "gold")
 
 
 class Span(DataType):
@@ -140,7 +54,7 @@ class Span(DataType):
     answers = "the part of a context that answers a question, or that there is none"
     task_class = SpanTask
     issues = findings.ISSUES
-    view = SpanView
+    label_is = (str,)
     inputs = "question,context label=answers"
     labels_are = "answers"
     units_are = "contexts"
@@ -237,6 +151,32 @@ class Span(DataType):
     def task(self, layout: Layout, *, name: str, read: Any = None) -> SpanTask:
         """The task, scored as SQuAD 2.0 where questions may have no answer, else as SQuAD 1.1."""
         return SpanTask(name=name, read=read, unanswerable=layout.unanswerable)
+
+    def predictions(self, lines: Sequence[Line], names: Sequence[str], task: Task | None) -> Predictions:
+        """One answer a row: right by exact match, its score the overlap with the best of the label's texts, as the task
+        has them, by default SQuAD's; the right one of the n-best is under the label's own text.
+        """
+        own = task.scored if isinstance(task, SpanTask) else None
+        chances, rows, found = list[dict[str, float]](), list[DecisionRow](), list[tuple[float, float]]()
+        for row, line in enumerate(lines):
+            by, answers = own or _of_squad(line), line.get("answers") or ()
+            exact, overlap = by(answers, line["prediction"])
+            if own is None and line.get("row_score") is not None:
+                exact, overlap = float(line["right"]), line["row_score"]
+            found.append((exact, overlap))
+            outcome = "the same text" if exact else "shares words" if overlap else "another text"
+            words = ("an answer" if line["gold"] else NONE, outcome if line["prediction"] else NONE)
+            rows.append(DecisionRow(row, *words, exact == 1, line.get("score"), line.get("label_probability")))
+            best = {one["text"]: one["probability"] for one in reversed(line.get("n_best") or ())}
+            right = next((text for text in reversed(best) if by(answers, text)[0] == 1), None)
+            chances.append({line["gold"] if text == right else text: chance for text, chance in best.items()})
+        scores = np.array(found, float).reshape(-1, 2)
+        return Predictions(
+            lines=lines, texts=[{name: line[name] for name in ("question", "context")} for line in lines],
+            right=scores[:, 0] == 1, score=scores[:, 1], decisions=Decisions.made(rows),
+            chances=chances if all(chances) else (), marks=lambda row: list(_marks(lines[row])), closed=False,
+            unit="answers", claimed="answers", says=lambda _, value: str(value) or NONE,
+        )  # fmt: skip
 
 
 def moved(cell: Any, context: str, *, is_place: bool = False) -> Any:

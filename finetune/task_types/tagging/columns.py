@@ -20,16 +20,17 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Clean, Evidence
 from finetune.task_types.findings import SplitRows
 from finetune.task_types.parts import Answer
+from finetune.task_types.predictions import Line, Predictions
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow, unusable
 from finetune.task_types.tagging import findings
 from finetune.task_types.tagging.char_spans import as_spans, changed_spans, spans_of, tags_for
 from finetune.task_types.tagging.guess import ask_for_tags, only_words, require_fitting, span_layout, tag_layout
+from finetune.task_types.tagging.predictions import tags_predictions
 from finetune.task_types.tagging.raw_text import signs_are_apart, split_words
 from finetune.task_types.tagging.row import TaggingRow
 from finetune.task_types.tagging.schemes import ROWS_LOOKED_AT, in_scheme, scheme_of
 from finetune.task_types.tagging.segments import characters_of, segmented
 from finetune.task_types.tagging.task import TaggingTask, entities_of
-from finetune.task_types.tagging.view import TagsView
 from finetune.task_types.task import Task
 from finetune.task_types.words.columns import WordsType, items_of, words_in
 
@@ -45,7 +46,7 @@ class Tagging(WordsType):
     row_issues = (WORDS_TAGS, NO_TAG)
     task_class = TaggingTask
     issues = findings.ISSUES
-    view = TagsView
+    label_is = (list, tuple)
     closed_labels = True
     inputs = "words label=tags"
     labels_are = "entities"
@@ -174,6 +175,10 @@ class Tagging(WordsType):
             tags = cell if layout.names else layout.tags(cell)
             return tags if layout.tag_form == "plain" else to_iob2(tags)
         return list(tags_for(row.words, row.starts, spans_of(cell, layout.spans, row.text).spans)[0])
+
+    def predictions(self, lines: Sequence[Line], names: Sequence[str], task: Task | None) -> Predictions:
+        """Of each row a decision for each word, and entities."""
+        return tags_predictions(lines)
 
 
 class PlainTagging(Tagging):

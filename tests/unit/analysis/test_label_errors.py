@@ -7,20 +7,20 @@ import numpy as np
 import pytest
 
 from finetune.analysis.label_errors import Believed, beliefs
+from finetune.task_types.predictions import Predictions
+from finetune.task_types.saved_predictions import labelled_table
 from finetune.task_types.span.answers import SpanAnswer, with_label
 from finetune.task_types.span.search import label_logits
-from finetune.task_types.types import view_of
-from finetune.task_types.view import View
 
 
-def view_for(lines: list[dict[str, Any]], labels: tuple[str, ...] = ()) -> View:
-    view = view_of([{"id": str(number), **line} for number, line in enumerate(lines)], labels)
-    assert view is not None
-    return view
+def table_for(lines: list[dict[str, Any]]) -> Predictions:
+    table = labelled_table(None, [{"id": str(number), **line} for number, line in enumerate(lines)])
+    assert table is not None
+    return table
 
 
-def believed(view: View) -> Believed:
-    found = beliefs(view)
+def believed(table: Predictions) -> Believed:
+    found = beliefs(table)
     assert found is not None
     return found
 
@@ -31,7 +31,7 @@ def test_an_error_counts_by_what_is_usual_for_such_predictions() -> None:
     golds = [1 + 0.1 * draw.standard_normal() for _ in range(100)] + [4 + draw.standard_normal() for _ in range(100)]
     golds[7] = 1.8
     lines = [{"text": "a", "gold": gold, "prediction": 1.0 if row < 100 else 4.0} for row, gold in enumerate(golds)]
-    found = believed(view_for(lines))
+    found = believed(table_for(lines))
     assert int(np.argmin(found.belief)) == 7 and found.belief[7] < -5
     errors = np.abs([line["gold"] - line["prediction"] for line in lines])
     assert int(np.argmax(errors)) > 100
@@ -40,39 +40,8 @@ def test_an_error_counts_by_what_is_usual_for_such_predictions() -> None:
 
 def test_errors_that_are_all_equal_are_believed_alike() -> None:
     for off in (0.0, 1.0):
-        found = believed(view_for([{"text": "a", "gold": 1.0 + off, "prediction": 1.0}] * 3))
+        found = believed(table_for([{"text": "a", "gold": 1.0 + off, "prediction": 1.0}] * 3))
         assert found.belief.tolist() == pytest.approx([-off] * 3)
-
-
-def test_the_entity_of_the_least_believed_word_is_named() -> None:
-    line = {
-        "words": ["Anna", "of", "New", "York", "sang"], "gold": ["B-PER", "O", "B-PER", "I-PER", "O"],
-        "prediction": ["B-PER", "O", "B-LOC", "I-LOC", "O"], "probabilities": [0.9] * 5,
-        "label_probabilities": [0.9, 0.9, 0.3, 0.05, 0.9],
-    }  # fmt: skip
-    missed = line | {"gold": ["B-PER", "O", "O", "O", "O"], "label_probabilities": [0.9, 0.9, 0.1, math.nan, 0.9]}
-    view = view_for([line, missed])
-    places = believed(view).places
-    assert places is not None and places.tolist() == [3, 2]
-    doubts = [view.doubt(view.lines[row], place) for row, place in enumerate(places)]
-    assert doubts == [
-        {"doubted": "New York (PER)", "predicted_there": "LOC"},
-        {"doubted": "New York (no entity)", "predicted_there": "LOC"},
-    ]
-
-
-def test_the_least_believed_label_of_several_is_named() -> None:
-    lines = [
-        {"text": "a", "gold": ["x"], "prediction": ["x", "y"], "probabilities": [0.9, 0.8]},
-        {"text": "b", "gold": ["x", "y"], "prediction": ["y"], "probabilities": [0.1, 0.9]},
-    ]
-    view = view_for(lines, ("x", "y"))
-    places = believed(view).places
-    assert places is not None
-    assert [view.doubt(view.lines[row], place) for row, place in enumerate(places)] == [
-        {"doubted": "not y", "predicted_there": "y"},
-        {"doubted": "x", "predicted_there": "not x"},
-    ]
 
 
 def test_an_answer_is_believed_among_the_best_spans_and_itself() -> None:
@@ -98,6 +67,6 @@ def test_the_labelled_span_is_read_in_the_window_that_has_it() -> None:
 def test_answers_without_a_place_come_last() -> None:
     line = {"question": "q", "context": "a cat", "gold": "cat", "answers": ["cat"], "prediction": "a", "score": 0.5}
     chances = (0.8, None, 0.1)
-    found = believed(view_for([line | {"label_probability": chance} for chance in chances]))
+    found = believed(table_for([line | {"label_probability": chance} for chance in chances]))
     assert np.isnan(found.belief[1]) and int(np.argmin(found.belief[[0, 2]])) == 1
-    assert beliefs(view_for([line])) is None  # from before it was saved
+    assert beliefs(table_for([line])) is None  # from before it was saved

@@ -7,13 +7,13 @@ import pytest
 from support.cli import InProcess
 from support.reports import _read, read
 from support.runs import FinishedRun
-from support.toys import cat_task, labels_task, length_task, span_task, tag_task
+from support.toys import cat_task
 
 from finetune.errors import UserError
 from finetune.inference.predictor import Predictor
 from finetune.inference.temperature import with_dev_temperature
 from finetune.metrics.temperature import fit_temperature, with_temperature
-from finetune.task_types.types import view_of
+from finetune.task_types.saved_predictions import labelled_table
 
 
 def test_the_command_and_temperature_of_predict(
@@ -30,12 +30,10 @@ def test_the_command_and_temperature_of_predict(
     plain, dev = (
         [json.loads(line) for line in (tmp_path / f"{n}.jsonl").read_text().splitlines()] for n in ("plain", "dev")
     )
-    view = view_of(_read(folder), ("not_entailment", "entailment"))
-    assert view is not None
     names = [key for key in plain[0] if key.startswith("p(")]
-    chances = view_of(_read(folder), [name[2:-1] for name in names]).chances()  # type: ignore[union-attr]
-    assert chances is not None
-    temperature = fit_temperature(*chances)
+    table = labelled_table(None, _read(folder), names=[name[2:-1] for name in names])
+    assert table is not None and table.distribution is not None
+    temperature = fit_temperature(*table.distribution)
     for before, after in zip(plain, dev, strict=True):
         assert after["prediction"] == before["prediction"]
         wanted = with_temperature([before[name] for name in names], temperature)
@@ -44,11 +42,10 @@ def test_the_command_and_temperature_of_predict(
     assert (code, "dev" in err) == (2, True)
 
 
-def test_a_temperature_is_for_one_choice_out_of_several(tmp_path: Path) -> None:
-    for task in (length_task(), labels_task(), tag_task(), span_task()):
-        predictor = Predictor(task=task, engine=None, tokenizer=None, max_length=8, fingerprint="")  # type: ignore[arg-type]
-        with pytest.raises(UserError, match="temperature does not apply"):
-            with_dev_temperature(predictor, "any", "dev", out=tmp_path)
+@pytest.mark.parametrize("kind", ["regression", "multilabel", "span", "tagging"])
+def test_a_temperature_is_for_one_choice_out_of_several(kind: str, finished_run: FinishedRun, tmp_path: Path) -> None:
     predictor = Predictor(task=cat_task(), engine=None, tokenizer=None, max_length=8, fingerprint="")  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="temperature does not apply"):
+        with_dev_temperature(predictor, str(finished_run(kind)), "dev", out=tmp_path)
     with pytest.raises(UserError, match="any"):
         with_dev_temperature(predictor, "any", "dev", out=tmp_path)

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,9 @@ from support.toys import tag_task
 
 import finetune
 from finetune.data.checksums import write_checksums
-from finetune.inference.dev_claims import FILE, claims_with
+from finetune.inference.thresholds import FILE, claims_of, claims_with
 from finetune.inference.unsure import Unsure
+from finetune.runs.folder import RunFolder
 from finetune.task_types.columns import Layout
 from finetune.task_types.tagging.columns import Tagging
 from finetune.task_types.tagging.row import TaggingRow
@@ -127,27 +127,32 @@ def test_entities_are_left_out_one_by_one() -> None:
     assert kept[0].value == cells["prediction"]
 
 
-def test_a_moved_model_keeps_its_claims_and_older_runs_have_their_predictions(
+def test_a_run_has_its_claims_in_its_predictions_and_a_pushed_model_in_a_file(
     finished_run: FinishedRun, in_process: InProcess, tmp_path: Path
 ) -> None:
     run = finished_run("sentence")
     (tmp_path / "new.csv").write_text("review\nthe cat sat\nthe dog sat\n")
-    moved, older = tmp_path / "moved", tmp_path / "older"
-    shutil.copytree(run / "model", moved)
-    shutil.copytree(run, older)
-    saved = json.loads((moved / FILE).read_text())
-    for model in (older / "model", moved):
-        (model / FILE).unlink()
-        write_checksums(model)
-    read = claims_with(str(older), older / "model", out=tmp_path)
-    assert json.loads(json.dumps(asdict(read))) == saved
+    moved = shutil.copytree(run / "model", tmp_path / "moved")
     given = ("predict", "moved", "new.csv", "--coverage", "0.5", "-o", "out.jsonl", "--quiet")
     code, _, err = in_process(*given, data=tmp_path)
     assert (code, "no dev predictions with it" in err) == (2, True)
+    claims = claims_of(RunFolder(run))
+    assert claims is not None and not (run / "model" / FILE).is_file()
+    (moved / FILE).write_text(claims.text())
+    assert claims_with("moved", moved, out=tmp_path) == claims
+    assert in_process(*given, data=tmp_path)[0] == 0
     (moved / FILE).write_text("[")
     assert "is damaged" in in_process(*given, data=tmp_path)[2]
-    (moved / FILE).write_text(json.dumps(saved))
-    assert in_process(*given, data=tmp_path)[0] == 0
+
+
+def test_overlapping_spans_are_left_out_one_by_one(
+    finished_run: FinishedRun, in_process: InProcess, tmp_path: Path
+) -> None:
+    run = finished_run("overlapping")
+    given = ("predict", str(run), str(run.parents[2] / DATA["overlapping"][0]))
+    for share in ("0.3", "0.9"):
+        code, _, err = in_process(*given, "--coverage", share, "-o", f"{share}.jsonl", "--quiet", data=tmp_path)
+        assert code == 0 or "predicts no entities" in err, err
 
 
 def test_what_cannot_be_promised_or_asked_is_one_line_with_a_way_out(

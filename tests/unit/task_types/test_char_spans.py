@@ -1,7 +1,6 @@
 """Entities as spans of characters: into tags of words and back, in every form that labelling tools write."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,7 +23,7 @@ from finetune.task_types.explained import Asked
 from finetune.task_types.row_builder import row_of
 from finetune.task_types.tagging.char_spans import as_spans, spans_of, tags_for
 from finetune.task_types.tagging.segments import segmented
-from finetune.task_types.types import named_type, view_of
+from finetune.task_types.types import named_type
 
 TEXT = "김철수는 New York에서 (don't) 산다"
 SPANS = ((0, 3, "PER"), (5, 13, "LOC"))
@@ -125,25 +124,6 @@ TASK = TaggingTask(name="x", read=lambda *_: None, types=("PER", "LOC"), running
 
 KOREAN = TASK.row("정하늘은 서울에서 산다.")
 TAGS = ["B-PER", "I-PER", "I-PER", "O", "B-LOC", "I-LOC", *["O"] * 5]
-
-
-def test_characters_are_shown_in_their_own_text_and_called_characters() -> None:
-    line = json.loads(json.dumps(asdict(KOREAN))) | {
-        "gold": TAGS,
-        "prediction": ["O"] * 3 + TAGS[3:],
-        "probabilities": [0.9] * 11,
-    }
-    view = view_of([line])
-    assert view is not None
-    label, prediction = view.parts(line)
-    texts = [segment.text for segment in label.segments]
-    assert ("".join(texts), texts[0], texts[2]) == ("정하늘은 서울에서 산다.", "정하늘", "서울")
-    assert "".join(segment.text for segment in prediction.segments) == "정하늘은 서울에서 산다."
-    assert view.fields(line)["text"] == "정하늘은 서울에서 산다."
-    assert (view.listed(line, "gold"), view.listed(line, "prediction")) == ("정하늘 (PER), 서울 (LOC)", "서울 (LOC)")
-    assert (view.length_in, view.measure) == ("characters", "share of characters with the right tag")
-    words = {"id": "1", "words": ["Ann", "saw", "a", "cat"], "gold": ["O"] * 4, "prediction": ["O"] * 4}
-    assert (view_of([words]).length_in, view_of([words]).fields(words)["text"]) == ("words", "Ann saw a cat")  # type: ignore[union-attr]
 
 
 def test_a_note_on_characters_calls_them_so(tmp_path: Path) -> None:

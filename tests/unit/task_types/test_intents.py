@@ -27,7 +27,6 @@ from finetune.task_types import IntentRow, IntentTask
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.parts import Answer
 from finetune.task_types.tagging.intent.row import as_value
-from finetune.task_types.types import view_of
 from finetune.training.keep_labels import carry_head
 
 Fields = dict[str, Any]
@@ -252,24 +251,6 @@ def test_scores_are_of_whole_rows_of_intents_and_of_slots() -> None:
     assert scores["intent: go/recall"] == 1.0 and scores["intent: go/precision"] == pytest.approx(2 / 3)
     assert scores["intent: stop/f1"] == 0.0 and scores["b/f1"] == 1.0
     assert task.score(task.labels_of(rows), rows)["exact match"] == 1.0
-
-
-def test_the_report_has_intents_and_slots() -> None:
-    line = {
-        "id": "1", "words": ["see", "Rome"], "gold": as_value("go", ["O", "B-a"]),
-        "prediction": as_value("stop", ["O", "B-b"]), "probabilities": [0.7, 0.9, 0.6],
-        "label_probabilities": [0.3, 0.9, 0.2],
-    }  # fmt: skip
-    view = view_of([line])
-    assert view is not None and type(view).__name__ == "IntentView"
-    assert view.pairs() == [("intent: go", "intent: stop")]
-    assert {one.name for one in view.classes()} == {"intent: go", "intent: stop", "a", "b"}
-    assert view.verdict(line) == ("go", "stop") and view.listed(line, "gold") == "go: Rome (a)"
-    beliefs = view.beliefs()
-    assert beliefs is not None and beliefs.chances.tolist() == [0.3, 0.9, 0.2]
-    assert view.doubt(line, 0)["doubted"] == "intent: go" and "Rome" in view.doubt(line, 2)["doubted"]
-    (claim,) = view.claims(line)
-    assert (claim.confidence, claim.right) == (0.6, False)
 
 
 def test_predictions_are_scored_and_an_unknown_intent_is_named(

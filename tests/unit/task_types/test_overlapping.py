@@ -27,7 +27,6 @@ from finetune.task_types.tagging.overlapping.encoding import places_of
 from finetune.task_types.tagging.overlapping.pairs import KEYS, pair_logits
 from finetune.task_types.tagging.overlapping.reach import CUT, INSIDE, LONGER
 from finetune.task_types.tagging.overlapping.row import as_values
-from finetune.task_types.types import view_of
 
 NESTED = ((0, 18, "ORG"), (14, 18, "LOC"), (14, 18, "CITY"))
 TEXT = "the embassy of Rome was shut"
@@ -229,26 +228,3 @@ def test_the_dictionary_knows_what_was_mostly_a_span() -> None:
     known = SpanDictionary.of([OverlapRow(id="", text=text, gold=gold) for text, gold in texts])
     assert known.labels == {"Rome": ("LOC",)}
     assert known.spans_in("in Rome, Romes") == [(3, 7, "LOC")]
-
-
-def test_a_report_marks_nested_spans_and_finds_the_surest_mistake() -> None:
-    gold, given = NESTED[:2], (NESTED[0], NESTED[2])
-    line = {
-        "id": "1", "text": TEXT, "gold": as_values(gold), "prediction": as_values(given), "probabilities": [0.9, 0.7],
-        "candidates": [one | {"probability": p} for one, p in zip(as_values(given), (0.9, 0.7), strict=True)],
-        "label_probabilities": [0.9, 0.2],
-    }  # fmt: skip
-    view = view_of([line])
-    assert view is not None and type(view).__name__ == "OverlapView"
-    label, prediction = view.parts(line)
-    assert [(one.text, one.mark, one.label) for one in label.segments] == [
-        ("the embassy of", "right", ""), (" Rom", "missed", "LOC, ORG"), ("e was shut", "", ""),
-    ]  # fmt: skip
-    assert prediction.segments[1].mark == "wrong"
-    assert view.scores().tolist() == [0.5]
-    assert view.row_pairs(line) == [("ORG", "ORG"), ("LOC", "CITY")]
-    assert view.verdict(line) == (" Rom (LOC)", "no span")  # 0.8 sure that it is none
-    assert [(one.label, one.right) for one in view.claims(line)] == [("ORG", True), ("CITY", False)]
-    beliefs = view.beliefs()
-    assert beliefs is not None and beliefs.chances.tolist() == [0.9, 0.2]
-    assert view.without(line, view.claims(line)[1:]) == as_values(given[:1])

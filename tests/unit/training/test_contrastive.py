@@ -17,10 +17,11 @@ from support.training import build
 import finetune
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.inference.dev_claims import claims_with
+from finetune.inference.thresholds import claims_of
 from finetune.models.feature import Feature
 from finetune.runs.dev_choices import is_optimistic
 from finetune.runs.events import unwatched
+from finetune.runs.folder import RunFolder
 from finetune.runs.recipe_tables import Train
 from finetune.runs.verdict import verdict_of
 from finetune.task_types.resolved_run import resolved_run
@@ -174,8 +175,11 @@ def test_a_run_by_the_preset_is_scored_once_and_saved(tiny_bert: Path, tmp_path:
     assert str(verdict_of([record])).endswith(f"; only 4 rows; {folds}.")
     assert record.learned == ["dev"]
     (model,) = (tmp_path / "out").glob("*/*/model")
-    claims = claims_with(str(model), model, out=tmp_path)
-    assert claims.known == "the saved model has learned the rows of dev too, after these predictions"
+    claims = claims_of(RunFolder(model.parent))
+    assert (
+        claims is not None
+        and claims.known == "the saved model has learned the rows of dev too, after these predictions"
+    )
     predictions = finetune.load(model).predict([text for text, _ in REVIEWS[:2]])
     assert len(predictions) == 2
 

@@ -14,6 +14,7 @@ from finetune.analysis.recorded_models import old_and_new
 from finetune.commands.report.content import read_run_files
 from finetune.commands.report.run import other_models
 from finetune.errors import UserError
+from finetune.inference.thresholds import claims_of
 from finetune.models.loading import load_trained
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
@@ -90,8 +91,8 @@ def test_dev_rows_that_the_old_model_was_trained_on_are_found(tmp_path: Path, fi
     assert record.kept.known == 3
     assert record.kept.rehearsed == 72 - 3
     assert any("3 of the 7 rows of dev have texts that run" in finding.what for finding in record.findings)
-    claims = json.loads((tmp_path / "results" / record.task / record.id / "model" / "dev_claims.json").read_text())
-    assert claims["known"].startswith("3 rows that it is scored on were training rows of run")
+    claims = claims_of(RunFolder(tmp_path / "results" / record.task / record.id))
+    assert claims is not None and claims.known.startswith("3 rows that it is scored on were training rows of run")
 
 
 def test_old_dev_rows_that_are_trained_on_now_are_left_out(tmp_path: Path, finished_run: FinishedRun) -> None:

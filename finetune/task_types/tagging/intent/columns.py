@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from finetune.data.characters import same_text
 from finetune.data.formats.spans import span_form
 from finetune.data.issues import Finding
@@ -18,6 +20,7 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Clean, Evidence
 from finetune.task_types.findings import ONE_LABEL, SplitRows, constant_findings
 from finetune.task_types.parts import Answer
+from finetune.task_types.predictions import DecisionRow, Decisions, Line, Predictions
 from finetune.task_types.row_issues import NoRow, unusable
 from finetune.task_types.tagging import findings
 from finetune.task_types.tagging.columns import Tagging
@@ -25,7 +28,7 @@ from finetune.task_types.tagging.guess import one_value
 from finetune.task_types.tagging.intent.guess import BOTH, NAME, intent_layout
 from finetune.task_types.tagging.intent.row import INTENT, PREFIX, SLOTS, IntentAndTags, IntentRow, intent_label
 from finetune.task_types.tagging.intent.task import IntentTask, slots_of, with_intent
-from finetune.task_types.tagging.intent.view import IntentView
+from finetune.task_types.tagging.predictions import tags_predictions
 from finetune.task_types.task import Task
 from finetune.task_types.words.columns import ROWS_LOOKED_AT, WordsType, as_long
 
@@ -46,7 +49,7 @@ class IntentAndSlots(WordsType):
     task_class = IntentTask
     row_issues = (*TAGGING.row_issues, HALF_LABEL)
     issues = TAGGING.issues
-    view = IntentView
+    label_is = (dict,)
     closed_labels = True
     inputs = "words label=intent,tags"
     labels_are = "intents and entities"
@@ -190,6 +193,25 @@ class IntentAndSlots(WordsType):
         given = json.loads(cell) if isinstance(cell, str) else cell
         return {**given, SLOTS: TAGGING.value(task.tagger, layout, given[SLOTS], row.tagged)}
 
+    def predictions(self, lines: Sequence[Line], names: Sequence[str], task: Task | None) -> Predictions:
+        """An intent and tags a row: a decision for each, all of which are claimed together under the intent."""
+        tags = tags_predictions([_tagged(line) for line in lines])
+        intents, claims = list[DecisionRow](), list[DecisionRow]()
+        for row, line in enumerate(lines):
+            own, given = (intent_label(line[side][INTENT]) for side in ("gold", "prediction"))
+            (sure, *_), (chance, *_) = (line.get(name) or (None,) for name in ("probabilities", "label_probabilities"))
+            intents.append(DecisionRow(row, own, given, own == given, sure, chance))
+            if line.get("probabilities"):
+                lowest = min(line["probabilities"])
+                claims.append(DecisionRow(row, own, given, line["gold"] == line["prediction"], lowest))
+        right = np.array([line["gold"] == line["prediction"] for line in lines], bool)
+        flat = Decisions.made(intents)
+        return replace(
+            tags, lines=lines, right=right, score=right.astype(float), decisions=flat.joined(tags.decisions),
+            parts=flat.joined(tags.parts), claims=Decisions.made(claims), unit="intents and words", claimed="rows",
+            says=lambda line, value: f"{value[INTENT]}: {tags.says(line, value[SLOTS])}", filler=None,
+        )  # fmt: skip
+
 
 def _are_slots(layout: Layout, columns: Mapping[str, Sequence[Any]], name: str) -> bool:
     """Whether a column holds character spans where the layout says so, or else a tag for each word."""
@@ -200,3 +222,10 @@ def _are_slots(layout: Layout, columns: Mapping[str, Sequence[Any]], name: str) 
 def _name(cell: Any) -> str:
     """The name of an intent in a cell."""
     return as_text(one_value(cell)).strip()
+
+
+def _tagged(line: Line) -> Line:
+    """A line as a tagger predicts it."""
+    tagged = {**line, **{side: line[side][SLOTS] for side in ("gold", "prediction")}}
+    chances = {name: line[name][1:] for name in ("probabilities", "label_probabilities") if line.get(name)}
+    return tagged | chances

@@ -6,6 +6,8 @@ from dataclasses import replace
 from itertools import islice, product
 from typing import Any
 
+import numpy as np
+
 from finetune.data.formats.spans import OUTSIDE, in_form, items_in, span_form, span_labels, text_key
 from finetune.data.issues import Finding, Issue
 from finetune.data.messages import percent, short, shown
@@ -17,12 +19,12 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Clean, DataType, Evidence
 from finetune.task_types.findings import ONE_LABEL, SplitRows
 from finetune.task_types.parts import Answer
+from finetune.task_types.predictions import DecisionRow, Decisions, Line, Predictions, marks_of_both, paired_spans
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow
 from finetune.task_types.tagging.char_spans import LEFT_OUT, spans_of, valid_spans
 from finetune.task_types.tagging.guess import span_layout
 from finetune.task_types.tagging.overlapping.row import LabelledSpan, OverlapRow, as_values, triples
 from finetune.task_types.tagging.overlapping.task import OverlapTask, spans_in
-from finetune.task_types.tagging.overlapping.view import OverlapView
 from finetune.task_types.task import Task
 from finetune.task_types.words.columns import ROWS_LOOKED_AT
 
@@ -36,6 +38,8 @@ READ_SPAN = Issue(
 )
 Gold = tuple[LabelledSpan, ...]
 
+NONE = "no span"
+
 
 class OverlappingSpans(DataType):
     """A text, and its spans by their characters, of which several may have a character in common."""
@@ -44,7 +48,7 @@ class OverlappingSpans(DataType):
     answers = "spans of a text with their labels, which may overlap or nest"
     task_class = OverlapTask
     issues = (READ_SPAN,)
-    view = OverlapView
+    label_is, parts_are = (list, tuple), dict
     closed_labels = True
     by_text = True
     least_words = 5  # shorter texts come again by nature
@@ -135,7 +139,7 @@ class OverlappingSpans(DataType):
 
     def facts(self, row: OverlapRow) -> dict[str, str]:
         """The text, and each span with its label."""
-        listed = OverlapView.says_in(row.text, row.gold or ())
+        listed = _says({"text": row.text}, as_values(row.gold or ()))
         return {
             "text": shown(row.input, TEXT_CHARS_SHOWN),
             "spans": "none" if row.gold is None else shown(listed, TEXT_CHARS_SHOWN),
@@ -158,6 +162,35 @@ class OverlappingSpans(DataType):
 
     def value(self, task: Task, layout: Layout, cell: Any, row: OverlapRow) -> Any:
         return as_values(valid_spans(cell, layout.spans, row.text).spans)
+
+    def predictions(self, lines: Sequence[Line], names: Sequence[str], task: Task | None) -> Predictions:
+        """A decision for each span of either side and each other candidate; a row's score is the F1 of its spans."""
+        rows, score, spans = list[DecisionRow](), list[float](), list[list[list[LabelledSpan]]]()
+        for row, line in enumerate(lines):
+            sides = [triples(line["gold"]), triples(line["prediction"])]
+            chance, sure = (
+                dict(zip(side, line.get(name) or (), strict=False))
+                for side, name in zip(sides, ("label_probabilities", "probabilities"), strict=True)
+            )
+            for place, own, given in paired_spans(sides[0], sides[1], NONE):
+                label, predicted = (*place, own), (*place, given)
+                known = chance.get(label)
+                confidence = sure.get(predicted, None if known is None else 1 - known)
+                at = sides[1].index(predicted) if given != NONE else 0
+                of = line["text"][slice(*place)]
+                rows.append(DecisionRow(row, own, given, own == given, confidence, known, of, at, at + 1))
+            for span, one in zip(triples(line.get("candidates") or ()), line.get("candidates") or (), strict=True):
+                if span not in {*sides[0], *sides[1]}:
+                    rows.append(DecisionRow(row, NONE, NONE, True, 1 - one["probability"]))
+            count = len(sides[0]) + len(sides[1])
+            score.append(2 * len({*sides[0]} & {*sides[1]}) / count if count else 1.0)
+            spans.append(sides)
+        return Predictions(
+            lines=lines, texts=[{"label": line["text"], "prediction": line["text"]} for line in lines],
+            score=np.array(score, float), right=np.array(score) == 1, decisions=Decisions.made(rows), nothing=(NONE,),
+            marks=lambda row: marks_of_both(*spans[row]), says=_says, filler=(), unit="candidate spans",
+            claimed="entities",
+        )  # fmt: skip
 
 
 def _require_inside(evidence: Evidence) -> None:
@@ -196,3 +229,7 @@ def overlaps(texts: Sequence[Any], cells: Sequence[Any], form: Sequence[str]) ->
         every += len(valid)
         overlapping += len(valid) - len(spans_of(cell, form, as_text(text)).spans)
     return overlapping, every
+
+
+def _says(line: Line, spans: Sequence[Mapping[str, Any]]) -> str:
+    return ", ".join(f"{line['text'][start:end]} ({kind})" for start, end, kind in triples(spans)) or NONE

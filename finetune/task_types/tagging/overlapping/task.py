@@ -244,10 +244,13 @@ class OverlapTask(Task):
 
 def spans_in(answer: Answer, row: OverlapRow) -> list[dict[str, Any]]:
     """The spans of a prediction: type, text, first character and character after the last, and the probability."""
-    chances: Sequence[dict[str, float]] = [{"probability": chance} for chance in answer.probabilities or ()]
+    chances = dict(zip(triples(answer.value), answer.probabilities or (), strict=False))
+    candidates = answer.candidates if isinstance(answer, SpansAnswer) else ()  # of which some may be left out
+    chances |= {span: one["probability"] for span, one in zip(triples(candidates), candidates, strict=True)}
     return [
-        {"type": kind, "text": row.text[start:end], "start": start, "end": end} | chance
-        for (start, end, kind), chance in zip(triples(answer.value), chances or [{}] * len(answer.value), strict=True)
+        {"type": span[2], "text": row.text[span[0] : span[1]], "start": span[0], "end": span[1]}
+        | ({"probability": chances[span]} if span in chances else {})
+        for span in triples(answer.value)
     ]
 
 

@@ -13,12 +13,14 @@ from support.runs import DATA, FinishedRun
 import finetune
 from finetune.data.checksums import ABOUT, CHECKSUMS, sha256_of, write_checksums
 from finetune.errors import UserError
+from finetune.inference.thresholds import claims_of
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines
 from finetune.runs.record_files import load_record, write_record
 
+CLAIMS = "dev_claims.json"  # which --risk reads
 NAME = "me/reviews"
-FILES = {ABOUT, "checksums.json", "config.json", "dev_claims.json", "model.safetensors",
+FILES = {ABOUT, "checksums.json", "config.json", CLAIMS, "model.safetensors",
          "tokenizer.json", "tokenizer_config.json"}  # fmt: skip
 
 
@@ -39,8 +41,10 @@ def test_model_card_and_exports_go_out_in_one_commit(
     small = {f"small/{name}" for name in ("checksums.json", "config.json", "export.json", "model.onnx")}
     assert set(commit["paths"]) == FILES | small | {".gitattributes"}
     there = hub.repositories["model", NAME].files
-    for name in FILES - {ABOUT}:
+    for name in FILES - {ABOUT, CLAIMS}:
         assert there[name] == (run / "model" / name).read_bytes()
+    claims = claims_of(RunFolder(run))
+    assert claims is not None and there[CLAIMS].decode() == claims.text()
     assert all(f"  {name} " in error for name in FILES | small)  # shown before
     assert "model.onnx" in error and error.startswith("---\n")
     assert TOKEN not in out + error

@@ -28,7 +28,7 @@ from finetune.runs.verdict import WORDS, verdict_of
 from finetune.runs.without_folders import without_folders
 from finetune.task_types import SentenceRow
 from finetune.task_types.parts import Answer
-from finetune.task_types.prediction_lines import prediction_lines
+from finetune.task_types.predictions import prediction_lines
 from finetune.task_types.registry import find
 
 

@@ -13,18 +13,18 @@ from sklearn.metrics import (
 from sklearn.metrics import log_loss as their_log_loss
 
 from finetune.analysis.limits import about_classes
-from finetune.commands.report.content import Block, SplitView
+from finetune.commands.report.content import Block, SplitPage
 from finetune.commands.report.split import calibration_block, class_block
 from finetune.metrics.calibration import brier, log_loss
-from finetune.task_types.types import view_of
+from finetune.task_types.saved_predictions import labelled_table
 
 NAMES = ["a", "b", "c", "never"]
 
 
-def split_of(lines: Sequence[dict[str, Any]], labels: Sequence[str]) -> SplitView:
-    view = view_of(lines, labels)
-    assert view is not None
-    return SplitView(view=view, section="dev")
+def split_of(lines: Sequence[dict[str, Any]], labels: Sequence[str]) -> SplitPage:
+    table = labelled_table(None, lines, names=labels)
+    assert table is not None
+    return SplitPage(table=table, section="dev")
 
 
 def classified(names: Sequence[str], rows: int = 300) -> list[dict[str, Any]]:
@@ -100,12 +100,12 @@ def test_labels_of_several_have_the_same_averages() -> None:
 
 def test_limits_name_classes_that_are_never_predicted_and_those_with_few_labels() -> None:
     lines = classified(NAMES)
-    view = split_of(lines, NAMES).view
+    table = split_of(lines, NAMES).table
     count = sum(line["gold"] == "never" for line in lines)
-    assert next(about_classes(view.classes(), "dev")) == f"Never predicted in dev: never ({count} labels)."
+    assert next(about_classes(table.classes, "dev")) == f"Never predicted in dev: never ({count} labels)."
     few = [line for line in lines if line["gold"] != "c"] + [line for line in lines if line["gold"] == "c"][:3]
     assert "Classes with fewer than 20 labels in dev: c (3)." in " ".join(
-        about_classes(split_of(few, NAMES).view.classes(), "dev")
+        about_classes(split_of(few, NAMES).table.classes, "dev")
     )
 
 

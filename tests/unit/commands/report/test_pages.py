@@ -17,34 +17,37 @@ from support.toys import cat_rows, cat_task, labels_task, tag_task
 
 from finetune.commands.report.api import write_report
 from finetune.errors import UserError
+from finetune.metrics.scores import precision_recall_f1
 from finetune.runs.record import RunRecord
 from finetune.task_types.parts import Answer
+from finetune.task_types.saved_predictions import labelled_table
 from finetune.task_types.sentence.task import SentenceRow
-from finetune.task_types.types import view_of
+from finetune.task_types.types import type_of
 
 
 def test_classes_have_the_scores_of_the_record(shapes: dict[str, Path]) -> None:
     for name, task in (("toy-tags-sentence", tag_task()), ("toy-labels", labels_task())):
         record = RunRecord.model_validate_json((shapes[name] / "record.json").read_text())
-        view = view_of(_read(shapes[name]), getattr(task, "labels", ()))
-        assert view is not None
-        for one in view.classes():
-            assert record.scores["dev"][f"{one.name}/f1"] == pytest.approx(one.f1)
+        table = labelled_table(type_of(task), _read(shapes[name]), names=getattr(task, "labels", ()))
+        assert table is not None
+        for label, (there, answered, right) in table.classes.items():
+            f1 = precision_recall_f1(right, answered, there)[2]
+            assert record.scores["dev"][f"{label}/f1"] == pytest.approx(f1)
 
 
 def test_every_shape_has_a_page(shapes: dict[str, Path], tmp_path: Path) -> None:
     cards = {"Scores on dev", "Loss and score", "Settings and facts", "Limits and notes", "Rows"}
     for folder in shapes.values():
-        found, view = read(report(tmp_path, folder)), view_of(_read(folder))
-        assert view is not None
+        found, table = read(report(tmp_path, folder)), labelled_table(None, _read(folder))
+        assert table is not None
         own = {
-            "By class": view.classes(), "Confusion": view.pairs(), "Calibration": view.decisions(),
-            "Predicted vs. true": view.numbers(),
+            "By class": table.classes, "Confusion": any(table.pairs) and not table.several,
+            "Calibration": len(table.decided), "Predicted vs. true": table.numbers,
         }  # fmt: skip
         for title in cards | {title for title, shown in own.items() if shown}:
             assert title in found.text, (folder, title)
-        assert found.data[0]["total"] == len(found.data[0]["rows"]) == len(view.lines)
-        assert ("which has the least log loss on" in found.text) == view.softmax
+        assert found.data[0]["total"] == len(found.data[0]["rows"]) == len(table)
+        assert ("which has the least log loss on" in found.text) == (table.distribution is not None)
         charts = sum(f"\n{title}\n" in found.text for title in ("Loss and score", "Calibration", "Predicted vs. true"))
         assert found.tags.count("svg") == charts > 0
 

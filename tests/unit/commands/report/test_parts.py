@@ -14,17 +14,16 @@ from support.reports import facts_of
 from support.toys import cat_rows, cat_task, labelled_shapes
 
 from finetune.analysis.label_errors import beliefs, suspects
-from finetune.analysis.temperature import Temperature, temperature_of
-from finetune.commands.report.content import SplitView, read_losses
+from finetune.commands.report.content import SplitPage, read_losses
 from finetune.commands.report.split import calibration_block, rows_block
 from finetune.data.source import Source
 from finetune.runs.recipe_diff import settings_of
-from finetune.task_types.marked_text import Segment, cut, entities, spans
+from finetune.task_types.marked_text import cut
 from finetune.task_types.parts import Answer
+from finetune.task_types.saved_predictions import labelled_table
 from finetune.task_types.span.answers import SpanAnswer
-from finetune.task_types.tagging.row import word_places
 from finetune.task_types.task import Task
-from finetune.task_types.types import type_of, view_of
+from finetune.task_types.types import data_types, type_of
 
 
 def test_losses_are_those_of_the_last_training() -> None:
@@ -57,37 +56,14 @@ def test_texts_are_cut_and_freed_of_what_steers_a_browser() -> None:
     assert cut("a\x00b\u202ec") == "a\ufffdb\ufffdc"
 
 
-def test_entities_are_marked_by_whether_both_sides_have_them() -> None:
-    words = ["the", "big", "house", "saw", "a", "cat"]
-    found = [("PLACE", 1, 3), ("ANIMAL", 5, 6)]
-    part = entities("gold", " ".join(words), word_places(words, ()), found, found[1:], otherwise="missed", around=0)
-    assert [(s.text, s.mark, s.label) for s in part.segments if s.mark] == [
-        ("big house", "missed", "PLACE"),
-        ("cat", "right", "ANIMAL"),
-    ]
-    assert "".join(s.text for s in part.segments).split() == words
-    many = ["w"] * 500
-    long = entities("gold", " ".join(many), word_places(many, ()), [("X", 450, 451)], [], otherwise="wrong", around=450)
-    assert sum(s.text.count("w") for s in long.segments) == 60
-    assert [s.mark for s in long.segments if s.mark] == ["wrong"]
-
-
-def test_spans_are_marked_and_what_both_have_is_right() -> None:
-    part = spans("context", "abcdefghij", [(2, 5, "gold"), (4, 7, "prediction")])
-    assert part.segments == [
-        Segment(text="ab"), Segment(text="cd", mark="gold"), Segment(text="e", mark="right"),
-        Segment(text="fg", mark="prediction"), Segment(text="hij"),
-    ]  # fmt: skip
-    far = spans("context", "x" * 1_000 + "gold" + "x" * 1_000, [(1_000, 1_004, "gold")])
-    assert len("".join(s.text for s in far.segments)) < 400
-
-
-def lines_of(task: Task, answers: Sequence[Answer], tmp_path: Path, *, name: str = "") -> Any:
-    """The view of answers to a toy's rows."""
+def table_for(task: Task, answers: Sequence[Answer], tmp_path: Path, *, name: str = "") -> Any:
+    """The table of answers to a toy's rows."""
     from finetune.runs.predictions import read_predictions
 
     save_predictions(tmp_path / "p.parquet", task, task.load(Source(), "dev").rows, answers)
-    return view_of(read_predictions(tmp_path / "p.parquet"), getattr(task, "labels", ()), name=name)
+    return labelled_table(
+        data_types().get(name), read_predictions(tmp_path / "p.parquet"), names=getattr(task, "labels", ())
+    )
 
 
 def test_golds_that_were_turned_are_suggested_and_no_others(tmp_path: Path) -> None:
@@ -99,9 +75,9 @@ def test_golds_that_were_turned_are_suggested_and_no_others(tmp_path: Path) -> N
     answers[7] = Answer(value="no" if rows[7].gold == "yes" else "yes", probabilities=[0.55, 0.45])  # unsure and wrong
     other = {"yes": "no", "no": "yes"}
     task = cat_task([replace(row, gold=other[row.gold]) if i in turned else row for i, row in enumerate(rows)])
-    view = lines_of(task, answers, tmp_path)
-    assert np.flatnonzero(suspects(view, None)).tolist() == [5, 40]
-    assert np.flatnonzero(view.wrong()).tolist() == [5, 7, 40]
+    table = table_for(task, answers, tmp_path)
+    assert np.flatnonzero(suspects(table, None)).tolist() == [5, 40]
+    assert np.flatnonzero(table.wrong).tolist() == [5, 7, 40]
 
 
 def test_errors_of_a_model_that_is_too_sure_are_no_label_errors(tmp_path: Path) -> None:
@@ -114,10 +90,10 @@ def test_errors_of_a_model_that_is_too_sure_are_no_label_errors(tmp_path: Path) 
         Answer(value=name, probabilities=[1 - p, p] if name == "yes" else [p, 1 - p])
         for name, p in zip(values, sure, strict=True)
     ]
-    view = lines_of(cat_task(rows), answers, tmp_path)
-    assert suspects(view, None).sum() == 20
-    assert not suspects(view, temperature_of(view)).any()
-    (block,) = rows_block(SplitView(view=view, section="dev", budget=10**6, temperature=temperature_of(view)))
+    table = table_for(cat_task(rows), answers, tmp_path)
+    assert suspects(table, None).sum() == 20
+    assert not suspects(table, table.temperature).any()
+    (block,) = rows_block(SplitPage(table=table, section="dev", budget=10**6, temperature=(table.temperature, "dev")))
     assert block.filters is not None and block.filters["suspects"] == 0
 
 
@@ -128,13 +104,13 @@ def test_labels_are_believed_less_than_others_of_their_class(tmp_path: Path) -> 
     answers = [Answer(value=row.gold, probabilities=[0.44, 0.56] if row.gold == "yes" else [0.7, 0.3]) for row in rows]
     other = {"yes": "no", "no": "yes"}
     task = cat_task([replace(row, gold=other[row.gold]) if i in turned else row for i, row in enumerate(rows)])
-    view = lines_of(task, answers, tmp_path)
-    assert not suspects(view, None).any()
-    found = beliefs(view)
+    table = table_for(task, answers, tmp_path)
+    assert not suspects(table, None).any()
+    found = beliefs(table)
     assert found is not None
     chances, relative = found.chances, found.belief
     assert set(np.argsort(relative)[:2]) == turned
-    golds = np.array([line["gold"] for line in view.lines])
+    golds = np.array([line["gold"] for line in table.lines])
     assert relative[golds == "yes"].mean() == pytest.approx(0, abs=1e-9)
     assert chances[5] == pytest.approx(0.3 if golds[5] == "yes" else 0.44)
 
@@ -150,7 +126,7 @@ def test_rows_are_ordered_by_error_then_doubt_then_confidence(tmp_path: Path) ->
     for index, p in wrong.items():
         other = {"yes": "no", "no": "yes"}[rows[index].gold]
         answers[index] = Answer(value=other, probabilities=[1 - p, p] if other == "yes" else [p, 1 - p])
-    (block,) = rows_block(SplitView(view=lines_of(cat_task(rows), answers, tmp_path), section="dev", budget=10**6))
+    (block,) = rows_block(SplitPage(table=table_for(cat_task(rows), answers, tmp_path), section="dev", budget=10**6))
     assert block.filters is not None
     shown = block.filters["data"]["rows"]
     assert [row[0] for row in shown[:2]] == [9, 3] and len(shown) == 64
@@ -169,8 +145,8 @@ def test_the_error_at_the_temperature_is_that_of_scaled_probabilities(tmp_path: 
     other = {"yes": "no", "no": "yes"}
     values = [other[str(row.gold)] if number % 2 else str(row.gold) for number, row in enumerate(rows)]
     answers = [Answer(value=name, probabilities=[0.1, 0.9] if name == "yes" else [0.9, 0.1]) for name in values]
-    view = lines_of(cat_task(rows), answers, tmp_path)
-    split = SplitView(view=view, section="dev", temperature=Temperature(value=1e6, fitted_on="dev"))
+    table = table_for(cat_task(rows), answers, tmp_path)
+    split = SplitPage(table=table, section="dev", temperature=(1e6, "dev"))
     (block,) = calibration_block(split)
     assert "(ECE) 40.0 points over 64 rows" in block.note
     assert "At the temperature 1000000.00, which has the least log loss on dev, 0.0." in block.note
@@ -178,32 +154,28 @@ def test_the_error_at_the_temperature_is_that_of_scaled_probabilities(tmp_path: 
 
 def test_a_word_and_a_label_of_several_are_believed_each(tmp_path: Path) -> None:
     tags = {"words": ["a", "b"], "gold": ["O", "B-X"], "prediction": ["O", "O"], "probabilities": [0.9, 0.8], "id": "1"}
-    old = view_of([tags])  # from before the labels' probabilities were saved
+    old = labelled_table(None, [tags])  # from before the labels' probabilities were saved
     assert old is not None and beliefs(old) is None
     tags |= {"label_probabilities": [0.9, 0.2]}
     sure = tags | {"prediction": ["O", "B-X"], "label_probabilities": [math.nan, 0.8], "id": "2"}
-    view = view_of([tags, sure])
-    assert view is not None and (found := beliefs(view)) is not None
+    table = labelled_table(None, [tags, sure])
+    assert table is not None and (found := beliefs(table)) is not None
     assert found.chances.tolist() == pytest.approx([0.2, 0.8])  # of the word that is believed least
     assert found.belief.tolist() == pytest.approx([math.log(0.2 / 0.4), math.log(0.8 / 0.4)])
     several = {"text": "a", "gold": ["x"], "prediction": [], "probabilities": [0.1, 0.2], "id": "1"}
-    view = view_of([several, several | {"gold": []}], ["x", "y"])
-    assert view is not None and (found := beliefs(view)) is not None
+    table = labelled_table(None, [several, several | {"gold": []}], names=["x", "y"])
+    assert table is not None and (found := beliefs(table)) is not None
     assert found.chances[0] == pytest.approx(0.1)
 
 
-def test_every_shape_knows_its_view(tmp_path: Path) -> None:
+def test_every_shape_has_a_table(tmp_path: Path) -> None:
     for task in labelled_shapes():
         kind = type_of(task)
         assert kind is not None
         gold = task.labels_of(task.load(Source(), "dev").rows)
         perfect = [SpanAnswer(value=a.value, start=0, end=0) for a in gold] if "spans" in task.name else gold
-        view = lines_of(task, perfect, tmp_path, name=kind.name)
-        assert type(view) is kind.view
-        assert view.scores().mean() == view.bounded
-        assert not view.wrong().any()
-        assert all(one.f1 == 1 for one in view.classes() if one.gold)
-        assert len(view.lengths()) == 64
-    assert view_of([]) is None
-    assert view_of([{"id": "1", "gold": None, "prediction": None}]) is None
-    assert view_of([{"id": "1", "gold": 1, "prediction": 1, "shape": "of its own"}]) is None
+        table = table_for(task, perfect, tmp_path, name=kind.name)
+        assert table.score.mean() == (table.right is not None)
+        assert not table.wrong.any()
+        assert all(there == answered == right for there, answered, right in table.classes.values())
+        assert len(table.lengths) == 64

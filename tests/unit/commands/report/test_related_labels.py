@@ -3,15 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
-from finetune.commands.report.content import SplitView
+from finetune.commands.report.content import SplitPage
 from finetune.commands.report.split import by_support, confusion_block
-from finetune.task_types.sentence.view import LabelView
+from finetune.task_types.saved_predictions import labelled_table
+from finetune.task_types.sentence.columns import Classification
 
 
-def split_of(pairs: Sequence[tuple[str, str]], **related: Any) -> SplitView:
+def split_of(pairs: Sequence[tuple[str, str]], **related: Any) -> SplitPage:
     lines = [{"text": "a cat", "gold": gold, "prediction": answer} for gold, answer in pairs]
-    view = LabelView(lines=lines, **related)
-    return SplitView(view=view, section="dev")
+    table = labelled_table(Classification(), lines, **related)
+    assert table is not None
+    return SplitPage(table=table, section="dev")
 
 
 ORDER = ("low", "medium", "high")
@@ -20,9 +22,9 @@ PAIRS = [("low", "low"), ("low", "high"), ("medium", "low"), ("high", "high"), (
 
 def test_classes_and_confusion_are_in_the_order() -> None:
     split = split_of(PAIRS, order=ORDER)
-    assert [one.name for one in by_support(split.view)] == list(ORDER)
+    assert by_support(split.table) == list(ORDER)
     (block,) = confusion_block(split)
     assert block.matrix is not None
     counts = [(label, line) for label, _, _, line in block.matrix["down"]]
     assert counts == [("low", [1, 0, 1]), ("medium", [1, 0, 0]), ("high", [0, 1, 1])]
-    assert split.view.facts(split.view.lines[1]) == ["off by +2"]
+    assert split.table.all_facts(1) == ["off by +2"]

@@ -1,4 +1,4 @@
-"""The view of a run's predictions is the same wherever it is read: its type, and the names of its labels."""
+"""The predictions of a run are the same table wherever they are read: of its type, with the names of its labels."""
 
 import json
 import re
@@ -19,30 +19,23 @@ from finetune.commands.report.content import read_run_files
 from finetune.commands.report.run import limits_block
 from finetune.data.source import Source
 from finetune.runs.folder import RunFolder
-from finetune.runs.predictions import read_lines
+from finetune.runs.predictions import read_lines, write_predictions
 from finetune.runs.record_files import load_record
 from finetune.task_types import types
 from finetune.task_types.parts import Answer
+from finetune.task_types.predictions import ADDED, Predictions
 from finetune.task_types.registry import find
-from finetune.task_types.run_view import split_view_of
+from finetune.task_types.saved_predictions import run_predictions
 from finetune.task_types.sentence.columns import Classification
-from finetune.task_types.sentence.view import LabelView
 from finetune.task_types.span.answers import SpanAnswer
 from finetune.task_types.span.row import SpanRow
-from finetune.task_types.view import View
-
-
-class GreedyView(LabelView):
-    """Of a type that takes any line for its own."""
-
-    @staticmethod
-    def shows(line: dict[str, Any]) -> bool:
-        return True
 
 
 class Greedy(Classification):
+    """Takes any line for its own."""
+
     name = "greedy"
-    view = GreedyView
+    label_is = (object,)
 
 
 @pytest.fixture
@@ -51,24 +44,24 @@ def greedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(types, "data_types", lambda: found)
 
 
-def view_of_dev(folder: Path) -> View:
+def table_of_dev(folder: Path) -> Predictions:
     run = RunFolder(folder)
-    view = split_view_of(load_record(run.record_file), run, "dev", read_lines(run, "dev"))
-    assert view is not None
-    return view
+    table = run_predictions(load_record(run.record_file), run, "dev")
+    assert table is not None
+    return table
 
 
 def test_label_names_are_those_of_the_model_or_of_the_scores(finished_run: FinishedRun, tmp_path: Path) -> None:
     folder = shutil.copytree(finished_run("multilabel"), tmp_path / "run")
-    assert view_of_dev(folder).labels == ["a", "b"]
+    assert table_of_dev(folder).names == ["a", "b"]
     shutil.rmtree(folder / "model")
-    assert view_of_dev(folder).labels == ["a", "b"]
+    assert table_of_dev(folder).names == ["a", "b"]
 
 
 @pytest.mark.usefixtures("greedy")
 def test_the_type_of_a_run_is_the_one_in_its_recipe(finished_run: FinishedRun, in_process: InProcess) -> None:
     folder = finished_run("multilabel")
-    assert view_of_dev(folder).names_in_scores
+    assert table_of_dev(folder).several
     code, shown, _ = in_process("show", str(folder), "--predictions", "2", data="")
     assert code == 0
     assert re.search(r"a 0\.\d+, b 0\.\d+", shown)
@@ -109,20 +102,32 @@ def test_a_page_counts_the_doubtful_labels_of_a_run_without_its_model(tmp_path: 
 def test_an_answer_is_right_by_the_scores_of_its_task(tmp_path: Path) -> None:
     task = find("korquad")
     row = SpanRow(id="1", question="누가 썼나?", context="박경리의 《토지》", answers=("《토지》",), start=5)
-    view = view_of_dev(saved_run(tmp_path, task, [row], [SpanAnswer(value="토지", start=6)]))
-    assert not view.wrong().any()  # its script overlooks these brackets, SQuAD's does not
+    table = table_of_dev(saved_run(tmp_path, task, [row], [SpanAnswer(value="토지", start=6)]))
+    assert not table.wrong.any()  # its script overlooks these brackets, SQuAD's does not
     other = replace(task, name="other")
-    assert view_of_dev(saved_run(tmp_path, other, [row], [SpanAnswer(value="토지", start=6)])).wrong().all()
+    assert table_of_dev(saved_run(tmp_path, other, [row], [SpanAnswer(value="토지", start=6)])).wrong.all()
 
 
 @pytest.mark.parametrize("layout", [[1], {"order": 7, "levels": None}, {"order": ["a", 1]}, None])
-def test_a_damaged_layout_leaves_the_view_without_what_it_cannot_tell(layout: Any, copied_run: FinishedRun) -> None:
+def test_a_damaged_layout_leaves_predictions_without_what_it_cannot_tell(layout: Any, copied_run: FinishedRun) -> None:
     folder = RunFolder(copied_run("sentence"))
     config = folder.model / "config.json"
     saved = json.loads(config.read_text(encoding="utf-8"))
     saved["finetune"] |= {"layout": layout, "options": {"ordinal": True}}
     config.write_text(json.dumps(saved), encoding="utf-8")
     record = load_record(folder.record_file)
-    view = split_view_of(record, folder, "dev", read_lines(folder, "dev"))
-    assert view is not None
-    assert all(isinstance(name, str) for name in (*view.order, *view.labels))
+    table = run_predictions(record, folder, "dev")
+    assert table is not None
+    assert all(isinstance(name, str) for name in (*table.order, *table.names))
+
+
+def test_files_have_what_is_computed_of_their_other_columns(copied_run: FinishedRun) -> None:
+    folder = RunFolder(copied_run("sentence"))
+    lines = read_lines(folder, "dev")
+    table = table_of_dev(folder.path)
+    assert [{name: line[name] for name in ADDED} for line in lines] == list(table.saved())
+    older_lines = [{name: value for name, value in line.items() if name not in ADDED} for line in lines]
+    write_predictions(folder.predictions("dev"), older_lines, {})
+    change_record(folder.record_file)
+    older = table_of_dev(folder.path)
+    assert list(older.saved()) == list(table.saved())

@@ -1,0 +1,400 @@
+"""Predictions: one table of a split's rows with label, prediction, confidence and score, which all readers read.
+
+A task type fills it by `DataType.predictions`; what follows from its columns is computed here for all types.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
+from itertools import zip_longest
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from finetune.data.rows import Row, row_fields
+from finetune.errors import UserError
+from finetune.metrics.temperature import fit_temperature
+from finetune.runs.seeds import CONSTANT
+from finetune.task_types.marked_text import TextMark, cut
+
+if TYPE_CHECKING:
+    from finetune.task_types.parts import Answer
+    from finetune.task_types.task import Task
+
+Line = dict[str, Any]
+BASELINE, SLICE = "baseline:", "slice:"  # begin the names of columns
+ADDED = ("confidence", "right", "row_score")  # columns of a file that are computed from its others
+HIDDEN = {  # fields of a line that a table in the terminal has in another form, or not at all
+    "gold", "prediction", "probabilities", "words", "starts", "lines", "label_probabilities", "candidates",
+    "out_of_reach", *ADDED,
+}  # fmt: skip
+TEXTS = ("text", "pair")
+
+
+class DecisionRow(NamedTuple):
+    """One decision of `Decisions`, whose columns it names."""
+
+    row: int
+    label: str
+    prediction: str
+    right: bool
+    confidence: float | None = None
+    chance: float | None = None
+    of: str = ""
+    begin: int = 0
+    end: int = 0
+
+
+KINDS: dict[str, type] = dict(
+    zip(DecisionRow._fields, (int, object, object, bool, float, float, object, int, int), strict=True)
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decisions:
+    """What has a label and a confidence of its own: a row, a word, a label of several, an entity; `(decisions,)` each.
+
+    `row` is an index of the table, `confidence` that of the prediction, and `chance` the probability of the label, NaN
+    where it is not known. `of` is the text that the decision is about, empty for the row as a whole; of a prediction
+    that is a list it is the items from `begin` to the one before `end`.
+    """
+
+    row: np.ndarray
+    label: np.ndarray
+    prediction: np.ndarray
+    right: np.ndarray
+    confidence: np.ndarray
+    chance: np.ndarray
+    of: np.ndarray
+    begin: np.ndarray
+    end: np.ndarray
+
+    @classmethod
+    def made(cls, rows: Iterable[DecisionRow]) -> "Decisions":
+        """The decisions of these rows, in their order."""
+        columns = [*zip(*rows, strict=True)] or [()] * len(KINDS)  # None becomes NaN
+        return cls(
+            **{name: np.array(column, kind) for (name, kind), column in zip(KINDS.items(), columns, strict=True)}
+        )
+
+    def at(self, chosen: np.ndarray) -> "Decisions":
+        """Those of a mask, or of indexes."""
+        return Decisions(**{field.name: getattr(self, field.name)[chosen] for field in fields(self)})
+
+    def joined(self, others: "Decisions | None") -> "Decisions":
+        """These, and after them others."""
+        sides = [self, others or NO_DECISIONS]
+        columns = {field.name: [getattr(side, field.name) for side in sides] for field in fields(self)}
+        return Decisions(**{name: np.concatenate(both) for name, both in columns.items()})
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+
+NO_DECISIONS = Decisions.made(())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Predictions:
+    """The labelled rows of a split: `(rows,)` columns, flat sets of decisions, and words for people.
+
+    `lines` are the rows as they are saved, with `gold`, their label, `prediction` and probabilities. `texts` are what
+    the model read, by name. `right` is None where predictions are neither right nor wrong; then a `score` is an error,
+    of which less is better, else it is 0 to 1. `chances` has for each row the probabilities of labels by name, or of
+    choices by index; empty where they are not known.
+
+    `parts` are the decisions that scores of classes count, where these are others: entities of tagged words; `claims`
+    what `predict --risk` may leave out, by default all parts that predict something. A label of `nothing` says that
+    none is there. Claims that are left out of a prediction are replaced by `filler`, item by item; with None a
+    prediction is left out as a whole. `names` are those of probabilities, `order` has labels from lowest to highest.
+    A row may have `several` labels; they are `closed` if rows share them, and `annotated` if somebody gave them, so
+    that one may be wrong.
+    """
+
+    lines: Sequence[Line]
+    texts: Sequence[Mapping[str, str]]
+    score: np.ndarray
+    right: np.ndarray | None = None
+    decisions: Decisions = NO_DECISIONS
+    parts: Decisions | None = None
+    claims: Decisions | None = None
+    chances: Sequence[Mapping[Any, float]] = ()
+    marks: Callable[[int], Sequence[TextMark]] = lambda _: ()
+    facts: Callable[[int], Sequence[str]] = lambda _: ()
+    says: Callable[[Line, Any], str] = lambda _, value: str(value)
+    names: Sequence[str] = ()
+    order: Sequence[str] = ()
+    nothing: Sequence[str] = ()
+    filler: Sequence[Any] | None = None
+    several: bool = False
+    closed: bool = True
+    annotated: bool = True
+    unit: str = "rows"
+    claimed: str = "rows"
+    sorted_by: str = "confidence"
+    legend: str = ""
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    @property
+    def lengths(self) -> list[int]:
+        """The characters of each row's texts."""
+        return [sum(map(len, {*texts.values()})) for texts in self.texts]
+
+    @property
+    def wrong(self) -> np.ndarray:
+        """Whether each prediction is wrong `(rows,)`; numbers never are."""
+        return np.zeros(len(self), bool) if self.right is None else ~self.right
+
+    @cached_property
+    def confidence(self) -> np.ndarray:
+        """The lowest confidence of each row's decisions `(rows,)`, NaN without one."""
+        found = np.full(len(self), np.nan)
+        np.fmin.at(found, self.decisions.row, self.decisions.confidence)
+        return found
+
+    @cached_property
+    def decided(self) -> Decisions:
+        """The decisions whose confidence is known."""
+        return self.decisions.at(np.isfinite(self.decisions.confidence))
+
+    @cached_property
+    def certainty(self) -> np.ndarray:
+        """How sure the model is of each row's error `(rows,)`: the highest confidence of its wrong decisions, else how
+        far the score is from a perfect one; minus infinity where nothing is wrong.
+        """
+        if self.right is None:
+            return self.score
+        if not len(self.decided):
+            return np.where(self.right, -np.inf, 1 - self.score)
+        found = np.full(len(self), -np.inf)
+        wrong = self.decided.at(~self.decided.right)
+        np.maximum.at(found, wrong.row, wrong.confidence)
+        return found
+
+    @cached_property
+    def distribution(self) -> tuple[list[list[float]], list[int]] | None:
+        """(probabilities, index of the label) of each row, where exactly one is the label; else None."""
+        if not self.chances or self.several or self.lines[0].get("probabilities") is None:
+            return None
+        labels = [line["gold"] for line in self.lines]
+        if any(label not in row for label, row in zip(labels, self.chances, strict=True)):
+            return None
+        places = [list(row).index(label) for label, row in zip(labels, self.chances, strict=True)]
+        return [list(row.values()) for row in self.chances], places
+
+    @cached_property
+    def temperature(self) -> float | None:
+        """What calibrates the probabilities of these rows best; None where they are not a distribution."""
+        return None if self.distribution is None else fit_temperature(*self.distribution)
+
+    @cached_property
+    def numbers(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """(labels, predictions), each `(rows,)`, where they are numbers with an error."""
+        if self.right is not None or not all(isinstance(line["gold"], int | float) for line in self.lines):
+            return None
+        labels, predictions = (np.array([line[side] for line in self.lines], float) for side in ("gold", "prediction"))
+        return labels, predictions
+
+    @cached_property
+    def claimed_parts(self) -> Decisions:
+        """The `claims`, each under the label that it predicts, which is empty where rows share none."""
+        if self.claims is not None:
+            return self.claims
+        parts = self.decisions if self.parts is None else self.parts
+        found = parts.at(np.isfinite(parts.confidence) & ~np.isin(parts.prediction, list(self.nothing)))
+        return found if self.closed else replace(found, prediction=np.full(len(found), "", object))
+
+    @cached_property
+    def classes(self) -> dict[str, tuple[int, int, int]]:
+        """For each class how many labels it has, how many predictions, and how many of these are right."""
+        parts = self.decisions if self.parts is None else self.parts
+        if not self.closed:
+            return {}
+        there, answered = Counter(parts.label.tolist()), Counter(parts.prediction.tolist())
+        right = Counter(parts.label[parts.label == parts.prediction].tolist())
+        seen = {*there, *answered} - {*self.nothing}
+        names = self.names if self.names and seen <= {*self.names} else sorted(seen)
+        return {name: (there[name], answered[name], right[name]) for name in names}
+
+    @cached_property
+    def pairs(self) -> list[list[tuple[str, str]]]:
+        """The (label, prediction) pairs of each row's decisions; of several labels those of either side."""
+        found: list[list[tuple[str, str]]] = [[] for _ in self.lines]
+        columns = self.decisions.row.tolist(), self.decisions.label, self.decisions.prediction
+        for row, label, prediction in zip(*columns, strict=True):
+            if not (self.several and {label, prediction} <= {*self.nothing}):
+                found[row].append((label, prediction))
+        return found
+
+    def agreeing(self, row: int) -> list[str]:
+        """The baselines that make the same prediction, except constant ones."""
+        line = self.lines[row]
+        same = [name for name, value in line.items() if name.startswith(BASELINE) and value == line["prediction"]]
+        return [name for key in same if (name := key.removeprefix(BASELINE)) not in CONSTANT]
+
+    def all_facts(self, row: int) -> list[str]:
+        """What a page has next to a row's label and prediction: how far a number, or an ordered label, is off."""
+        label, prediction = (self.lines[row][side] for side in ("gold", "prediction"))
+        found = list(self.facts(row))
+        if self.numbers is not None:
+            found.append(f"off by {self.score[row]:.3f}")
+        if self.order and label != prediction and {label, prediction} <= {*self.order}:
+            found.append(f"off by {self.order.index(prediction) - self.order.index(label):+d}")
+        return found
+
+    def words(self, row: int) -> tuple[str, str]:
+        """The label and the prediction of a row, in words."""
+        line = self.lines[row]
+        return self.says(line, line["gold"]), self.says(line, line["prediction"])
+
+    def fields(self, row: int) -> Line:
+        """A row's texts and other facts, for a table in the terminal."""
+        line, found = self.lines[row], Line()
+        if not {"text", "question", "context"} & line.keys():  # it is of words, or of lines
+            found = {"text": cut(" ".join(next(iter(self.texts[row].values())).split()))}
+        if "lines" in line:
+            return found
+        kept = {name: value for name, value in line.items() if name not in HIDDEN and ":" not in name}
+        return {"id": line.get("id")} | found | kept
+
+    def listed(self, row: int, side: str) -> Any:
+        """The label (`gold`) or the `prediction` in that table: in words, but for a number."""
+        line = self.lines[row]
+        return line[side] if isinstance(line[side], int | float) else self.says(line, line[side])
+
+    def sure(self, row: int) -> Any:
+        """The confidence in that table: of each label that a row may have, else of the prediction; None without one."""
+        known = np.isfinite(self.confidence[row]) and "score" not in self.lines[row]  # which is shown
+        return (
+            (self.chances[row] if self.chances else None)
+            if self.several
+            else float(self.confidence[row])
+            if known
+            else None
+        )
+
+    def doubt(self, decision: int) -> dict[str, str]:
+        """A part of a row whose label may be wrong, and what the model predicts there; empty where it is the row."""
+        if not self.nothing:
+            return {}
+        of, label = self.decisions.of[decision], self.decisions.label[decision]
+        return {
+            "doubted": f"{of} ({label})" if of else label,
+            "predicted_there": self.decisions.prediction[decision],
+        }
+
+    def without(self, row: int, claims: Decisions) -> Any:
+        """The prediction of a row without these claims; None where it is left out as a whole."""
+        if self.filler is None:
+            return None
+        rest = list(self.lines[row]["prediction"])
+        for begin, end in sorted(zip(claims.begin.tolist(), claims.end.tolist(), strict=True), reverse=True):
+            rest[begin:end] = [*self.filler] * (end - begin)
+        return rest
+
+    def saved(self) -> Iterator[Line]:
+        """The columns ADDED for each row, None where they are not known."""
+        for row, sure in enumerate(self.confidence.tolist()):
+            right = None if self.right is None else bool(self.right[row])
+            yield dict(zip(ADDED, (sure if sure == sure else None, right, float(self.score[row])), strict=True))
+
+
+def pair_texts(lines: Iterable[Line]) -> list[dict[str, str]]:
+    """The text of each line, or both of a pair."""
+    return [{name: line[name] for name in TEXTS if line.get(name) is not None} for line in lines]
+
+
+def named_chances(lines: Sequence[Line], names: Sequence[Any]) -> list[dict[Any, float]]:
+    """The probabilities of each line by name; empty where lines have none, or not one for each name."""
+    given = [line.get("probabilities") or () for line in lines]
+    if not names or any(len(row) != len(names) for row in given):
+        return []
+    return [dict(zip(names, row, strict=True)) for row in given]
+
+
+def one_label(lines: Sequence[Line], **columns: Any) -> Predictions:
+    """The table of rows with one label each, which are right if it is predicted.
+
+    Names of probabilities that are not known are those of the predictions for which they are the highest.
+    """
+    names = columns.get("names", ())
+    right = np.array([line["gold"] == line["prediction"] for line in lines], bool)
+    chances = columns.get("chances") or named_chances(lines, names)
+    if not chances and not names and all(line.get("probabilities") for line in lines):
+        best = {int(np.argmax(line["probabilities"])): line["prediction"] for line in lines}
+        width = max((len(line["probabilities"]) for line in lines), default=0)
+        chances = named_chances(lines, [best.get(place, place) for place in range(width)])
+    says = columns.get("says", lambda _, value: str(value))
+    rows = []
+    for row, line in enumerate(lines):
+        known = chances[row] if chances else {}
+        sure = known.get(line["prediction"], max(line.get("probabilities") or (), default=None))
+        label, prediction = (says(line, line[side]) for side in ("gold", "prediction"))
+        rows.append(DecisionRow(row, label, prediction, bool(right[row]), sure, known.get(line["gold"])))
+    of_rows = {"right": right, "score": right.astype(float), "decisions": Decisions.made(rows)}
+    return Predictions(**{"lines": lines, "texts": pair_texts(lines), **of_rows, **columns, "chances": chances})
+
+
+Span = tuple[int, int, str]  # the first character, the one after the last, and a label
+
+
+def marks_of_both(label: Sequence[Span], prediction: Sequence[Span]) -> list[TextMark]:
+    """The spans of a text that is shown twice, as `label` and as `prediction`."""
+    sides = (("label", label, prediction, "missed"), ("prediction", prediction, label, "wrong"))
+    return [
+        TextMark(name, start, end, "right" if (start, end, kind) in others else otherwise, kind)
+        for name, spans, others, otherwise in sides
+        for start, end, kind in spans
+    ]
+
+
+def paired_spans(
+    label: Sequence[Span], prediction: Sequence[Span], nothing: str
+) -> Iterator[tuple[tuple[int, int], str, str]]:
+    """(place, label, predicted label) of each place of either side; `nothing` takes that of a missing one."""
+    for place in dict.fromkeys(span[:2] for span in (*label, *prediction)):
+        own, given = ([span[2] for span in side if span[:2] == place] for side in (label, prediction))
+        both = [kind for kind in own if kind in given]
+        missed, wrong = ([kind for kind in side if kind not in both] for side in (own, given))
+        for a, b in [*zip(both, both, strict=True), *zip_longest(missed, wrong, fillvalue=nothing)]:
+            yield place, a, b
+
+
+def prediction_lines(
+    task: "Task",
+    rows: Sequence[Row],
+    answers: "Sequence[Answer]",
+    baselines: "Mapping[str, Sequence[Answer]]" = MappingProxyType({}),
+    slices: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> list[Line]:
+    """One line per row: its fields, `gold`, `prediction`, `probabilities`, other fields of the prediction, baselines,
+    and the values of other columns of the data (`slice:source`).
+    """
+    lines = []
+    for index, (row, gold, answer) in enumerate(zip(rows, task.labels_of(rows), answers, strict=True)):
+        line = row_fields(row) | {"gold": gold.value} | asdict(answer)
+        line["prediction"] = line.pop("value")
+        line |= {f"{BASELINE}{name}": given[index].value for name, given in baselines.items()}
+        line |= {f"{SLICE}{name}": values[index] for name, values in slices.items()}
+        lines.append(line)
+    return lines
+
+
+def row_of_line(task: "Task", line: Mapping[str, Any], folder: Path) -> Row:
+    """The row that a line of predictions was written from. Raises UserError where the line lacks fields of it."""
+    if task.row_type is None:
+        raise UserError(f"the task {task.name} does not declare its rows", "Set its row_type")
+    names = {field.name for field in fields(task.row_type)}
+    try:
+        return task.row_type(**{name: _tuples(value) for name, value in line.items() if name in names})
+    except TypeError as error:
+        raise UserError(f"{folder}: its predictions lack columns of {task.name}", "Run it with `force`") from error
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -1,0 +1,116 @@
+"""The predictions of a run as a table: the one way in which reports, commands and the Python API read them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields, replace
+from pathlib import Path
+from typing import Any
+
+from finetune.runs.folder import RunFolder
+from finetune.runs.predictions import read_lines
+from finetune.runs.record import RunRecord
+from finetune.task_types.data_type import DataType
+from finetune.task_types.predictions import Line, Predictions
+from finetune.task_types.registry import available
+from finetune.task_types.task import Task
+from finetune.task_types.types import data_types, type_of
+
+
+def run_predictions(
+    record: RunRecord, folder: RunFolder, split: str, lines: Sequence[Line] | None = None
+) -> Predictions | None:
+    """The labelled predictions of a split, by default those that were saved; None where no row has a label, or no task
+    type fits.
+
+    Labels are those of the saved model; without it those by which the record's scores are told apart. Raises UserError
+    where the predictions are missing or damaged.
+    """
+    lines = read_lines(folder, split) if lines is None else lines
+    settings, task = saved_config(folder.model), None if _shape(record) else available().get(record.task)
+    order = _table(_table(settings, "finetune"), "layout").get("order")
+    order = list(map(str, order)) if isinstance(order, list) else []
+    names = _saved_labels(record, split, settings, order)
+    return labelled_table(type_of_run(record, folder), lines, names=names, order=order, task=task)
+
+
+def type_of_run(record: RunRecord, folder: RunFolder) -> DataType | None:
+    """The type that a run's recipe names, else that of its saved columns, else that of its task; None if unknown."""
+    layout, task = _table(_table(saved_config(folder.model), "finetune"), "layout"), available().get(record.task)
+    named = data_types().get(str(_shape(record) or layout.get("shape", "")))
+    return named or (None if task is None else type_of(task))
+
+
+def _shape(record: RunRecord) -> str:
+    return str((record.recipe.get("options") or {}).get("shape", ""))
+
+
+def labelled_table(
+    kind: DataType | None,
+    lines: Sequence[Line],
+    *,
+    names: Sequence[str] = (),
+    order: Sequence[str] = (),
+    task: Task | None = None,
+) -> Predictions | None:
+    """The table of those lines that have a label; without a type, that of the first whose rows look like these.
+
+    A task may have an order of its labels, and scores of its own. None without lines or a type.
+    """
+    labelled = [line for line in lines if line["gold"] is not None and line["prediction"] is not None]
+    kind = kind or next((one for one in data_types().values() if all(_fits(one, line) for line in labelled)), None)
+    if not labelled or kind is None:
+        return None
+    order = getattr(task, "order", ()) or order
+    names = order if order and getattr(task, "ordinal", False) else names
+    return replace(kind.predictions(labelled, names, task), order=order)
+
+
+def answered(kind: DataType, task: Task, names: Sequence[str], lines: Sequence[Line]) -> Predictions:
+    """The table of all lines, in which those without a label are taken for right."""
+    known = [line if line["gold"] is not None else {**line, "gold": line["prediction"]} for line in lines]
+    names = getattr(task, "order", ()) if getattr(task, "ordinal", False) else names
+    return kind.predictions(known, names, task)
+
+
+def with_outcomes(task: Task, names: Sequence[str], lines: Sequence[Line]) -> Sequence[Line]:
+    """The lines with their confidence, whether they are right, and their score; of no known type as they are."""
+    kind = type_of(task)
+    if kind is None or not lines:
+        return lines
+    unknown = dict.fromkeys(("right", "row_score"))
+    found = answered(kind, task, names, lines).saved()
+    return [line | added | (unknown if line["gold"] is None else {}) for line, added in zip(lines, found, strict=True)]
+
+
+def _fits(kind: DataType, line: Line) -> bool:
+    """Whether a line has the fields of a type's rows, and such a label."""
+    row: Any = kind.task_class.row_type
+    names = {"lines" if row is None else field.name for field in fields(row or Predictions) if field.default is MISSING}
+    parts = line["gold"] if isinstance(line["gold"], list | tuple) else ()
+    of_label = isinstance(line["gold"], kind.label_is) and all(isinstance(part, kind.parts_are) for part in parts)
+    return of_label and names <= line.keys()
+
+
+def saved_config(model: Path) -> dict[str, Any]:
+    """The config of a saved model; empty where it is missing or damaged, since a report works without it."""
+    try:
+        found = json.loads((model / "config.json").read_text(encoding="utf-8"))
+        return found if isinstance(found.get("finetune", {}), dict) else {}
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return {}
+
+
+def _table(settings: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = settings.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _saved_labels(record: RunRecord, split: str, settings: Mapping[str, Any], order: Sequence[str]) -> Sequence[str]:
+    """Label names in the order of the probabilities; empty where they are not known. The logits of steps are fewer."""
+    if order and _table(_table(settings, "finetune"), "options").get("ordinal"):
+        return order
+    try:
+        names = settings["id2label"]
+        return [str(names[str(index)]) for index in range(len(names))]
+    except (LookupError, TypeError):
+        return list(dict.fromkeys(name.rpartition("/")[0] for name in record.scores.get(split, {}) if "/" in name))
