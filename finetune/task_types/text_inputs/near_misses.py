@@ -73,8 +73,13 @@ def require_no_objects(table: Table, facts: Mapping[str, ColumnFacts]) -> None:
         single = any(isinstance(cell, dict) and not any(isinstance(v, list) for v in cell.values()) for cell in cells)
         if objects and not single and len(objects) >= NEARLY_ALL * len(items):
             if entities:
-                what = "objects, not labels or entities with their places"
-                raise UserError(f"{table.path}: the column '{name}' holds {what}", NESTED)
+                first = next(i for i, cell in enumerate(table.columns[name]) if is_nested(parsed(cell)))
+                place, seen = (
+                    places([(table.rows[first], table.lines[first])], most=1),
+                    short(table.columns[name][first]),
+                )
+                what = f"the column '{name}' holds objects, not labels or entities with their places in the text"
+                raise UserError(f"{table.path}: {what}: {place} has {seen}", NESTED)
             require_plain([name], facts, table)
 
 
