@@ -10,9 +10,8 @@ from transformers import PreTrainedTokenizerBase
 from finetune.inference.engine import Engine
 from finetune.models.device import build_accelerator, resolve_device, usable_precision
 from finetune.models.fast_paths import take_fast_paths
-from finetune.models.loading import load_trained
+from finetune.models.model_folder import load_config, load_trained
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.models.weight_files import load_config
 from finetune.runs.events import Note, Watcher
 from finetune.task_types.task import Task
 

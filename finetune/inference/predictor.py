@@ -15,9 +15,9 @@ from finetune.inference.python_rows import answer_values, arranged, called_row
 from finetune.inference.unsure import Unsure
 from finetune.metrics.temperature import with_temperature
 from finetune.models import pretrained
-from finetune.models.config_bounds import require_config, settings_of_use
 from finetune.models.feature import Feature
 from finetune.models.fingerprint import fingerprint_of
+from finetune.models.folder_checks import require_config, saved_settings
 from finetune.models.pretrained import ModelFiles
 from finetune.runs.events import Note, Watcher, unwatched
 from finetune.runs.folder import RunFolder, with_results
@@ -227,7 +227,7 @@ def saved(model: str | Path, *, out: str | Path = "results") -> SavedRun:
             no_run(name, out).way_out,
         ) from error
     return SavedRun(
-        name=name, files=files, settings=settings_of_use(require_config(files.folder)), candidates=candidates
+        name=name, files=files, settings=saved_settings(require_config(files.folder)), candidates=candidates
     )
 
 
@@ -237,7 +237,7 @@ def _saved_export(name: str, folder: Path) -> SavedRun:
     return SavedRun(
         name=name,
         files=ModelFiles(name=name, folder=folder, fingerprint=fingerprint_of(folder)),
-        settings=settings_of_use(require_config(folder)),
+        settings=saved_settings(require_config(folder)),
         exported=facts,
     )
 

@@ -10,7 +10,7 @@ from finetune.data.rows import Row
 from finetune.errors import UserError
 from finetune.inference.answer_rows import ERROR, Answered, rows_of_records
 from finetune.inference.predictor import Predictor
-from finetune.models.feature_arrays import Sequences
+from finetune.models.feature import Sequences
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines
 from finetune.task_types.columns import Layout

@@ -8,7 +8,7 @@ import numpy as np
 from finetune.inference.engine import Engine
 from finetune.metrics.scores import Scores
 from finetune.models.caller_state import plain_mode
-from finetune.models.model import EncoderWithHead
+from finetune.models.head import EncoderWithHead
 from finetune.runs.events import Working
 from finetune.runs.record_files import load_record
 from finetune.runs.record_parts import PLAIN, STUDENT, TEACHER, ComparedModel

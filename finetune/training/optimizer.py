@@ -13,7 +13,7 @@ from torch import nn
 from torch.optim import AdamW, Optimizer, RAdam
 
 from finetune.models.freezing import depths
-from finetune.models.model import EncoderWithHead
+from finetune.models.head import EncoderWithHead
 from finetune.runs.recipe_tables import Train
 
 BETAS = (0.9, 0.999)

@@ -16,20 +16,15 @@ from finetune.errors import UserError
 from finetune.models import pretrained
 from finetune.models.building import build_model
 from finetune.models.device import resolve_device, resolve_precision, set_deterministic
-from finetune.models.encoder_sizes import size_of
 from finetune.models.families import family_notes, has_own_class, most_tokens
 from finetune.models.feature import Feature
-from finetune.models.head import Head
-from finetune.models.loading import load_trained
+from finetune.models.head import EncoderWithHead, Head
 from finetune.models.lora import require_peft
-from finetune.models.model import EncoderWithHead
+from finetune.models.model_folder import FAMILY, fitting_pooling, load_config, load_trained, some
 from finetune.models.pretrained import ModelFiles
-from finetune.models.text_vector import FAMILY, fitting_pooling
-from finetune.models.tokenizers.added_tokens import add_tokens
-from finetune.models.tokenizers.fingerprint import tokenizer_hash
-from finetune.models.tokenizers.load import load_tokenizer
-from finetune.models.tokenizers.own_vocabulary import trained_size, training_notes
-from finetune.models.weight_files import load_config, some
+from finetune.models.tokenizers.load import add_tokens, load_tokenizer, tokenizer_hash
+from finetune.models.tokenizers.train import trained_size, training_notes
+from finetune.models.untrained import size_of
 from finetune.runs.events import Watcher, Working, unwatched
 from finetune.runs.folder import RunFolder
 from finetune.runs.lineage import Lineage

@@ -22,8 +22,7 @@ from finetune.data.source import Source
 from finetune.metrics.scores import Scores
 from finetune.models.device import describe_device, peak_memory
 from finetune.models.families import most_tokens
-from finetune.models.feature import Feature
-from finetune.models.feature_arrays import truncated_rows
+from finetune.models.feature import Feature, truncated_rows
 from finetune.models.freezing import parameter_counts
 from finetune.models.head import Head
 from finetune.runs import environment

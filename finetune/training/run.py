@@ -13,8 +13,8 @@ from finetune.inference.predictor import settings_for_use
 from finetune.models.device import build_accelerator
 from finetune.models.feature import Feature
 from finetune.models.lora import merged, save_adapter
-from finetune.models.saving import save_checkpoint
-from finetune.models.tokenizers.fingerprint import tokenizer_hash
+from finetune.models.model_folder import save_checkpoint
+from finetune.models.tokenizers.load import tokenizer_hash
 from finetune.runs.environment import versions
 from finetune.runs.events import AlreadyDone, Done, EventLog, Note, Started, Watcher, Working
 from finetune.runs.folder import RunFolder

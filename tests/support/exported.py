@@ -18,7 +18,7 @@ from finetune.inference.exported.export_facts import (
 )
 from finetune.inference.predictor import load_predictor
 from finetune.models.families import most_tokens
-from finetune.models.model import EncoderWithHead
+from finetune.models.head import EncoderWithHead
 from support.runs import FinishedRun
 
 

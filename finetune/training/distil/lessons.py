@@ -11,8 +11,7 @@ from finetune.data.messages import so_many
 from finetune.data.rows import Row
 from finetune.errors import UserError
 from finetune.gone import without_defaults
-from finetune.models.feature import IGNORED, LABEL, TAUGHT, Feature
-from finetune.models.feature_arrays import LazyFeatures, lengths, truncated_rows
+from finetune.models.feature import IGNORED, LABEL, TAUGHT, Feature, LazyFeatures, lengths, truncated_rows
 from finetune.runs.events import Watcher
 from finetune.runs.recipe_tables import Distil
 from finetune.runs.record_files import load_record
