@@ -10,12 +10,10 @@ from comparing import compare
 from measuring import as_in_a_run, train_ours
 
 from finetune.models.backbone import Backbone
-from finetune.models.head import Head
+from finetune.models.head import EncoderWithHead, Head
 from finetune.models.kernels import cpu, products
-from finetune.models.kernels.first_token import last_layer_for_first_token
-from finetune.models.kernels.malloc import keep_memory
-from finetune.models.kernels.whole_layer import take_whole_layers
-from finetune.models.model import EncoderWithHead
+from finetune.models.kernels.cpu import keep_memory
+from finetune.models.kernels.layers import last_layer_for_first_token, take_whole_layers
 
 
 def plain(backbone: Backbone, head: Head) -> EncoderWithHead:

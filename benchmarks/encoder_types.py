@@ -29,10 +29,9 @@ from finetune.models.batch import Batch
 from finetune.models.building import build_model
 from finetune.models.families import FAMILIES, most_tokens, require_encoder
 from finetune.models.fast_paths import take_fast_paths
-from finetune.models.loading import load_trained
+from finetune.models.head import EncoderWithHead, HeadFor
 from finetune.models.lora import lora_targets
-from finetune.models.model import EncoderWithHead, HeadFor
-from finetune.models.saving import save_checkpoint
+from finetune.models.model_folder import load_trained, save_checkpoint
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.task_types.choice.head import ChoiceHead

@@ -37,8 +37,8 @@ from finetune.models.building import checkpoint_gradients
 from finetune.models.device import resolve_precision
 from finetune.models.families import FAMILIES
 from finetune.models.feature import Feature
-from finetune.models.kernels.layer_parts import attention_of, feed_forward_of
-from finetune.models.kernels.malloc import release_memory
+from finetune.models.kernels.cpu import release_memory
+from finetune.models.kernels.layers import attention_of, feed_forward_of
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe_tables import Train
 

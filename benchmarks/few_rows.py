@@ -25,7 +25,7 @@ from dated import out_parser, write_json
 
 import finetune
 from finetune.data.source import source_of
-from finetune.models.text_vector import FEW_ROWS
+from finetune.models.model_folder import FEW_ROWS
 from finetune.task_types.registry import find
 
 Cells = tuple[str, ...]

@@ -19,8 +19,7 @@ import numpy as np
 import finetune
 from finetune.data.source import Source, source_of
 from finetune.inference.feature_batches import BATCH_TOKENS, stepped_on_gpu, token_batches
-from finetune.models.feature import Feature
-from finetune.models.feature_arrays import lengths
+from finetune.models.feature import Feature, lengths
 from finetune.runs.recipe import Recipe
 from finetune.task_types.registry import find
 from finetune.task_types.resolved_run import resolved_run

@@ -28,9 +28,9 @@ from transformers import BertForMaskedLM, DataCollatorForLanguageModeling, Print
 from finetune.data.documents import read_documents
 from finetune.data.source import Source
 from finetune.inference.feature_batches import stepped
-from finetune.models.encoder_sizes import size_of
-from finetune.models.feature_arrays import lengths
+from finetune.models.feature import lengths
 from finetune.models.tokenizers.load import read_tokenizer
+from finetune.models.untrained import size_of
 from finetune.task_types.resolved_run import resolved_run
 from finetune.training.batching import Batches
 from finetune.training.prepare import build_run, plan_run

@@ -19,7 +19,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_N
 
 from finetune.models.batch import Batch
 from finetune.models.families import takes_segments
-from finetune.models.padding import padded
+from finetune.models.feature import padded
 
 TYPES = tuple(MODEL_FOR_MASKED_LM_MAPPING_NAMES)
 POSITIONS, VOCABULARY, SEPARATOR = 40, 100, 3

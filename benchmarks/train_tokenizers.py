@@ -19,7 +19,7 @@ from dated import out_parser, write_json
 from transformers import AutoTokenizer
 
 from finetune.data.open_files import compression_of, open_bytes
-from finetune.models.tokenizers.kinds import KINDS
+from finetune.models.tokenizers.train import KINDS
 
 TOKENIZED = 10_000_000  # bytes
 BATCH = 1_000  # texts

@@ -1,6 +1,8 @@
 """UserError: the one class of error that a user can cause and fix."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from reprlib import Repr
 from typing import Any
 
@@ -41,6 +43,19 @@ def without_training(error: ModuleNotFoundError) -> UserError | None:
         f"this needs a package that is not installed ({package})",
         "Install it: pip install 'bert-finetune[train]'; without it, exports predict and serve",
     )
+
+
+@contextmanager
+def as_user_error(what: str, way_out: str) -> Iterator[None]:
+    """Turns any error of a library, which damaged files may raise, into a UserError that ends with its first line;
+    memory and time pass.
+    """
+    try:
+        yield
+    except (UserError, *THEIRS):
+        raise
+    except Exception as error:
+        raise UserError(f"{what} ({first_line(error)})", way_out) from error
 
 
 def first_line(error: BaseException) -> str:

@@ -10,8 +10,7 @@ from finetune.data.files import is_data
 from finetune.data.paths import is_pattern
 from finetune.errors import UserError
 from finetune.gone import gone
-from finetune.models.encoder_sizes import size_of
-from finetune.models.untrained import require_vocabulary
+from finetune.models.untrained import require_vocabulary, size_of
 from finetune.runs.events import Watcher
 from finetune.runs.recipe import is_new
 from finetune.runs.record import RunRecord

@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from finetune.errors import UserError, without_training
 from finetune.inference.exported.export_facts import is_export
-from finetune.models.plain_numpy import plain_numpy
+from finetune.models.feature import plain_numpy
 from finetune.runs.interrupts import Interrupted, installed
 
 P = ParamSpec("P")

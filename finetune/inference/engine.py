@@ -31,15 +31,12 @@ from finetune.models.caller_state import plain_mode
 from finetune.models.device import build_accelerator, is_out_of_memory, resolve_device, usable_precision
 from finetune.models.families import most_tokens
 from finetune.models.fast_paths import take_fast_paths
-from finetune.models.feature import Feature, label_counts
-from finetune.models.feature_arrays import lengths, read_positions
-from finetune.models.head import Head
-from finetune.models.kernels import cpu, cuda
-from finetune.models.kernels.malloc import trim_memory
-from finetune.models.loading import load_trained
-from finetune.models.model import EncoderWithHead, as_float
+from finetune.models.feature import Feature, label_counts, lengths, read_positions
+from finetune.models.head import EncoderWithHead, Head, as_float
+from finetune.models.kernels.attention import register_attention
+from finetune.models.kernels.cpu import trim_memory
+from finetune.models.model_folder import load_config, load_trained
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.models.weight_files import load_config
 from finetune.runs import interrupts
 from finetune.runs.events import Encoded, Note, Predicted, Watcher, unwatched
 
@@ -50,8 +47,7 @@ TRIMMED = 8  # batches after which memory is returned where logits are many
 
 def _unpickled(model: EncoderWithHead, device: torch.device, precision: str, pad_id: int) -> "Engine":
     """An engine with what its process lacks if it is a new one."""
-    cpu.register()
-    cuda.register_attention()
+    register_attention()
     return Engine(model=model, accelerator=build_accelerator(device, precision), pad_id=pad_id, watch=unwatched)
 
 

@@ -18,8 +18,7 @@ from finetune.data.atomic import scratch_file
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
 from finetune.models.backbone import POOLED
-from finetune.models.feature import Feature
-from finetune.models.feature_arrays import LazyFeatures, Sequences, lengths, truncated_rows
+from finetune.models.feature import Feature, LazyFeatures, Sequences, lengths, truncated_rows
 from finetune.runs.events import Note
 from finetune.storage.cache import Entry, Facts, entry, most_bytes
 

@@ -18,9 +18,9 @@ from finetune.inference.ranks import query_in, with_ranks
 from finetune.inference.unsure import Unsure
 from finetune.metrics.temperature import with_temperature
 from finetune.models import pretrained
-from finetune.models.config_bounds import require_config, settings_of_use
 from finetune.models.feature import Feature
 from finetune.models.fingerprint import fingerprint_of
+from finetune.models.folder_checks import require_config, saved_settings
 from finetune.models.pretrained import ModelFiles
 from finetune.runs.events import Note, Watcher, unwatched
 from finetune.runs.folder import RunFolder, with_results
@@ -266,7 +266,7 @@ def saved(model: str | Path, *, out: str | Path = "results") -> SavedRun:
         run = find_run(name, out)
         candidates = [] if run else runs_of(name, out)
         files = _files_of(name, run or next(iter(candidates), None), out)
-    settings = settings_of_use(require_config(files.folder))
+    settings = saved_settings(require_config(files.folder))
     return SavedRun(name=name, files=files, settings=settings, candidates=candidates, exported=exported)
 
 

@@ -9,7 +9,7 @@ from finetune.data.rows import Row
 from finetune.errors import UserError
 from finetune.inference.answer_rows import PredictedRow
 from finetune.inference.predictor import Predictor
-from finetune.models.feature_arrays import Sequences
+from finetune.models.feature import Sequences
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines
 from finetune.task_types.parts import Answer

@@ -1,7 +1,8 @@
 """Backbone: the encoder, which returns one vector per token and one per sequence."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -9,11 +10,10 @@ from torch.nn import functional
 from transformers import PretrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutputWithPooling
 
-from finetune.models.families import FAMILIES, is_left_to_right, takes_segments
-from finetune.models.family_rows import HeadName
-from finetune.models.family_rows import Layers as HeadLayers
-from finetune.models.kernels.half_precision import stay_in_half_precision
-from finetune.models.layer_mix import LayerReader, mix_of
+from finetune.errors import UserError
+from finetune.models.families import FAMILIES, HeadName, is_left_to_right, takes_segments
+from finetune.models.families import Layers as HeadLayers
+from finetune.models.kernels.attention import stay_in_half_precision
 from finetune.runs.recipe import Layers
 
 POOLED = -1  # among layer indices: the pretrained pooler's output
@@ -107,27 +107,42 @@ class Backbone(nn.Module):
         """The encoder's output, with these layers."""
         if not takes_segments(self.config):
             inputs = inputs | {"token_type_ids": None}
-        inner = set(layers) - {POOLED, self.config.num_hidden_layers} != set()
-        given: dict[str, Any] = {name: value for name, value in inputs.items() if value is not None}
-        if inner:
-            given["output_hidden_states"] = True
+        named: dict[str, Any] = {name: value for name, value in inputs.items() if value is not None}
+        if set(layers) - {POOLED, self.config.num_hidden_layers}:
+            named["output_hidden_states"] = True
         if self.attends_to_all != "none":
             sep: Any = self.config.sep_token_id
-            given["global_attention_mask"] = attending(self.attends_to_all, given["input_ids"], sep=sep)
+            named["global_attention_mask"] = attending(self.attends_to_all, named["input_ids"], sep=sep)
         if self.left_to_right:
-            given["use_cache"] = False  # of keys and values, for generation
-        return self.encoder(**given) if self.padded_up_to is None else self._by_length(given, above=self.padded_up_to)
+            named["use_cache"] = False  # of keys and values, for generation
+        return self.encoder(**named) if self.padded_up_to is None else self._by_length(named, above=self.padded_up_to)
 
-    def _by_length(self, given: dict[str, Any], *, above: int) -> Any:
+    def _by_length(self, named: dict[str, Any], *, above: int) -> Any:
         """The encoder's output where longer texts than `above` go through it with those of their own length alone.
 
         In here rather than where batches are made: a row's choices are of different lengths, too.
         """
-        lengths = given["attention_mask"].sum(1)
-        kinds = lengths * (lengths > above)
-        places = [(kinds == kind).nonzero().squeeze(1) for kind in kinds.unique().tolist()]
-        outputs = [self.encoder(**_rows_of(given, rows, length=int(lengths[rows].max()))) for rows in places]
-        return _joined(outputs, torch.cat(places), length=given["attention_mask"].shape[1])
+        lengths, longest = named["attention_mask"].sum(1), named["attention_mask"].shape[1]
+        groups = lengths * (lengths > above)
+        rows = [(groups == group).nonzero().squeeze(1) for group in groups.unique().tolist()]
+        outputs = []
+        for part in rows:
+            end = int(lengths[part].max())
+            tensors = {name: value[part, :end] for name, value in named.items() if isinstance(value, Tensor)}
+            outputs.append(self.encoder(**(named | tensors)))
+        order = torch.cat(rows).argsort()
+
+        def joined(parts: Sequence[Tensor]) -> Any:
+            return torch.cat([functional.pad(part, (0, 0, 0, longest - part.shape[1])) for part in parts])[order]
+
+        pooled: list[Any] = [getattr(output, "pooler_output", None) for output in outputs]
+        layers = [getattr(output, "hidden_states", None) for output in outputs]
+        has_pooler = pooled[0] is not None and pooled[0].ndim == 2  # a dropped one returns all tokens
+        return BaseModelOutputWithPooling(
+            last_hidden_state=joined([output.last_hidden_state for output in outputs]),
+            pooler_output=torch.cat(pooled)[order] if has_pooler else None,
+            hidden_states=None if layers[0] is None else tuple(map(joined, zip(*layers, strict=True))),
+        )
 
     def _pooled_vector(self, layer: Tensor, mask: Tensor) -> Tensor:
         """The vector of a layer `(batch, length, width)` that represents the text, `(batch, 1, width)`.
@@ -145,13 +160,12 @@ class Backbone(nn.Module):
     def _sequence(
         self, output: Any, layers: Sequence[int], positions: Tensor | None, inputs: dict[str, Tensor | None]
     ) -> tuple[Tensor, Tensor]:
-        """Layers of an output at `positions`, or at all, and their mask."""
         mask: Any = inputs["attention_mask"]
-        found = [_layer(output, index) for index in layers]
+        states = [_layer(output, index) for index in layers]
         if positions is not None:
-            found = [at_positions(layer, positions) for layer in found]
+            states = [at_positions(layer, positions) for layer in states]
             mask = (positions >= 0).long()
-        return _stacked(found), mask
+        return _stacked(states), mask
 
     def sequence_and_pooled(
         self, *, positions: Tensor | None, **inputs: Tensor | None
@@ -205,7 +219,6 @@ def attending(tokens: str, ids: Tensor, *, sep: int) -> Tensor:
 
 
 def _has_pooler(encoder: PreTrainedModel) -> bool:
-    """Whether an encoder has a pooler; one that was dropped is without weights."""
     pooler = getattr(encoder, "pooler", None)
     return pooler is not None and any(True for _ in pooler.parameters())
 
@@ -215,33 +228,9 @@ def _layer(output: Any, index: int) -> Tensor:
     output.
     """
     if index == POOLED:
-        found = output.pooler_output.unsqueeze(1)
-    else:
-        found = output.last_hidden_state if output.hidden_states is None else output.hidden_states[index]
-    return found.float()  # type: ignore[no-any-return]
-
-
-def _rows_of(inputs: Mapping[str, Any], rows: Tensor, *, length: int) -> dict[str, Any]:
-    """Some rows of an encoder's inputs, without padding beyond `length`."""
-    return {name: value[rows, :length] if isinstance(value, Tensor) else value for name, value in inputs.items()}
-
-
-def _joined(outputs: Sequence[Any], places: Tensor, *, length: int) -> BaseModelOutputWithPooling:
-    """One output of those of some rows, padded to `length`; `places` are the rows' own, one output after another."""
-    order = places.argsort()
-
-    def joined(parts: Sequence[Tensor]) -> Any:
-        padded = [functional.pad(part, (0, 0, 0, length - part.shape[1])) for part in parts]
-        return torch.cat(padded)[order]
-
-    pooled: list[Any] = [getattr(output, "pooler_output", None) for output in outputs]
-    layers = [getattr(output, "hidden_states", None) for output in outputs]
-    has_pooler = pooled[0] is not None and pooled[0].ndim == 2  # a dropped one returns all tokens
-    return BaseModelOutputWithPooling(
-        last_hidden_state=joined([output.last_hidden_state for output in outputs]),
-        pooler_output=torch.cat(pooled)[order] if has_pooler else None,
-        hidden_states=None if layers[0] is None else tuple(map(joined, zip(*layers, strict=True))),
-    )
+        return output.pooler_output.unsqueeze(1).float()  # type: ignore[no-any-return]
+    layer = output.last_hidden_state if output.hidden_states is None else output.hidden_states[index]
+    return layer.float()  # type: ignore[no-any-return]
 
 
 def _stacked(layers: Sequence[Tensor]) -> Tensor:
@@ -252,3 +241,104 @@ def _stacked(layers: Sequence[Tensor]) -> Tensor:
 def at_positions(layer: Tensor, positions: Tensor) -> Tensor:
     """Gathers `(batch, length, width)` at `positions` `(batch, n)`: `(batch, n, width)`."""
     return layer.gather(1, positions.clamp(min=0).unsqueeze(-1).expand(-1, -1, layer.shape[-1]))
+
+
+LSTM_LAYERS = 2
+LSTM_WIDTH = 768  # in each direction (section 5.3), where a recipe gives no other
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerMix:
+    """Which layers are read, and how they are combined to one vector per position."""
+
+    layers: tuple[int, ...]
+    how: Literal["concat", "sum", "weighted"] = "concat"
+
+
+def mix_of(layers: Layers | Sequence[int], *, depth: int) -> LayerMix:
+    """Resolves a recipe's `layers` for an encoder of `depth` layers; a list of indices is concatenated.
+
+    Raises UserError for a layer that the encoder lacks.
+    """
+    if isinstance(layers, str) and layers.endswith("last-4") and depth < 4:
+        raise UserError(f"layers = '{layers}' and this encoder has {depth}", f"Name some of 0 to {depth}: layers=[...]")
+    if not isinstance(layers, str):
+        how, indices = "concat", tuple(layers)
+    else:
+        how = next((kind for kind in ("sum", "weighted") if layers.startswith(kind)), "concat")
+        single = {"embeddings": 0, "second-to-last": depth - 1, "last": depth}
+        several = range(1 if layers.endswith("all") else depth - 3, depth + 1)
+        indices = (single[layers],) if layers in single else tuple(several)
+    lacking = [index for index in indices if not 0 <= index <= depth]
+    if lacking or not indices:
+        wanted = f"layer {lacking[0]}" if lacking else "no layer at all"
+        raise UserError(
+            f"layers = {layers!r} asks for {wanted}", f"This encoder has 0 (the embeddings) to {depth}, the last"
+        )
+    return LayerMix(layers=indices, how=how)  # type: ignore[arg-type]
+
+
+class LayerReader(nn.Module):
+    """Mixes hidden states of layers to one vector per position, or one per sequence.
+
+    A weighted sum has softmax weights and a scale that are learned (Peters et al. 2018, equation 1). With a BiLSTM
+    the sequence's vector is its two end states, else the mix at the first position.
+    """
+
+    def __init__(self, mix: LayerMix, *, width: int, bilstm: bool | int) -> None:
+        super().__init__()
+        self.mix = mix
+        if mix.how == "weighted":
+            self.weights = nn.Parameter(torch.zeros(len(mix.layers)))
+            self.scale = nn.Parameter(torch.ones(()))
+        mixed = width * len(mix.layers) if mix.how == "concat" else width
+        lstm = LSTM_WIDTH if bilstm is True else int(bilstm)
+        self.bilstm = BiLSTM(mixed, lstm) if lstm else None
+        self.width = 2 * lstm if lstm else mixed
+
+    def forward(self, states: Tensor, mask: Tensor, *, pooled: bool) -> Tensor:
+        """`(batch, n, layers, width)` to `(batch, n, self.width)`, or `(batch, self.width)` where pooled."""
+        mixed = self._mixed(states)
+        if self.bilstm is not None:
+            return self.bilstm(mixed, mask, ends=pooled)  # type: ignore[no-any-return]
+        return mixed[:, 0] if pooled else mixed
+
+    def _mixed(self, states: Tensor) -> Tensor:
+        if self.mix.how == "concat":
+            return states.flatten(2)
+        if self.mix.how == "sum":
+            return states.sum(2)
+        shares = self.scale * self.weights.softmax(0)
+        return torch.einsum("bnkw,k->bnw", states, shares)
+
+
+class BiLSTM(nn.Module):
+    """Two layers of some width in each direction, 768 in the paper.
+
+    A direction is a plain LSTM: the backward one reads each sequence reversed within its own length. On a CPU
+    that trains faster than one bidirectional LSTM over a PackedSequence, and the result is the same.
+    """
+
+    def __init__(self, inputs: int, width: int) -> None:
+        super().__init__()
+        widths = [inputs] + [2 * width] * (LSTM_LAYERS - 1)
+        self.ahead, self.back = nn.ModuleList(), nn.ModuleList()
+        for each in widths:
+            self.ahead.append(nn.LSTM(each, width, batch_first=True))
+            self.back.append(nn.LSTM(each, width, batch_first=True))
+
+    def forward(self, hidden: Tensor, mask: Tensor, *, ends: bool) -> Tensor:
+        """`(batch, n, inputs)` to `(batch, n, 2 * width)`, or with `ends` to the last state of each direction,
+        `(batch, 2 * width)`. `mask` `(batch, n)` is 0 after a sequence's end; values returned there are undefined.
+        """
+        lengths = mask.sum(1, keepdim=True).long()
+        places = torch.arange(hidden.shape[1], device=hidden.device)
+        reversed_ = torch.where(places < lengths, lengths - 1 - places, places)
+        rows = torch.arange(hidden.shape[0], device=hidden.device).unsqueeze(1)
+        for ahead, back in zip(self.ahead, self.back, strict=True):
+            forward, backward = ahead(hidden)[0], back(hidden[rows, reversed_])[0][rows, reversed_]
+            hidden = torch.cat([forward, backward], dim=-1)
+        if ends:
+            last = forward[rows, lengths - 1].squeeze(1)
+            return torch.cat([last, backward[:, 0]], dim=-1)
+        return hidden

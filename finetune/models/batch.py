@@ -8,8 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from finetune.models.feature import IGNORED, Feature, Ids, labels_by_name
-from finetune.models.padding import padded
+from finetune.models.feature import IGNORED, Feature, labels_by_name, padded
 
 TENSORS = (
     "input_ids", "attention_mask", "token_type_ids", "choices", "positions", "states"
@@ -83,54 +82,33 @@ def collate(features: Sequence[Feature], *, pad_id: int, length: int = 0, reads:
     """
     sequences = [sequence for f in features for sequence in f.choices or (f,)]
     ends = np.cumsum([len(f.choices) for f in features])
+    choices = [range(end - len(f.choices), end) for f, end in zip(features, ends, strict=True)]
     shared: dict[str, Any] = {
-        "choices": _padded([range(end - len(f.choices), end) for f, end in zip(features, ends, strict=True)], -1)
-        if ends[-1]
-        else None,
+        "choices": _padded(choices, -1) if ends[-1] else None,
         "labels": {name: _labels(labels, length=reads) for name, labels in labels_by_name(features).items()},
     }
     if sequences[0].states is not None:
         states = [sequence.states() for sequence in sequences if sequence.states is not None]
-        mask = _padded([[1] * len(each) for each in states], 0)
-        return Batch(input_ids=None, attention_mask=mask, states=_padded_states(states), **shared)
-    segments = [sequence.token_type_ids for sequence in sequences]
+        mask = _padded([[1] * len(state) for state in states], 0)
+        return Batch(input_ids=None, attention_mask=mask, states=_padded(states, 0, dtype=np.float32), **shared)
+    segments: list[Any] = [sequence.token_type_ids for sequence in sequences]
     positions: list[Any] = [sequence.reads for sequence in sequences]
     return Batch(
         input_ids=_padded([sequence.input_ids for sequence in sequences], pad_id, length=length),
-        attention_mask=_padded([[1] * len(sequence) for sequence in sequences], 0, length=length),
-        token_type_ids=None if segments[0] is None else _padded(segments, 0, length=length),  # type: ignore[arg-type]
+        attention_mask=_padded([np.ones(len(sequence), np.int64) for sequence in sequences], 0, length=length),
+        token_type_ids=None if segments[0] is None else _padded(segments, 0, length=length),
         positions=None if positions[0] is None else _padded(positions, -1, length=reads),
         **shared,
     )
 
 
 def _labels(labels: Sequence[Any], *, length: int) -> Tensor:
-    """The labels as a tensor: int64 for whole numbers, float32 where one has a fraction."""
+    """The labels as a tensor: int64 for whole numbers, float32 for tables and where one has a fraction."""
     if np.isscalar(labels[0]):
         return torch.tensor(labels)
-    if np.ndim(labels[0]) == 2:
-        return _padded_tables(labels, items=length)
-    fractions = any(np.asarray(label).dtype.kind == "f" for label in labels if len(label))
+    fractions = np.ndim(labels[0]) == 2 or any(np.asarray(label).dtype.kind == "f" for label in labels if len(label))
     return _padded(labels, IGNORED, dtype=np.float32 if fractions else np.int64, length=length)
 
 
-def _padded_tables(given: Sequence[Any], *, items: int) -> Tensor:
-    """Pads tables of `(items, n)` each to `(batch, most items, most n)`, with IGNORED; to so many items at least."""
-    tables = list(map(np.asarray, given))
-    shape = (len(tables), max(items, *map(len, tables)), max(table.shape[1] for table in tables))
-    out = np.full(shape, IGNORED, dtype=np.float32)
-    for index, table in enumerate(tables):
-        out[index, : table.shape[0], : table.shape[1]] = table
-    return torch.from_numpy(out)
-
-
-def _padded_states(states: Sequence[np.ndarray]) -> Tensor:
-    """Pads states of `(n, layers, width)` each to `(sequences, most positions, layers, width)`."""
-    out = np.zeros((len(states), max(map(len, states)), *states[0].shape[1:]), dtype=np.float32)
-    for index, each in enumerate(states):
-        out[index, : len(each)] = each
-    return torch.from_numpy(out)
-
-
-def _padded(rows: Sequence[Ids], value: int, *, dtype: type[np.number] = np.int64, length: int = 0) -> Tensor:
-    return torch.from_numpy(padded(rows, value, dtype=dtype, length=length))
+def _padded(items: Sequence[Any], value: int, *, dtype: type[np.number] = np.int64, length: int = 0) -> Tensor:
+    return torch.from_numpy(padded(items, value, dtype=dtype, length=length))

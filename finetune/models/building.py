@@ -1,31 +1,32 @@
-"""Builds the model of a recipe: a pretrained encoder with a new head."""
+"""Builds the model of a recipe: a pretrained encoder, or one with new weights, with a new head."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 import transformers
-from transformers import PretrainedConfig, PreTrainedModel
+from torch import nn
+from transformers import AutoModel, PretrainedConfig, PreTrainedModel
 
-from finetune.errors import UserError
+from finetune.errors import UserError, as_user_error
 from finetune.models.backbone import Backbone
 from finetune.models.device import resolve_precision
 from finetune.models.families import has_own_class, is_left_to_right, require_encoder, set_dropout
 from finetune.models.fast_paths import freeze_unreached, take_fast_paths
 from finetune.models.fingerprint import OWN_WEIGHTS
-from finetune.models.freezing import leave_out_layers, set_trainable
+from finetune.models.freezing import leave_out_layers, reinitialise, set_trainable
+from finetune.models.head import EncoderWithHead, HeadFor
 from finetune.models.kernels.dropout import repeatable
-from finetune.models.loading import forget_head, saved_encoder
 from finetune.models.lora import POOLER, add_lora, require_adapter
-from finetune.models.model import EncoderWithHead, HeadFor
-from finetune.models.tokenizers.added_tokens import grow_embeddings
-from finetune.models.untrained import is_untrained, untrained_encoder, without_dropout
-from finetune.models.weight_files import from_pretrained, load_config, some
+from finetune.models.model_folder import forget_head, from_pretrained, load_config, saved_encoder, some
+from finetune.models.tokenizers.load import add_tokens, load_tokenizer
+from finetune.models.untrained import is_untrained
 from finetune.runs.recipe import Recipe
 
 
 def load_backbone(folder: Path, recipe: Recipe) -> tuple[Backbone, list[str]]:
-    """A pretrained encoder from a folder, and the names of weights missing from the checkpoint (new, by torch's seed).
+    """A pretrained encoder from a folder, and the names of weights missing from the checkpoint (new, by torch's seed);
+    of an untrained one, the names of its parts.
 
     Raises UserError for a folder without a readable config or weights in safetensors, for layers that it lacks, and
     for new ones in a frozen encoder.
@@ -39,7 +40,11 @@ def load_backbone(folder: Path, recipe: Recipe) -> tuple[Backbone, list[str]]:
     require_encoder(config)
     if recipe.train.dropout is not None:
         set_dropout(config, recipe.train.dropout)
-    encoder, new = _encoder(folder, config, recipe)
+    if is_untrained(folder):
+        encoder = untrained_encoder(config, recipe)
+        new = [name for name, _ in encoder.named_children()]
+    else:
+        encoder, new = saved_encoder(folder, config)
     forget_head(encoder.config)
     leave_out_layers(encoder, keep=recipe.keep_layers)
     set_trainable(encoder, freeze=recipe.freeze_layers, reinit=recipe.reinit_layers)
@@ -54,12 +59,22 @@ def load_backbone(folder: Path, recipe: Recipe) -> tuple[Backbone, list[str]]:
     return backbone, new
 
 
-def _encoder(folder: Path, config: PretrainedConfig, recipe: Recipe) -> tuple[PreTrainedModel, list[str]]:
-    """The encoder, and the names of its weights that are new; of an untrained one, those of its parts."""
-    if is_untrained(folder):
-        encoder = untrained_encoder(config, recipe)
-        return encoder, [name for name, _ in encoder.named_children()]
-    return saved_encoder(folder, config)
+def untrained_encoder(config: PretrainedConfig, recipe: Recipe) -> PreTrainedModel:
+    """An encoder with new weights, by `init_seed`: normal, truncated at two deviations, as in the original code.
+
+    The deviation is 0.02 at BERT base's width, and larger in a narrower encoder, whose sums have fewer terms.
+
+    Raises UserError for settings that would leave them random.
+    """
+    for name in ("frozen", "lora", "freeze_layers"):
+        if getattr(recipe, name):
+            raise UserError(
+                f"{name} with model '{recipe.model}': its weights are random, and would stay so", f"Leave {name} out"
+            )
+    encoder: PreTrainedModel = AutoModel.from_config(config, dtype=torch.float32, trust_remote_code=False)
+    torch.manual_seed(recipe.seeds[0])
+    reinitialise(encoder, spread=config.initializer_range)
+    return encoder
 
 
 def build_model(
@@ -74,18 +89,19 @@ def build_model(
     """
     torch.manual_seed(recipe.seeds[0])
     backbone, new = load_backbone(folder, recipe)
-    if grow_embeddings(backbone.encoder, folder, tokens) and recipe.adapter:
+    if tokens and _grow_embeddings(backbone.encoder, folder, tokens) and recipe.adapter:
         raise UserError(
             "adapter = true: an adapter has no vectors of new tokens, such as the markers of spans",
             "Leave adapter out: the merged model is saved",
         )
     pooler = getattr(backbone.encoder, POOLER, None)
-    untrained = is_untrained(folder) or any(name.startswith(POOLER) for name in new)
+    new_pooler = is_untrained(folder) or any(name.startswith(POOLER) for name in new)
     model = EncoderWithHead(backbone, head_for(backbone))
     if recipe.pooling != "family" and not model.pooled:
         raise UserError(f"pooling = '{recipe.pooling}', and this task's head reads each token", "Leave pooling out")
     model.head.initialise()
-    new = _that_are_kept(new, backbone.encoder)
+    left = tuple(f"{name}." for name in backbone.encoder.state_dict())  # without a pooler that no head reads
+    new = [name for name in new if any(weight.startswith(f"{name}.") for weight in left)]
     if new and recipe.frozen:
         raise UserError(
             f"{folder}: lacks {some(new)}, which would stay random in a frozen encoder",
@@ -93,48 +109,56 @@ def build_model(
         )
     freeze_unreached(model)
     if recipe.lora:
-        _add_lora(model, recipe, [name for name in new if not name.startswith(f"{POOLER}.")], folder)
+        if random := [name for name in new if not name.startswith(f"{POOLER}.")]:
+            raise UserError(f"{folder}: lacks {some(random)}, which would stay random below LoRA", "Leave lora out")
+        if recipe.adapter:
+            require_adapter(model)
+        add_lora(backbone.encoder, recipe)
     if model.head.pretrains:
-        new += load_head(model, folder)
-        if pooler is not None and not untrained and not model.head.uses_pooler and not backbone.left_to_right:
+        new += _load_head(model, folder)
+        if pooler is not None and not new_pooler and not model.head.uses_pooler and not backbone.left_to_right:
             backbone.encoder.pooler = pooler.requires_grad_(False)  # saved as it is, for the task that follows
-        if is_untrained(folder) and recipe.train.dropout is None:
-            without_dropout(model)
+        if is_untrained(folder) and recipe.train.dropout is None:  # its config says what fine-tuning uses
+            for module in model.modules():
+                if isinstance(module, nn.Dropout):
+                    module.p = 0.0
     model.notes = take_fast_paths(model, device=device, precision=resolve_precision(recipe.train.precision, device))
     if recipe.train.gradient_checkpointing:
         checkpoint_gradients(backbone.encoder)
-    model.notes += _format_notes(model, recipe)
+    own = recipe.layers != "last" or recipe.bilstm or recipe.pooling != "family" or is_left_to_right(backbone.config)
+    if not model.head.has_class and not own and has_own_class(backbone.config):  # others are noted elsewhere
+        model.notes.append(
+            f"transformers has no {model.head.auto_class} that computes the same for type "
+            f"'{backbone.config.model_type}': the model is saved in a format that only finetune loads"
+        )
     return model, new
 
 
-def _format_notes(model: EncoderWithHead, recipe: Recipe) -> list[str]:
-    """A note where transformers has classes for a family, but none for this head."""
-    config = model.backbone.config
-    own = recipe.layers != "last" or recipe.bilstm or recipe.pooling != "family" or is_left_to_right(config)
-    if model.head.has_class or own or not has_own_class(config):
-        return []  # what the user asked for, or noted elsewhere
-    return [
-        f"transformers has no {model.head.auto_class} that computes the same for type '{config.model_type}': the "
-        "model is saved in a format that only finetune loads"
-    ]
+def _grow_embeddings(encoder: PreTrainedModel, folder: Path, tokens: Sequence[str]) -> list[str]:
+    """Gives each token that an encoder's own tokenizer lacks a vector near the mean of the pieces that it was before.
+
+    Returns these tokens. So each means something where embeddings are frozen. The noise, by torch's seed, tells apart
+    tokens of the same pieces. Raises UserError for an encoder whose embeddings cannot grow.
+    """
+    own, grown = load_tokenizer(folder), load_tokenizer(folder)
+    new = add_tokens(grown, tokens)
+    if not new:
+        return []
+    kind = encoder.config.model_type
+    with as_user_error(  # an encoder of characters or bytes has no such embeddings
+        f"encoders of type '{kind}' take no new tokens", "Choose an encoder of another type, such as bert"
+    ):
+        encoder.resize_token_embeddings(max(len(grown), encoder.config.vocab_size), mean_resizing=False)
+        vectors = encoder.get_input_embeddings().weight
+    spread = getattr(encoder.config, "initializer_range", 0.02)
+    with torch.no_grad():
+        for token in new:
+            mean = vectors[own(token, add_special_tokens=False)["input_ids"]].mean(0)
+            vectors[grown.convert_tokens_to_ids(token)] = mean + spread * torch.randn_like(mean)
+    return new
 
 
-def _that_are_kept(names: Sequence[str], encoder: PreTrainedModel) -> list[str]:
-    """Those of some names that are still weights of an encoder, or parts with weights."""
-    kept = tuple(f"{name}." for name in encoder.state_dict())
-    return [name for name in names if any(each.startswith(f"{name}.") for each in kept)]
-
-
-def _add_lora(model: EncoderWithHead, recipe: Recipe, new: Sequence[str], folder: Path) -> None:
-    """Adds LoRA to a model's encoder. Raises UserError for `new` weights in it, which would stay random."""
-    if new:
-        raise UserError(f"{folder}: lacks {some(new)}, which would stay random below LoRA", "Leave lora out")
-    if recipe.adapter:
-        require_adapter(model)
-    add_lora(model.backbone.encoder, recipe)
-
-
-def load_head(model: EncoderWithHead, folder: Path) -> list[str]:
+def _load_head(model: EncoderWithHead, folder: Path) -> list[str]:
     """Loads the weights of a model's head that a checkpoint has; the names of the others, which stay new.
 
     One in finetune's own format has a head for a task that was fine-tuned, and none for pre-training; nor has one for
@@ -145,8 +169,7 @@ def load_head(model: EncoderWithHead, folder: Path) -> list[str]:
         return sorted(own)
     shell, info = from_pretrained(getattr(transformers, model.head.auto_class), folder, config=model.backbone.config)
     new = set(info["missing_keys"]) & own.keys()
-    found = {name: tensor for name, tensor in shell.state_dict().items() if name not in new}
-    model.head.from_checkpoint(own | found)
+    model.head.from_checkpoint(own | {name: t for name, t in shell.state_dict().items() if name not in new})
     return sorted(new)
 
 
@@ -155,9 +178,8 @@ def checkpoint_gradients(encoder: PreTrainedModel) -> None:
 
     Raises UserError for an encoder of a type for which transformers cannot.
     """
-    again = {"use_reentrant": False, "context_fn": repeatable}
     try:
-        encoder.activation_checkpointing_enable(again)
+        encoder.activation_checkpointing_enable({"use_reentrant": False, "context_fn": repeatable})
     except ValueError as error:
         raise UserError(
             f"train.gradient_checkpointing: transformers has none for encoders of type '{encoder.config.model_type}'",

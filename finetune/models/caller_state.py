@@ -6,83 +6,62 @@ so two trainings in threads would draw from each other's: they work one after th
 
 import random
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, nullcontext
 from threading import RLock
 
 import numpy as np
 import torch
 
-from finetune.models.plain_numpy import plain_numpy
+from finetune.models.feature import plain_numpy
 
 ALONE = RLock()  # of the thread that trains or loads
 
 
 @contextmanager
 def plain_mode() -> Iterator[None]:
-    """Leaves what the caller's thread is in: autocast, no_grad, inference mode, a default device, numpy's errors."""
-    with ExitStack() as stack:
-        stack.enter_context(torch.inference_mode(False))
-        stack.enter_context(torch.enable_grad())
-        stack.enter_context(_out_of_autocast())
-        if torch.get_default_device().type != "cpu":
-            stack.enter_context(torch.device("cpu"))
-        stack.enter_context(plain_numpy())
-        yield
+    """Leaves what the caller's thread is in: autocast, no_grad, inference mode, a default device, numpy's errors.
 
-
-@contextmanager
-def own_state() -> Iterator[None]:
-    """The same, alone in this process, with torch's defaults; then generators and settings are the caller's again."""
-    with ALONE, plain_mode(), _generators(), _settings():
-        yield
-
-
-@contextmanager
-def kept_state() -> Iterator[None]:
-    """What a callback sets in torch holds until it returns."""
-    with torch.set_grad_enabled(torch.is_grad_enabled()), _restored():
-        yield
-
-
-@contextmanager
-def _out_of_autocast() -> Iterator[None]:
-    """As outside of all autocast: its cache of weights in half precision is emptied by the outermost one alone, so that
-    training within the caller's would compute with weights of earlier updates.
+    Autocast's cache of weights in half precision is emptied by the outermost one alone, so that training within the
+    caller's would compute with weights of earlier updates: it is left wholly.
     """
-    enabled = [kind for kind in ("cpu", "cuda", "mps") if torch.is_autocast_enabled(kind)]
+    devices = [kind for kind in ("cpu", "cuda", "mps") if torch.is_autocast_enabled(kind)]
     depth = torch.autocast_increment_nesting() - 1
     while torch.autocast_decrement_nesting() > 0:
         pass
-    for kind in enabled:
+    for kind in devices:
         torch.set_autocast_enabled(kind, False)
     torch.clear_autocast_cache()
     try:
-        yield
+        device = torch.device("cpu") if torch.get_default_device().type != "cpu" else nullcontext()
+        with torch.inference_mode(False), torch.enable_grad(), device, plain_numpy():
+            yield
     finally:
-        for kind in enabled:
+        for kind in devices:
             torch.set_autocast_enabled(kind, True)
         for _ in range(depth):
             torch.autocast_increment_nesting()
 
 
 @contextmanager
-def _generators() -> Iterator[None]:
+def own_state() -> Iterator[None]:
+    """The same, alone in this process, with torch's defaults; then generators and settings are the caller's again."""
     devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()  # type: ignore[no-untyped-call]
-    python, numpy = random.getstate(), np.random.get_state()
-    try:
-        with torch.random.fork_rng(devices=devices):
-            yield
-    finally:
-        random.setstate(python)
-        np.random.set_state(numpy)
-
-
-@contextmanager
-def _settings() -> Iterator[None]:
-    with _restored():
+    with ALONE, plain_mode(), torch.random.fork_rng(devices=devices), _restored():
+        python, numpy = random.getstate(), np.random.get_state()
         torch.set_default_dtype(torch.float32)
         torch.set_float32_matmul_precision("highest")
         torch.use_deterministic_algorithms(False)
+        try:
+            yield
+        finally:
+            random.setstate(python)
+            np.random.set_state(numpy)
+
+
+@contextmanager
+def kept_state() -> Iterator[None]:
+    """What a callback sets in torch holds until it returns."""
+    with torch.set_grad_enabled(torch.is_grad_enabled()), _restored():
         yield
 
 

@@ -1,16 +1,279 @@
-"""What the code needs to know of an encoder's family: its heads, its positions, and whether it is an encoder at all.
+"""How the heads of each encoder family are made, and what is known of it: a family is a row of `FAMILIES`.
 
-The families themselves are the rows of `family_rows`.
+BERT pools through a dense layer with tanh that was pretrained (Devlin et al. 2019, section 3.2). Other families put
+a new one there, under different names, which a saved checkpoint must use. An encoder without a row can still be
+trained, and is saved in finetune's own format.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 from finetune.errors import UserError
-from finetune.models.family_rows import FAMILIES as FAMILIES
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel
+
+HeadName = Literal["sentence", "choice", "token", "span"]
+POOLED_DROPOUT = ("classifier_dropout", "classifier_dropout_prob", "seq_classif_dropout", "hidden_dropout_prob")
+HIDDEN = ("hidden_dropout_prob",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layers:
+    """A head, from a vector to the logits: dropout, dense, activation, LayerNorm, dropout, output.
+
+    `dense`, `norm` and `output` are the layers' names in transformers' checkpoints; without `dense` the vector is that
+    of the encoder's own pretrained pooler, or a token's. `before` and `dropout` are the config's names of the two
+    dropouts' probabilities: of several, the first that a family sets. `activation` and `vector` may name a setting of
+    the config: the activation, and whether the first token's vector is read (`cls`) or the `mean`. Of an encoder whose
+    tokens read their neighbours, those in `attends_to_all` read the whole text, and are read by all.
+    """
+
+    vector: str = "cls"
+    attends_to_all: Literal["none", "cls", "first text", "second text"] = "none"
+    before: Sequence[str] = ()
+    dense: str | None = None
+    activation: str = "tanh"
+    norm: str | None = None
+    dropout: Sequence[str] = POOLED_DROPOUT
+    output: str = "classifier"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordPrediction:
+    """From a token's vector to a logit for each token of the vocabulary: dense, activation, LayerNorm, word embeddings.
+
+    `dense`, `norm` and `output`, which has the bias, are the layers' names in transformers' checkpoints. Activation
+    and epsilon are the encoder's own where they are None; `activation` may name a setting of the config. With
+    `own_matrix` the output is a layer of its own, unless the config ties it to the word embeddings; `bias` is the
+    setting that says whether the output has one. Without `dense` the output is all.
+    """
+
+    dense: str | None = None
+    norm: str = ""
+    output: str
+    bias: str = "decoder_bias"
+    activation: str | None = None
+    epsilon: float | None = None
+    own_matrix: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """What differs by family: its heads for texts, choices, tokens and spans, None where transformers has no class.
+
+    `lora_targets` are the names of the linear layers that LoRA adapts by default: the projections to queries and
+    values (Hu et al. 2022).
+    `words` is the head that predicts tokens, `words_unless_legacy` that of a config with `legacy = false`;
+    `next_sentence` is the layer, by its name in transformers' checkpoints, that tells from the pooled output whether
+    the second text follows the first, or None; `left_to_right` says whether transformers' class can attend to earlier
+    tokens alone, `fast_attention` whether the attention of `kernels.cpu` computes the same.
+    """
+
+    title: str
+    sentence: Layers
+    choice: Layers | None
+    token: Layers
+    span: Layers | None
+    words: WordPrediction
+    words_unless_legacy: WordPrediction | None = None
+    next_sentence: str | None = None
+    left_to_right: bool = False
+    fast_attention: bool = True
+    lora_targets: Sequence[str] = ("query", "value")
+
+
+PLAIN = Layers()
+HIDDEN_DROPOUT = Layers(dropout=HIDDEN)
+TOKEN = Layers(dropout=("classifier_dropout", "classifier_dropout_prob", "hidden_dropout_prob", "dropout"))
+SPAN = Layers(dropout=("qa_dropout",), output="qa_outputs")  # DistilBERT has one, the others none
+OTHER = Layers(dense="dense")  # pools the first token of an encoder without a row
+NEW_TANH = Layers(before=POOLED_DROPOUT, dense="classifier.dense", output="classifier.out_proj")
+
+BERT_WORDS = WordPrediction(
+    dense="cls.predictions.transform.dense", norm="cls.predictions.transform.LayerNorm", output="cls.predictions"
+)
+ROBERTA_WORDS = WordPrediction(dense="lm_head.dense", norm="lm_head.layer_norm", output="lm_head", activation="gelu")
+
+BERT = Family(
+    title="BERT",
+    sentence=PLAIN,
+    choice=PLAIN,
+    token=TOKEN,
+    span=SPAN,
+    words=BERT_WORDS,
+    next_sentence="cls.seq_relationship",
+    left_to_right=True,
+)
+ROBERTA = replace(
+    BERT,
+    title="RoBERTa",
+    sentence=NEW_TANH,
+    choice=HIDDEN_DROPOUT,
+    words=ROBERTA_WORDS,
+    next_sentence=None,
+)
+DISTILBERT = Layers(dense="pre_classifier", activation="relu")
+CONTEXT_POOLER = Layers(
+    before=("pooler_dropout",),
+    dense="pooler.dense",
+    activation="pooler_hidden_act",
+    dropout=("cls_dropout", *HIDDEN),
+)
+DEBERTA_V2 = Family(
+    title="DeBERTa-v2 and v3",
+    sentence=CONTEXT_POOLER,
+    choice=CONTEXT_POOLER,
+    token=HIDDEN_DROPOUT,
+    span=SPAN,
+    words=BERT_WORDS,
+    words_unless_legacy=WordPrediction(
+        dense="lm_predictions.lm_head.dense",
+        norm="lm_predictions.lm_head.LayerNorm",
+        output="lm_predictions.lm_head",
+    ),
+    fast_attention=False,
+    lora_targets=("query_proj", "value_proj"),
+)
+MODERNBERT = Layers(
+    dense="head.dense", activation="classifier_activation", norm="head.norm", dropout=("classifier_dropout",)
+)
+MODERNBERT_POOLED = replace(MODERNBERT, vector="classifier_pooling")
+FAMILIES = {
+    "bert": BERT,
+    "roberta": ROBERTA,
+    "albert": replace(
+        BERT,
+        title="ALBERT",
+        words=WordPrediction(dense="predictions.dense", norm="predictions.LayerNorm", output="predictions"),
+        next_sentence="sop_classifier.classifier",
+        left_to_right=False,
+    ),
+    "xlm-roberta": replace(ROBERTA, title="XLM-R"),
+    "electra": replace(
+        ROBERTA,
+        title="ELECTRA",
+        sentence=replace(NEW_TANH, activation="gelu"),
+        choice=Layers(dense="sequence_summary.summary", activation="gelu", dropout=("summary_last_dropout",)),
+        words=WordPrediction(
+            dense="generator_predictions.dense",
+            norm="generator_predictions.LayerNorm",
+            output="generator_lm_head",
+            activation="gelu",
+        ),
+    ),
+    "distilbert": Family(
+        title="DistilBERT",
+        sentence=DISTILBERT,
+        choice=DISTILBERT,
+        token=TOKEN,
+        span=SPAN,
+        words=WordPrediction(dense="vocab_transform", norm="vocab_layer_norm", output="vocab_projector", epsilon=1e-12),
+        lora_targets=("q_lin", "v_lin"),
+    ),
+    "modernbert": Family(
+        title="ModernBERT",
+        sentence=MODERNBERT_POOLED,
+        choice=MODERNBERT_POOLED,
+        token=MODERNBERT,
+        span=MODERNBERT,
+        words=WordPrediction(
+            dense="head.dense", norm="head.norm", output="decoder", activation="classifier_activation"
+        ),
+        lora_targets=("Wqkv",),
+    ),
+    "deberta-v2": DEBERTA_V2,
+    "deberta": replace(DEBERTA_V2, title="DeBERTa", choice=None, lora_targets=("in_proj",)),
+    "mpnet": replace(
+        ROBERTA,
+        title="MPNet",
+        sentence=replace(NEW_TANH, before=HIDDEN, dropout=HIDDEN),
+        token=HIDDEN_DROPOUT,
+        left_to_right=False,
+        fast_attention=False,
+        lora_targets=("q", "v"),
+    ),
+    "camembert": replace(ROBERTA, title="CamemBERT"),
+    "data2vec-text": replace(ROBERTA, title="data2vec"),
+    "ernie": replace(BERT, title="ERNIE"),
+    "big_bird": replace(
+        BERT,
+        title="BigBird",
+        sentence=replace(NEW_TANH, activation="hidden_act"),
+        choice=HIDDEN_DROPOUT,
+        span=None,  # transformers' class has a whole feed-forward block there, and masks the question
+        left_to_right=False,
+        fast_attention=False,
+    ),
+    "rembert": replace(
+        BERT,
+        title="RemBERT",
+        words=WordPrediction(
+            dense="cls.predictions.dense",
+            norm="cls.predictions.LayerNorm",
+            output="cls.predictions.decoder",
+            own_matrix=True,
+        ),
+        next_sentence=None,
+        left_to_right=False,
+        fast_attention=False,
+    ),
+    "eurobert": Family(
+        title="EuroBERT",
+        sentence=Layers(vector="classifier_pooling", dense="dense", activation="gelu", dropout=()),
+        choice=None,
+        token=TOKEN,
+        span=None,
+        words=WordPrediction(output="lm_head", bias="mlp_bias", own_matrix=True),
+        fast_attention=False,
+        lora_targets=("q_proj", "v_proj"),
+    ),
+    "nomic_bert": Family(
+        title="Nomic",
+        sentence=Layers(dense="nomic_bert.pooler.dense"),
+        choice=None,
+        token=TOKEN,
+        span=None,
+        words=WordPrediction(
+            dense="cls.predictions.transform.dense",
+            norm="cls.predictions.transform.layer_norm",
+            output="cls.predictions",
+        ),
+        lora_targets=("q_proj", "v_proj"),
+    ),
+    "gte": Family(
+        title="GTE",
+        sentence=Layers(dense="gte.pooler.dense"),
+        choice=None,
+        token=TOKEN,
+        span=None,
+        words=replace(ROBERTA_WORDS, output="lm_head.decoder"),
+        lora_targets=("q_proj", "v_proj"),
+    ),
+    "roberta-prelayernorm": replace(ROBERTA, title="RoBERTa-PreLayerNorm", left_to_right=False, fast_attention=False),
+    "roformer": replace(
+        BERT,
+        title="RoFormer",
+        sentence=replace(NEW_TANH, before=HIDDEN, dropout=HIDDEN, activation="hidden_act"),
+        choice=None,  # transformers' class reads the last token there, which may be padding
+        token=HIDDEN_DROPOUT,
+        next_sentence=None,
+        left_to_right=False,
+        fast_attention=False,
+    ),
+    "longformer": replace(
+        ROBERTA,
+        title="Longformer",
+        sentence=replace(NEW_TANH, before=HIDDEN, dropout=HIDDEN, attends_to_all="cls"),
+        choice=replace(HIDDEN_DROPOUT, attends_to_all="second text"),
+        token=HIDDEN_DROPOUT,
+        span=replace(SPAN, attends_to_all="first text"),
+        left_to_right=False,
+        fast_attention=False,
+    ),
+}
+
 
 POSITIONS = ("position_embeddings", "embed_positions")  # names of tables of positions
 
@@ -55,27 +318,24 @@ def require_encoder(config: "PretrainedConfig") -> None:
 
     Of any other decoder, the pooled token would not attend to the whole text.
     """
-    if reason := _why_not(config):
+    from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES as MASKED
+
+    reads_other = is_left_to_right(config) and getattr(config, "add_cross_attention", False)
+    reads_back = is_left_to_right(config) and not can_be_left_to_right(config)
+    lacking = [name for name in ("vocab_size", "hidden_size", "num_hidden_layers") if not hasattr(config, name)]
+    reasons = {
+        "they have an encoder and a decoder": config.is_encoder_decoder,
+        "transformers has no class of them that predicts masked words, as encoders have": config.model_type
+        not in MASKED,
+        "as its config says, this one reads the output of another model": reads_other,
+        "their config says is_decoder, and this type cannot attend to earlier tokens alone": reads_back,
+        f"their config has no {' or '.join(lacking)}, which an encoder of text has": lacking,
+    }
+    if reason := next((reason for reason, holds in reasons.items() if holds), ""):
         raise UserError(
             f"models of type '{config.model_type}' are not supported: {reason}",
             f"Choose an encoder, such as one of the types {', '.join(FAMILIES)}",
         )
-
-
-def _why_not(config: "PretrainedConfig") -> str:
-    """Why a model cannot be an encoder of text here; empty where it can."""
-    from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES as MASKED
-
-    if config.is_encoder_decoder:
-        return "they have an encoder and a decoder"
-    if config.model_type not in MASKED:
-        return "transformers has no class of them that predicts masked words, as encoders of text have"
-    if is_left_to_right(config) and getattr(config, "add_cross_attention", False):
-        return "as its config says, this one reads the output of another model"
-    if is_left_to_right(config) and not can_be_left_to_right(config):
-        return "their config says is_decoder, and this type cannot attend to earlier tokens alone"
-    lacking = [name for name in ("vocab_size", "hidden_size", "num_hidden_layers") if not hasattr(config, name)]
-    return f"their config has no {' or '.join(lacking)}, which an encoder of text has" if lacking else ""
 
 
 def family_notes(config: "PretrainedConfig") -> list[str]:

@@ -1,93 +1,111 @@
-"""Fast paths are taken where they are exact: two short rows go through both, and the encoder's type is refused where it
-cannot be computed at all; weights that no text reaches are frozen.
+"""Fast paths, taken where they are exact, and only the rows of the word embeddings that a run uses.
 
-Encoders that are built like BERT by the names of their layers need not compute the same: those that normalise before
-attention lost their last LayerNorm to the fast path for the first token.
+Two short rows go through both ways, and an encoder's type is refused where its vectors cannot be used at all. Encoders
+that are built like BERT by the names of their layers need not compute the same: those that normalise before attention
+lost their last LayerNorm to the fast path for the first token.
+
+A row of the word embeddings that no text uses has no gradient, so no moments either: all that moves it is weight decay,
+which multiplies it by a number at each update. The optimizer multiplies one more row by the same numbers, which is all
+ones at first and which no token has: it is the product of them all.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import embedding
 
 from finetune.errors import THEIRS, UserError, first_line
 from finetune.models.batch import Batch
 from finetune.models.device import is_out_of_memory
 from finetune.models.families import has_own_class, takes_segments
-from finetune.models.kernels import cpu, cuda
-from finetune.models.kernels.first_token import last_layer_for_first_token
-from finetune.models.kernels.whole_layer import take_whole_layers
-from finetune.models.model import EncoderWithHead
+from finetune.models.feature import Feature, used_tokens
+from finetune.models.head import EncoderWithHead
+from finetune.models.kernels import cpu
+from finetune.models.kernels.attention import ON_CUDA, register_attention
+from finetune.models.kernels.layers import last_layer_for_first_token, take_whole_layers
 
-OTHER_TYPE = "Choose an encoder of another type, such as bert"
 LENGTHS = (4, 6)  # tokens of the two rows that are tried, of which the shorter is padded
 MOST_DIFFERENCE = 1e-4  # of a vector's largest number, or of 1
 HALF = {"bf16": torch.bfloat16, "fp16": torch.float16}
+LEAST_SAVED = 1_000_000  # weights in unused rows, an update of which takes about 1 ms
 
 
-@contextmanager
-def or_refused(model: EncoderWithHead, precision: str = "") -> Iterator[None]:
-    """Turns an error of an encoder without a row in `families` into a UserError that names its type."""
-    kind = model.backbone.config.model_type
-    try:
-        yield
-    except Exception as error:  # such an encoder may fail in any way
-        memory = isinstance(error, THEIRS) or (isinstance(error, RuntimeError) and is_out_of_memory(error))
-        if isinstance(error, UserError) or memory or has_own_class(model.backbone.config):
-            raise
-        how = f"in {precision} " if precision else ""
-        remedy = "Set train.precision=fp32" if precision else OTHER_TYPE
-        raise UserError(f"encoders of type '{kind}' cannot be used {how}({first_line(error)})", remedy) from error
+def take_fast_paths(model: EncoderWithHead, *, device: torch.device, precision: str) -> list[str]:
+    """Replaces layers of a model by exact faster ones; returns notes on those left as they are.
+
+    Raises UserError for an encoder that gives no vector a token, or fails in this precision. No random state changes.
+    """
+    backbone, notes = model.backbone, list[str]()
+    encoder = backbone.encoder
+    sparse = _sparse_when_long(model)
+    with _or_refused(model):
+        plain = _vectors(model)
+        if not has_own_class(encoder.config):
+            notes += _notes_on_other_tokens(model)
+    every_token = backbone.bilstm or backbone.left_to_right or backbone.vector != "cls"
+    if model.pooled and not sparse and not every_token:
+        notes += _undone_unless_exact(model, plain, last_layer_for_first_token(encoder), "the first token")
+    if device.type == "cuda" and getattr(encoder.config, "_attn_implementation", "") == "sdpa":
+        register_attention()
+        encoder.set_attn_implementation(ON_CUDA)
+    if device.type == "cpu":
+        cpu.speed_up(model, encoder)
+        notes += _undone_unless_exact(model, plain, take_whole_layers(encoder), "whole layers")
+    if precision in HALF and not has_own_class(encoder.config):
+        with _or_refused(model, precision), torch.autocast("cpu", HALF[precision]):
+            _vectors(model)
+    return notes
+
+
+def freeze_unreached(model: EncoderWithHead) -> None:
+    """Freezes the encoder's weights that do not change what a head reads.
+
+    These are layers above those that are read, or LUKE's of entities: weights without a gradient make distributed
+    training fail, and would be counted as trained.
+    """
+    with _or_refused(model), _evaluated(model.backbone.encoder), torch.enable_grad():
+        read = model.hidden(_tried_batch(model))
+    reached, seen = set[Tensor](), set[Any]()
+    waiting: list[Any] = [
+        states.grad_fn for states in read
+    ]  # the graph; no gradient is computed, so it takes no memory
+    while waiting:
+        node = waiting.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            reached |= {node.variable} if hasattr(node, "variable") else set()
+            waiting += [after for after, _ in node.next_functions]
+    for parameter in model.backbone.encoder.parameters():
+        parameter.requires_grad_(parameter.requires_grad and parameter in reached)
 
 
 @torch.no_grad()
-def tried(model: EncoderWithHead) -> Tensor:
-    """What a head reads of the rows that are tried: `(rows, 1 or most tokens, layers, width)`.
+def _vectors(model: EncoderWithHead, *, rows: int = len(LENGTHS), last: int = 0, every_token: bool = False) -> Tensor:
+    """What a head reads of the rows that are tried, `(rows, 1 or most tokens, layers, width)`; with `every_token` the
+    last layer, whatever a head reads.
 
-    Raises UserError where these are not the vectors of an encoder.
+    Raises UserError where these are not the vectors of an encoder: of another number, as from Funnel, or of another
+    width, as from Reformer's last layer.
     """
-    backbone, batch = model.backbone, tried_batch(model)
+    backbone, batch = model.backbone, _tried_batch(model, rows=rows, last=last)
+    pooled, width = model.pooled and not every_token, backbone.config.hidden_size
+    layers = (backbone.config.num_hidden_layers,) if every_token else backbone.layer_indices(pooled=pooled)
     with _evaluated(backbone.encoder):
-        states, _ = backbone.hidden_states(
-            backbone.layer_indices(pooled=model.pooled), pooled=model.pooled, **batch.for_encoder()
-        )
-    wanted = 1 if model.pooled and not backbone.bilstm else batch.attention_mask.shape[1]
-    if states.shape[1] != wanted:
-        raise refusal(model, f"of {wanted} tokens they give {states.shape[1]} vectors")
-    _require_width(model, states)
+        states, mask = backbone.hidden_states(layers, pooled=pooled, **batch.for_encoder())
+    if states.shape[1] != mask.shape[1]:
+        raise _refusal(model, f"of {mask.shape[1]} tokens they give {states.shape[1]} vectors")
+    if states.shape[-1] != width:
+        raise _refusal(model, f"their vectors are {states.shape[-1]} wide, not {width} as in their config")
     return states
 
 
-@torch.no_grad()
-def last_layer(model: EncoderWithHead, *, rows: int = len(LENGTHS), last: int = 0) -> Tensor:
-    """The last layer's vectors of rows that are tried, whatever a head reads: `(rows, most tokens, width)`.
-
-    `last` is added to the id of the last token. Raises UserError where these are not the vectors of an encoder.
-    """
-    backbone, batch = model.backbone, tried_batch(model, rows=rows, last=last)
-    with _evaluated(backbone.encoder):
-        states, _ = backbone.hidden_states((backbone.config.num_hidden_layers,), pooled=False, **batch.for_encoder())
-    _require_width(model, states)
-    return states[:, :, 0]
-
-
-def _require_width(model: EncoderWithHead, states: Tensor) -> None:
-    """Raises UserError for vectors of another width than a head is made for, as Reformer's last layer has."""
-    width = model.backbone.config.hidden_size
-    if states.shape[-1] != width:
-        raise refusal(model, f"their vectors are {states.shape[-1]} wide, not {width} as in their config")
-
-
-def refusal(model: EncoderWithHead, reason: str) -> UserError:
-    """The error for an encoder whose vectors cannot be used."""
-    return UserError(f"encoders of type '{model.backbone.config.model_type}' cannot be used: {reason}", OTHER_TYPE)
-
-
-def tried_batch(model: EncoderWithHead, *, rows: int = len(LENGTHS), last: int = 0) -> Batch:
-    """The rows that are tried, padded to the longest of them."""
+def _tried_batch(model: EncoderWithHead, *, rows: int = len(LENGTHS), last: int = 0) -> Batch:
+    """The rows that are tried, padded to the longest of them; `last` is added to the id of the last token."""
     config, lengths = model.backbone.config, torch.tensor(LENGTHS[:rows])
     longest = int(lengths.max())
     mask = (torch.arange(longest) < lengths.unsqueeze(1)).long()
@@ -99,37 +117,8 @@ def tried_batch(model: EncoderWithHead, *, rows: int = len(LENGTHS), last: int =
     return Batch(ids, mask, torch.zeros_like(ids) if takes_segments(config) else None)
 
 
-def freeze_unreached(model: EncoderWithHead) -> None:
-    """Freezes the encoder's weights that do not change what a head reads.
-
-    These are layers above those that are read, or LUKE's of entities: weights without a gradient make distributed
-    training fail, and would be counted as trained.
-    """
-    with or_refused(model), _evaluated(model.backbone.encoder), torch.enable_grad():
-        read = model.hidden(tried_batch(model))
-    reached = _reached([states for states in read if states.grad_fn is not None])
-    for parameter in model.backbone.encoder.parameters():
-        parameter.requires_grad_(parameter.requires_grad and parameter in reached)
-
-
-def _reached(outputs: list[Tensor]) -> set[Tensor]:
-    """The parameters in the graph of some outputs; no gradient is computed, so it takes no memory."""
-    found, seen = set[Tensor](), set()
-    waiting = [output.grad_fn for output in outputs]
-    while waiting:
-        node = waiting.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        if (parameter := getattr(node, "variable", None)) is not None:
-            found.add(parameter)
-        waiting += [after for after, _ in node.next_functions]
-    return found
-
-
 @contextmanager
 def _evaluated(module: nn.Module) -> Iterator[None]:
-    """Within it a module is in evaluation mode, without dropout."""
     was = module.training
     module.eval()
     try:
@@ -138,42 +127,38 @@ def _evaluated(module: nn.Module) -> Iterator[None]:
         module.train(was)
 
 
-def take_fast_paths(model: EncoderWithHead, *, device: torch.device, precision: str) -> list[str]:
-    """Replaces layers of a model by exact faster ones; returns notes on those left as they are.
-
-    Raises UserError for an encoder that gives no vector a token, or fails in this precision. No random state changes.
-    """
-    backbone, notes = model.backbone, list[str]()
-    encoder = backbone.encoder
-    sparse = _sparse_when_long(model)
-    with or_refused(model):
-        plain = tried(model)
-        if not has_own_class(encoder.config):
-            notes += _of_other_tokens(model)
-    every_token = backbone.bilstm or backbone.left_to_right or backbone.vector != "cls"
-    if model.pooled and not sparse and not every_token:
-        notes += _undone_unless_exact(model, plain, last_layer_for_first_token(encoder), "the first token")
-    if device.type == "cuda":
-        cuda.wait_for_nothing(encoder)
-    if device.type == "cpu":
-        cpu.speed_up(model, encoder)
-        notes += _undone_unless_exact(model, plain, take_whole_layers(encoder), "whole layers")
-    if precision in HALF and not has_own_class(encoder.config):
-        with or_refused(model, precision), torch.autocast("cpu", HALF[precision]):
-            tried(model)
-    return notes
+@contextmanager
+def _or_refused(model: EncoderWithHead, precision: str = "") -> Iterator[None]:
+    """Turns an error of an encoder without a row in `families` into a UserError that names its type."""
+    try:
+        yield
+    except Exception as error:  # such an encoder may fail in any way
+        memory = isinstance(error, THEIRS) or (isinstance(error, RuntimeError) and is_out_of_memory(error))
+        if isinstance(error, UserError) or memory or has_own_class(model.backbone.config):
+            raise
+        raise _refusal(model, first_line(error), precision) from error
 
 
-def _of_other_tokens(model: EncoderWithHead) -> list[str]:
+def _refusal(model: EncoderWithHead, reason: str, precision: str = "") -> UserError:
+    how = f" in {precision}" if precision else ""
+    return UserError(
+        f"encoders of type '{model.backbone.config.model_type}' cannot be used{how}: {reason}",
+        "Set train.precision=fp32" if precision else "Choose an encoder of another type, such as bert",
+    )
+
+
+def _notes_on_other_tokens(model: EncoderWithHead) -> list[str]:
     """Notes on what a vector takes from padding, from then on nothing; raises UserError where it takes nothing from
     the text's other tokens, as where transformers computes attention by a kernel for GPUs alone.
     """
-    kind, plain = model.backbone.config.model_type, last_layer(model)
-    if torch.equal(plain[-1, 0], last_layer(model, last=1)[-1, 0]):
-        raise refusal(model, "transformers has no code for their attention here, and without it no token reads another")
-    if _close(last_layer(model, rows=1)[0], plain[0, : LENGTHS[0]]):
+    plain = _vectors(model, every_token=True)
+    if torch.equal(plain[-1, 0], _vectors(model, last=1, every_token=True)[-1, 0]):
+        raise _refusal(
+            model, "transformers has no code for their attention here, and without it no token reads another"
+        )
+    if _close(_vectors(model, rows=1, every_token=True)[0], plain[0, : LENGTHS[0]]):
         return []
-    model.backbone.padded_up_to = 0
+    model.backbone.padded_up_to, kind = 0, model.backbone.config.model_type
     return [f"encoders of type '{kind}' read padding, too: each text is encoded with those of its own length alone"]
 
 
@@ -181,10 +166,22 @@ def _undone_unless_exact(
     model: EncoderWithHead, plain: Tensor, undo: Callable[[], object] | None, what: str
 ) -> list[str]:
     """Keeps a fast path where it gives the same vectors; else a note. `undo` is None where there was none to take."""
-    if undo is None or _agrees(model, plain):
+    if undo is None:
+        return []
+    try:
+        exact = _close(_vectors(model), plain)
+    except THEIRS:
+        raise
+    except Exception:  # a layer that is called with other arguments than BERT's
+        exact = False
+    if exact:
         return []
     undo()
     return [f"the fast path for {what} is not exact in type '{model.backbone.config.model_type}': not taken"]
+
+
+def _close(vectors: Tensor, plain: Tensor) -> bool:
+    return bool((vectors - plain).abs().max() <= MOST_DIFFERENCE * max(1.0, float(plain.abs().max())))
 
 
 def _sparse_when_long(model: EncoderWithHead) -> bool:
@@ -201,20 +198,82 @@ def _sparse_when_long(model: EncoderWithHead) -> bool:
     return True
 
 
-def _set_attention(encoder: Any, _: tuple[Any, ...], given: dict[str, Any], *, above: int) -> None:
+def _set_attention(encoder: Any, _: tuple[Any, ...], named: dict[str, Any], *, above: int) -> None:
     """Changes to the attention for a batch's length, without new weights, which would be drawn."""
     with torch.device("meta"):
-        encoder.set_attention_type("block_sparse" if given["input_ids"].shape[1] > above else "original_full")
+        encoder.set_attention_type("block_sparse" if named["input_ids"].shape[1] > above else "original_full")
 
 
-def _agrees(model: EncoderWithHead, plain: Tensor) -> bool:
+@contextmanager
+def used_rows_alone(model: EncoderWithHead, features: Sequence[Feature], *, pad_id: int) -> Iterator[None]:
+    """Within it the word embeddings of a model are `UsedRows` of what it learns from, if that saves enough.
+
+    Afterwards all rows are as if they had been trained, except for rounding. Words that are predicted need all rows.
+    """
+    encoder = model.backbone.encoder
+    words = encoder.get_input_embeddings()
+    used = np.ones(1, dtype=bool)
+    if not model.head.pretrains and has_own_class(encoder.config) and _is_plain(words, model):
+        used = used_tokens(features, count=words.num_embeddings)
+        used[[i for i in (pad_id, words.padding_idx, encoder.config.pad_token_id) if i is not None]] = True
+    if used.all() or np.count_nonzero(~used) * words.embedding_dim < LEAST_SAVED:
+        yield
+        return
+    rows = UsedRows(words, np.flatnonzero(used))
+    _replace(encoder, words, rows)
     try:
-        return _close(tried(model), plain)
-    except THEIRS:
-        raise
-    except Exception:  # a layer that is called with other arguments than BERT's
+        yield
+    finally:
+        rows.give_back()
+        _replace(encoder, rows, words)
+
+
+def _is_plain(words: nn.Module, model: nn.Module) -> bool:
+    if type(words) is not nn.Embedding or words.max_norm is not None or words.scale_grad_by_freq or words.sparse:
         return False
+    owners = sum(p is words.weight for _, p in model.named_parameters(remove_duplicate=False))
+    return words.weight.requires_grad and owners == 1
 
 
-def _close(found: Tensor, plain: Tensor) -> bool:
-    return bool((found - plain).abs().max() <= MOST_DIFFERENCE * max(1.0, float(plain.abs().max())))
+def _replace(encoder: nn.Module, old: nn.Module, new: nn.Module) -> None:
+    for parent in list(encoder.modules()):
+        for name, child in list(parent.named_children()):
+            if child is old:
+                setattr(parent, name, new)
+
+
+class UsedRows(nn.Module):
+    """Embeddings whose parameter has the rows of some tokens, and a last one for weight decay.
+
+    All rows, as they were, and the places of tokens among the used ones (-1: unused) are frozen parameters, which
+    neither checkpoints nor processes exchange.
+    """
+
+    def __init__(self, words: nn.Embedding, used: np.ndarray) -> None:
+        super().__init__()
+        self.every = words.weight.requires_grad_(False)
+        self.used = torch.from_numpy(used)
+        places = torch.full((words.num_embeddings,), -1)
+        places[self.used] = torch.arange(len(used))
+        self.places = nn.Parameter(places.to(self.every.device), requires_grad=False)
+        decay = torch.ones_like(self.every[:1])
+        self.rows = nn.Parameter(torch.cat([self.every.detach()[self.used], decay]))
+        padding = words.padding_idx
+        self.padding = None if padding is None or places[padding] < 0 else int(places[padding])
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """`(...)` ids to `(..., width)`. In training an unused one is an IndexError of torch: none is to be there."""
+        places = self.places[ids]
+        if self.training:
+            return embedding(places, self.rows, self.padding)
+        unused = places < 0
+        vectors = embedding(places.where(~unused, len(self.used)), self.rows)
+        vectors[unused] *= self.every[ids[unused]]
+        return vectors
+
+    @torch.no_grad()
+    def give_back(self) -> None:
+        """Writes all rows to the embeddings that these were made of."""
+        self.every *= self.rows[-1]
+        self.every[self.used] = self.rows[:-1]
+        self.every.requires_grad_(True)

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 from torch import nn
-from transformers import AutoModel, PretrainedConfig, PreTrainedModel
+from transformers import AutoModel, PreTrainedModel
 
 from finetune.data.messages import so_many
 from finetune.errors import UserError
@@ -27,15 +27,12 @@ def set_trainable(encoder: PreTrainedModel, *, freeze: int, reinit: int) -> None
             raise UserError(
                 f"{name}: {count}, and this encoder has {so_many(len(layers), 'layer')}", "Give a smaller number"
             )
-    if freeze:
-        embeddings = getattr(encoder, "embeddings", None) or encoder.get_input_embeddings()
-        for part in (embeddings, getattr(encoder, "embeddings_project", None), *layers[:freeze]):
-            if part is not None:
-                part.requires_grad_(False)
-    if reinit:
-        for part in (*layers[-reinit:], getattr(encoder, "pooler", None)):
-            if part is not None:
-                reinitialise(part, spread=encoder.config.initializer_range)
+    embeddings = getattr(encoder, "embeddings", None) or encoder.get_input_embeddings()
+    below = [embeddings, getattr(encoder, "embeddings_project", None), *layers[:freeze]] if freeze else []
+    for part in filter(None, below):
+        part.requires_grad_(False)
+    for part in filter(None, [*layers[-reinit:], getattr(encoder, "pooler", None)] if reinit else []):
+        reinitialise(part, spread=encoder.config.initializer_range)
 
 
 def leave_out_layers(encoder: PreTrainedModel, *, keep: Sequence[int]) -> None:
@@ -46,38 +43,31 @@ def leave_out_layers(encoder: PreTrainedModel, *, keep: Sequence[int]) -> None:
     """
     if not keep:
         return
-    stack = _stack(encoder)
-    if list(keep) != sorted(set(keep)) or not 0 <= keep[0] <= keep[-1] < len(stack):
+    stack, config = layers_of(encoder), encoder.config
+    depth = len(stack)
+    if list(keep) != sorted(set(keep)) or not 0 <= keep[0] <= keep[-1] < depth:
         raise UserError(
-            f"keep_layers = {list(keep)}, and this encoder has the layers 0 to {len(stack) - 1}",
+            f"keep_layers = {list(keep)}, and this encoder has the layers 0 to {depth - 1}",
             "Give some of them in rising order, such as keep_layers=[1,3,5]",
         )
-    _shorten(encoder.config, depth=len(stack), keep=keep)
-    with torch.device("meta"):
-        again = _stack(AutoModel.from_config(encoder.config, trust_remote_code=False))
-    again.train(encoder.training)
-    kept = [stack[number] for number in keep]
-    for number, layer in enumerate(kept):
-        for module in layer.modules():
-            for name in {"layer_idx", "layer_id", "layer_num"} & vars(module).keys():
-                setattr(module, name, number)
-    if [*map(_kind, kept)] != [*map(_kind, again)]:
-        raise UserError(
-            f"keep_layers: the layers of an encoder of type '{encoder.config.model_type}' differ by their place",
-            "Leave it out, or name another encoder",
-        )
-    for number, layer in enumerate(kept):
-        stack[number] = layer
-    del stack[len(kept) :]
-
-
-def _shorten(config: PretrainedConfig, *, depth: int, keep: Sequence[int]) -> None:
-    """Sets the number of layers, and what a config lists by layer."""
     for name in BY_LAYER:
         value = getattr(config, name, None)
         if isinstance(value, list) and len(value) == depth:
             setattr(config, name, [value[number] for number in keep])
     config.num_hidden_layers = len(keep)
+    with torch.device("meta"):
+        again = layers_of(AutoModel.from_config(config, trust_remote_code=False)).train(encoder.training)
+    for place, number in enumerate(keep):
+        layer = stack[place] = stack[number]
+        for module in layer.modules():
+            for name in {"layer_idx", "layer_id", "layer_num"} & vars(module).keys():
+                setattr(module, name, place)
+    del stack[len(keep) :]
+    if [*map(_kind, stack)] != [*map(_kind, again)]:
+        raise UserError(
+            f"keep_layers: the layers of an encoder of type '{config.model_type}' differ by their place",
+            "Leave it out, or name another encoder",
+        )
 
 
 def _kind(layer: nn.Module) -> list[Any]:
@@ -90,12 +80,8 @@ def _kind(layer: nn.Module) -> list[Any]:
     return [*settings, *((name, tuple(tensor.shape)) for name, tensor in layer.state_dict().items())]
 
 
-def layers_of(encoder: PreTrainedModel) -> Sequence[nn.Module]:
+def layers_of(encoder: PreTrainedModel) -> nn.ModuleList:
     """The transformer layers from the first to the last. Raises UserError where they share their weights."""
-    return list(_stack(encoder))
-
-
-def _stack(encoder: PreTrainedModel) -> nn.ModuleList:
     stacks = [getattr(encoder, name, None) for name in ("encoder", "transformer")] + [encoder]
     for layers in (getattr(stack, name, None) for stack in stacks for name in ("layer", "layers")):
         if isinstance(layers, nn.ModuleList):
@@ -112,9 +98,10 @@ def depths(encoder: PreTrainedModel) -> Iterator[tuple[nn.Parameter, int]]:
     """
     layers = layers_of(encoder)
     place = {id(p): len(layers) - index for index, layer in enumerate(layers) for p in layer.parameters()}
-    pooler = {id(p) for p in pooler.parameters()} if (pooler := getattr(encoder, "pooler", None)) else set()
+    pooler = getattr(encoder, "pooler", None)
+    place |= {id(p): 0 for p in (pooler.parameters() if pooler else ())}
     for parameter in encoder.parameters():
-        yield parameter, 0 if id(parameter) in pooler else place.get(id(parameter), len(layers) + 1)
+        yield parameter, place.get(id(parameter), len(layers) + 1)
 
 
 def parameter_counts(model: nn.Module) -> dict[str, int]:
@@ -126,15 +113,11 @@ def parameter_counts(model: nn.Module) -> dict[str, int]:
 def reinitialise(part: nn.Module, *, spread: float) -> None:
     """New weights: normal truncated at two deviations, biases 0, LayerNorm 1 and 0, the padding token's vector 0."""
     for module in part.modules():
-        if isinstance(module, nn.Linear):
+        if isinstance(module, nn.Linear | nn.Embedding):
             nn.init.trunc_normal_(module.weight, std=spread, a=-2 * spread, b=2 * spread)
-            if module.bias is not None:
-                nn.init.zeros_(module.bias)
-        elif isinstance(module, nn.Embedding):
-            nn.init.trunc_normal_(module.weight, std=spread, a=-2 * spread, b=2 * spread)
-            if module.padding_idx is not None:
-                nn.init.zeros_(module.weight.data[module.padding_idx])
         elif isinstance(module, nn.LayerNorm):
             nn.init.ones_(module.weight)
-            if module.bias is not None:
-                nn.init.zeros_(module.bias)
+        if isinstance(module, nn.Linear | nn.LayerNorm) and module.bias is not None:
+            nn.init.zeros_(module.bias)
+        if isinstance(module, nn.Embedding) and module.padding_idx is not None:
+            nn.init.zeros_(module.weight.data[module.padding_idx])

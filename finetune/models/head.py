@@ -1,51 +1,53 @@
-"""Head: the few layers that read what a backbone returns of a text, or of each of its tokens."""
+"""A head, the few layers that read what a backbone returns of a text or of each token, and the model of both."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
+import torch
 from torch import Tensor, nn
 from transformers import PretrainedConfig
 from transformers.activations import ACT2FN
 
 from finetune.errors import UserError
 from finetune.models.backbone import Backbone
-from finetune.models.families import head_dropout
-from finetune.models.family_rows import HeadName, Layers
+from finetune.models.batch import Batch
+from finetune.models.families import HeadName, Layers, head_dropout
 from finetune.models.feature import LABEL
 
 Output = Literal["pooled", "sequence"]
-Logits = Tensor | dict[str, Tensor]
 
 
 class Head(nn.Module):
     """The few layers on top of the encoder's outputs (Devlin et al. 2019, Figure 4).
 
-    `inputs` are the outputs that it reads, one or both; `auto_class` is the class of transformers that loads what is
-    saved, with the parameter names of `checkpoint_names` (ours -> theirs); `labels` are the names of the logits, if
-    they have any. `solved_as` is what a linear solver may fit the output layer to: a class of `labels`, 0 or 1 for each
-    of them, a number, or steps: being above each of some ordered classes; empty where its loss is another.
+    `inputs` are the outputs that it reads, one or both; of the sequence output it reads the positions of `reads`, and
+    gives each its logits, but one row to two `markers`. `auto_class` is the class of transformers that loads what is
+    saved, with the parameter names of `checkpoint_names` (ours -> theirs), and `problem_type` its kind of problem;
+    `has_class` says whether it computes the same. `labels` are the names of the logits, if they have any, and
+    `rows_by_label` those of the rows of each output layer, by the beginning of its parameters' names.
+
+    `solved_as` is what a linear solver may fit the output layer to: a class of `labels`, 0 or 1 for each of them, a
+    number, or steps: being above each of some ordered classes; empty where its loss is another. A head that `pretrains`
+    keeps the checkpoint's own; `vocabulary` are its logits, where they are so many that prediction keeps `reduced` of
+    them.
     """
 
     inputs: ClassVar[frozenset[Output]]
-    reads_words: ClassVar[bool] = False  # whether it reads the positions of words alone, not of all tokens
-    joins: ClassVar[bool] = False  # whether a text has logits of all positions together, not of each
-    pretrains: ClassVar[bool] = False  # whether the checkpoint's own head is kept
+    reads: ClassVar[Literal["tokens", "words", "markers"]] = "tokens"
+    pretrains: ClassVar[bool] = False
     auto_class: ClassVar[str]
     output: nn.Linear
     solved_as: Literal["", "class", "flags", "number", "steps"] = ""
-    vocabulary: int = 0  # logits of a position, where they are so many that prediction keeps `reduced` of them
+    problem_type: str = ""
+    vocabulary: int = 0
 
     def __init__(self, labels: Sequence[str]) -> None:
         super().__init__()
         self.labels = tuple(labels)
+        self.rows_by_label: Mapping[str, Sequence[str]] = {"output.": self.labels}
         self.checkpoint_names: dict[str, str] = {"output": "classifier"}
         self.uses_pooler = False
-        self.has_class = True  # whether `auto_class` computes the same
-
-    @property
-    def rows_by_label(self) -> Mapping[str, Sequence[str]]:
-        """The labels of the rows of its output layers, by the beginning of their parameters' names."""
-        return {"output.": self.labels}
+        self.has_class = True
 
     def add_layers(self, backbone: Backbone, name: HeadName, *, outputs: int, otherwise: Layers) -> Layers:
         """Adds the layers that the encoder's family has in this head, or `otherwise`; returns their row."""
@@ -67,44 +69,40 @@ class Head(nn.Module):
         self.checkpoint_names["output"] = layers.output
         return layers
 
-    def through_layers(self, hidden: Tensor) -> Tensor:
-        """Logits `(..., outputs)` of vectors `(..., width)`, by the layers that were added."""
-        if hasattr(self, "dense"):
-            hidden = self.activation(self.dense(self.first_dropout(hidden)))
-        if hasattr(self, "norm"):
-            hidden = self.norm(hidden)
-        return self.output(self.dropout(hidden))  # type: ignore[no-any-return]
-
     def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Any:
-        """Logits `(batch, n)` of the pooled output `(batch, width)`, or `(batch, length, n)` of the sequence output.
+        """Logits `(batch, n)` of the pooled output `(batch, width)`, or `(batch, length, n)` of the sequence output, by
+        the layers that were added.
 
         `mask` `(batch, length)` is 0 at padding. A head that reads both outputs gets the sequence output and `pooled`,
         and may return logits by name.
         """
-        raise NotImplementedError
+        if hasattr(self, "dense"):
+            hidden = self.activation(self.dense(self.first_dropout(hidden)))
+        if hasattr(self, "norm"):
+            hidden = self.norm(hidden)
+        return self.output(self.dropout(hidden))
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """The loss summed over all labels that are not ignored; the trainer divides by their number."""
+        """The loss of a head that has one, summed over all labels that are not ignored; the trainer divides by their
+        number.
+        """
         raise NotImplementedError
 
     def losses(self, logits: Any, labels: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Each loss by the name of its labels, as `loss`; the trainer divides each by the number of its own labels."""
         return {LABEL: self.loss(logits, labels[LABEL])}
 
-    def by_item(self, logits: Tensor) -> Tensor:
-        """The logits by what each answer is about, `(batch, items, n)`: a row, a label of several, a word, a start."""
-        return logits.unsqueeze(1)
-
     def reduced(self, logits: Any, labels: Mapping[str, Tensor]) -> Tensor:
         """What scoring needs of the logits, where it has a `vocabulary`: `(batch, positions, n)`."""
         raise NotImplementedError
 
     def config_settings(self) -> dict[str, Any]:
-        """Settings of this head in the config of a saved model."""
-        return {
-            "id2label": dict(enumerate(self.labels)),
-            "label2id": {label: index for index, label in enumerate(self.labels)},
-        }
+        """Settings of this head in the config of a saved model: names of labels, and the kind of problem, which
+        transformers' classes and pipelines go by.
+        """
+        ids = {label: index for index, label in enumerate(self.labels)}
+        named: dict[str, Any] = {"id2label": dict(enumerate(self.labels)), "label2id": ids} if ids else {}
+        return named | ({"problem_type": self.problem_type} if self.problem_type else {})
 
     def initialise(self) -> None:
         """New weights as in the original code: normal 0.02 truncated at two deviations, biases 0."""
@@ -114,17 +112,19 @@ class Head(nn.Module):
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
 
+    def names_in_checkpoint(self) -> dict[str, str]:
+        """The names that transformers gives the parameters, by ours."""
+        parts = {name: name.rpartition(".") for name in self.state_dict()}
+        return {name: f"{self.checkpoint_names[layer]}.{kind}" for name, (layer, _, kind) in parts.items()}
+
     def to_checkpoint(self) -> dict[str, Tensor]:
         """Parameters by the names that transformers gives them."""
-        return {self._checkpoint_name(name): tensor for name, tensor in self.state_dict().items()}
+        state = self.state_dict()
+        return {theirs: state[ours] for ours, theirs in self.names_in_checkpoint().items()}
 
     def from_checkpoint(self, state: dict[str, Tensor]) -> None:
         """Loads the parameters from a transformers checkpoint."""
-        self.load_state_dict({name: state[self._checkpoint_name(name)] for name in self.state_dict()})
-
-    def _checkpoint_name(self, name: str) -> str:
-        layer, _, parameter = name.rpartition(".")
-        return f"{self.checkpoint_names[layer]}.{parameter}"
+        self.load_state_dict({ours: state[theirs] for ours, theirs in self.names_in_checkpoint().items()})
 
 
 def dense_layer(config: PretrainedConfig, width: int, wanted: int) -> nn.Linear:
@@ -134,10 +134,10 @@ def dense_layer(config: PretrainedConfig, width: int, wanted: int) -> nn.Linear:
 
 def activation(config: PretrainedConfig, name: str) -> nn.Module:
     """The activation that is named, or that a setting of this name names. Raises UserError for an unknown one."""
-    found = getattr(config, name, name)
-    if found not in ACT2FN:
-        raise UserError(f"config.json: {name} = '{found}' is unknown", f"Choose one of {', '.join(sorted(ACT2FN))}")
-    layer: nn.Module = ACT2FN[found]
+    function = getattr(config, name, name)
+    if function not in ACT2FN:
+        raise UserError(f"config.json: {name} = '{function}' is unknown", f"Choose one of {', '.join(sorted(ACT2FN))}")
+    layer: nn.Module = ACT2FN[function]
     return layer
 
 
@@ -145,3 +145,61 @@ def norm_layer(config: PretrainedConfig, width: int, *, epsilon: float | None = 
     """A head's LayerNorm as in the encoder, unless `epsilon` is another."""
     epsilon = epsilon or getattr(config, "norm_eps", None) or config.layer_norm_eps
     return nn.LayerNorm(width, eps=epsilon, bias=getattr(config, "norm_bias", True))
+
+
+class EncoderWithHead(nn.Module):
+    """A backbone and a head; `notes` are for the user, on how it is computed.
+
+    `pooled` says whether the head reads the pooled output alone, `reads_both` whether it reads the sequence output too,
+    and `by_position` whether each position that is read has logits.
+    """
+
+    def __init__(self, backbone: Backbone, head: Head) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.head = head
+        self.notes: list[str] = []
+        self.pooled = head.inputs == {"pooled"}
+        self.reads_both = len(head.inputs) == 2
+        self.by_position = not self.pooled and head.reads != "markers"
+        if not head.uses_pooler:
+            backbone.drop_pooler()
+
+    def forward(
+        self,
+        input_ids: Tensor | None,
+        attention_mask: Tensor,
+        token_type_ids: Tensor | None = None,
+        choices: Tensor | None = None,
+        positions: Tensor | None = None,
+        states: Tensor | None = None,
+    ) -> Any:
+        """Logits of a batch (`batch.Batch`), see `Head.forward`; with `choices` `(batch, n)` one row of logits for each
+        feature's choices, `(batch, most choices)`, minus infinity where a feature has fewer.
+        """
+        batch = Batch(input_ids, attention_mask, token_type_ids, choices, positions, states)
+        logits = self.head(*self.hidden(batch))
+        if choices is None:
+            return logits
+        by_feature = logits.squeeze(-1).gather(0, choices.clamp(min=0).flatten()).view_as(choices)
+        return by_feature.masked_fill(choices < 0, -torch.inf)
+
+    def hidden(self, batch: Batch) -> tuple[Tensor, ...]:
+        """The head's input, `(batch, n, width)` or `(batch, width)`, and the mask of its positions `(batch, n)`; then,
+        for a head that reads both outputs, the pooled output `(batch, width)`.
+        """
+        if self.reads_both:
+            return self.backbone.sequence_and_pooled(**batch.for_encoder())
+        states, mask = batch.states, batch.attention_mask
+        if states is None:
+            layers = self.backbone.layer_indices(pooled=self.pooled)
+            states, mask = self.backbone.hidden_states(layers, pooled=self.pooled, **batch.for_encoder())
+        return self.backbone.read(states, mask, pooled=self.pooled), mask
+
+
+HeadFor = Callable[[Backbone], Head]
+
+
+def as_float(logits: Any) -> Any:
+    """Logits, or logits by name, in single precision."""
+    return {name: tensor.float() for name, tensor in logits.items()} if isinstance(logits, dict) else logits.float()

@@ -5,7 +5,7 @@ the run.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,15 @@ from transformers import PreTrainedModel
 
 from finetune.data.atomic import scratch_folder
 from finetune.data.checksums import write_checksums
-from finetune.errors import THEIRS, UserError, first_line
-from finetune.models.families import FAMILIES, has_own_class
-from finetune.models.model import EncoderWithHead
+from finetune.errors import UserError, as_user_error
+from finetune.models.families import FAMILIES
+from finetune.models.head import EncoderWithHead
 from finetune.runs.recipe import Recipe
 
 NAME = "default"  # of the one adapter, in peft
 POOLER = "pooler"
+RETRY = "Free space, and run the same command again, which resumes"
+LEAVE_OUT = "Leave adapter out: the merged model is saved"
 # Of a family without a row: the projections to queries and values, or to queries, keys and values at once.
 ATTENTION = frozenset(
     [f"{letter}{end}" for letter in "qv" for end in ("", "_proj", "_lin", "_head")]
@@ -73,25 +75,21 @@ def lora_targets(encoder: PreTrainedModel, recipe: Recipe) -> list[str]:
             f"lora = {recipe.lora}: encoders of type '{kind}' have no linear layers of torch, which LoRA needs",
             "Leave lora out",
         )
-    wanted = recipe.lora_targets or _by_default(kind, linear)
+    ends = list(dict.fromkeys(name.rpartition(".")[2] for name in linear))
+    by_default = FAMILIES[kind].lora_targets if kind in FAMILIES else [end for end in ends if end in ATTENTION] or ends
+    wanted = recipe.lora_targets or by_default
     if lacking := [target for target in wanted if not any(_is_named(name, target) for name in linear)]:
-        raise UserError(f"lora_targets: this encoder has no linear layer '{lacking[0]}'", _choose(linear))
-    named = {name: module for name, module in linear.items() if any(_is_named(name, target) for target in wanted)}
-    found = [name for name, module in named.items() if module.weight.requires_grad]
-    if not found:
+        choices = dict.fromkeys(re.split(r"\.\d+\.", name)[-1] for name in linear)  # without numbers of layers
+        remedy = f"Choose among {', '.join(choices)}: lora_targets=[...]"
+        raise UserError(f"lora_targets: this encoder has no linear layer '{lacking[0]}'", remedy)
+    named = [name for name in linear if any(_is_named(name, target) for target in wanted)]
+    trained = [name for name in named if linear[name].weight.requires_grad]
+    if not trained:
         raise UserError(
             f"lora = {recipe.lora}: each layer {' or '.join(wanted)} is frozen, or above the layers that are read",
             "Lower freeze_layers, or read a higher layer with layers=[...]",
         )
-    return found
-
-
-def _by_default(kind: str, linear: Iterable[str]) -> list[str]:
-    """The names of layers that LoRA adapts where a recipe names none."""
-    if kind in FAMILIES:
-        return list(FAMILIES[kind].lora_targets)
-    ends = list(dict.fromkeys(name.rpartition(".")[2] for name in linear))
-    return [end for end in ends if end in ATTENTION] or ends
+    return trained
 
 
 @contextmanager
@@ -100,7 +98,7 @@ def merged(encoder: nn.Module) -> Iterator[None]:
 
     It changes nothing in an encoder without LoRA.
     """
-    layers = _adapted(encoder)
+    layers: list[Any] = [module for module in encoder.modules() if hasattr(module, "get_delta_weight")]  # peft's
     before = [layer.base_layer.weight.data for layer in layers]
     with torch.no_grad():
         for layer in layers:
@@ -127,16 +125,12 @@ def merged_state(model: nn.Module) -> dict[str, Tensor]:
 def require_adapter(model: EncoderWithHead) -> None:
     """Raises UserError where peft could not load what `save_adapter` would save."""
     kind = model.backbone.config.model_type
-    if not has_own_class(model.backbone.config):
-        raise UserError(
-            f"adapter = true needs one of the families {', '.join(FAMILIES)}, and this encoder is of type '{kind}'",
-            "Leave adapter out: the merged model is saved",
-        )
+    if kind not in FAMILIES:
+        families = ", ".join(FAMILIES)
+        raise UserError(f"adapter = true needs one of the families {families}, not an encoder of '{kind}'", LEAVE_OUT)
     if not model.head.has_class:
-        raise UserError(
-            f"adapter = true, and transformers has no {model.head.auto_class} for type '{kind}'",
-            "Leave adapter out: the merged model is saved",
-        )
+        auto_class = model.head.auto_class
+        raise UserError(f"adapter = true, and transformers has no {auto_class} for type '{kind}'", LEAVE_OUT)
 
 
 def save_adapter(model: EncoderWithHead, folder: Path, recipe: Recipe, *, base: str) -> None:
@@ -153,18 +147,11 @@ def save_adapter(model: EncoderWithHead, folder: Path, recipe: Recipe, *, base: 
     config.modules_to_save = sorted({name.rpartition(".")[0] for name in whole}) or None
     config.base_model_name_or_path, config.inference_mode = base, True
     state = {f"base_model.model.{name}": tensor.detach().contiguous() for name, tensor in (lora | whole).items()}
-    try:
+    with as_user_error(f"{folder}: the adapter cannot be written", RETRY):
         with scratch_folder(folder) as scratch:
             config.save_pretrained(scratch)
             save_file(state, scratch / "adapter_model.safetensors", metadata={"format": "pt"})
         write_checksums(folder)
-    except THEIRS:
-        raise
-    except Exception as error:  # safetensors has its own class for what the system refuses
-        raise UserError(
-            f"{folder}: the adapter cannot be written ({first_line(error)})",
-            "Free space, and run the same command again, which resumes",
-        ) from error
 
 
 def _config(recipe: Recipe, targets: Sequence[str]) -> Any:
@@ -178,17 +165,5 @@ def _config(recipe: Recipe, targets: Sequence[str]) -> Any:
     )
 
 
-def _adapted(encoder: nn.Module) -> list[Any]:
-    """The layers with LoRA; peft need not be installed to find none."""
-    return [module for module in encoder.modules() if hasattr(module, "get_delta_weight")]
-
-
 def _is_named(module: str, target: str) -> bool:
-    """Whether a module has this name, or one that ends with it: `query`, `output.dense`."""
     return f".{module}".endswith(f".{target}")
-
-
-def _choose(linear: Sequence[str] | dict[str, nn.Linear]) -> str:
-    """The remedy with the names of linear layers, without numbers of layers."""
-    names = dict.fromkeys(re.split(r"\.\d+\.", name)[-1] for name in linear)
-    return f"Choose among {', '.join(names)}: lora_targets=[...]"

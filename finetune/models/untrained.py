@@ -1,30 +1,110 @@
-"""Untrained encoders: their folder in the cache, and their weights, which a seed draws.
+"""New encoders, `new:mini` or `new:4x256`: a BERT of that size for the vocabulary of a tokenizer; and how long texts an
+encoder reads.
 
-What is known before the weights are drawn (config and tokenizer) is kept as a folder in the cache, so that all that
-reads a model's folder reads this one too; the weights are drawn from `init_seed` when the model is built.
+What is known before the weights are drawn (config and tokenizer) is a folder in the cache, so that all that reads a
+model's folder reads this one too; the weights are drawn from `init_seed` when the model is built.
 """
 
+import re
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finetune.data.atomic import write_atomically
 from finetune.data.checksums import sha256_of
-from finetune.data.paths import is_folder
-from finetune.errors import UserError
-from finetune.models.encoder_sizes import size_of
-from finetune.models.tokenizers.load import read_tokenizer
+from finetune.data.paths import is_file, is_folder
+from finetune.errors import UserError, nearest
+from finetune.gone import gone
+from finetune.models.tokenizers.encoding import POSITIONS
+from finetune.models.tokenizers.load import json_table, read_tokenizer
 from finetune.runs.folder import RESULTS, with_results
-from finetune.runs.recipe import Recipe
+from finetune.runs.recipe import NEW
 from finetune.storage.cache import FACTS, LOCK, cache_folder, entry, hash_of
 
 if TYPE_CHECKING:
-    from torch import nn
-    from transformers import PretrainedConfig, PreTrainedModel
+    from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
-CONFIG = "config.json"
+SIZES = {
+    "tiny": "2x128",
+    "mini": "4x256",
+    "small": "4x512",
+    "medium": "8x512",
+    "base": "12x768",
+    "large": "24x1024",
+}  # layers x width, as in google-research/bert
+HEAD_WIDTH = 64
+SPREAD, BASE_WIDTH = 0.02, 768  # of the weights of BERT base; outputs are as large at other widths
+LONG = {"answerdotai/ModernBERT-base": 8_192, "answerdotai/ModernBERT-large": 8_192}  # tokens, by names on the Hub
+LONG_TEXTS = (("config.json", "max_position_embeddings"), ("tokenizer_config.json", "model_max_length"))
+MOST_WEIGHTS = 4_000_000_000  # in the layers
 TOKENIZER_JSON = "tokenizer.json"
 PARTS = ("tokenizer*.json", "special_tokens_map.json", "added_tokens.json", "vocab.*", "merges.txt", "*.model")
 VERSION = 2  # of the initialisation: another one makes other weights of the same seed
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderSize:
+    """The size of an encoder; the feed-forward layers are four times as wide."""
+
+    layers: int
+    width: int
+    heads: int
+
+    def config(self, tokenizer: "PreTrainedTokenizerBase") -> "PretrainedConfig":
+        """The configuration for a tokenizer's vocabulary; its dropout is for fine-tuning."""
+        from transformers import BertConfig
+
+        return BertConfig(
+            vocab_size=max(tokenizer.get_vocab().values()) + 1,
+            hidden_size=self.width,
+            num_hidden_layers=self.layers,
+            num_attention_heads=self.heads,
+            intermediate_size=4 * self.width,
+            max_position_embeddings=POSITIONS,
+            pad_token_id=tokenizer.pad_token_id,
+            initializer_range=SPREAD * (BASE_WIDTH / self.width) ** 0.5,
+        )
+
+
+def size_of(name: str) -> EncoderSize:
+    """The size of `new:mini`, `new:4x256` or `new:6x768x3`. Raises UserError for any other."""
+    size = name.removeprefix(NEW)
+    if taken_out := next(filter(None, (gone(f"-{form}") for form in size.split("-")[1:])), None):
+        raise taken_out
+    parts = re.fullmatch(r"(\d{1,6})x(\d{1,6})(?:x(\d{1,6}))?", SIZES.get(size, size))
+    if parts is None:
+        raise UserError(
+            f"model '{name}': there is no size '{size}'",
+            f"{nearest(size, list(SIZES))}Choose among {', '.join(SIZES)}, or LAYERSxWIDTH[xHEADS] such as new:4x256",
+        )
+    layers, width = int(parts[1]), int(parts[2])
+    heads = int(parts[3] or width // HEAD_WIDTH)
+    if parts[3] is None and width % HEAD_WIDTH:
+        near = max(HEAD_WIDTH, round(width / HEAD_WIDTH) * HEAD_WIDTH)
+        raise UserError(
+            f"model '{name}': the width {width} is not divisible by {HEAD_WIDTH}, the width of a head",
+            f"Choose new:{layers}x{near}, or name the number of heads: new:{layers}x{width}xHEADS",
+        )
+    if not layers or not width or not heads:
+        raise UserError(f"model '{name}': has 0 layers, width or heads", "Give each at least 1: new:4x256")
+    if width % heads:
+        raise UserError(f"model '{name}': {heads} heads do not divide the width {width}", "Choose other numbers")
+    if (weights := 12 * layers * width**2) > MOST_WEIGHTS:
+        remedy = f"Choose a smaller size, of at most {MOST_WEIGHTS:,}"
+        raise UserError(f"model '{name}': its layers have {weights:,} weights", remedy)
+    return EncoderSize(layers=layers, width=width, heads=heads)
+
+
+def longest_input(encoder: str) -> int:
+    """Tokens of the longest text that an encoder is known to read, by its folder or its name; else those of BERT.
+
+    Nothing is fetched for it, so that a run has the same settings before and after its encoder was.
+    """
+    folder = Path(encoder)
+    if not is_file(folder / "config.json"):
+        return LONG.get(encoder, POSITIONS)
+    counts = [json_table(folder / file).get(name) for file, name in LONG_TEXTS]  # what is damaged, loading reports
+    return max(POSITIONS, min((count for count in counts if isinstance(count, int) and count), default=POSITIONS))
 
 
 def untrained_folder(name: str, tokenizer: str) -> tuple[Path, str]:
@@ -35,26 +115,18 @@ def untrained_folder(name: str, tokenizer: str) -> tuple[Path, str]:
     size = size_of(name)
     require_vocabulary(name, tokenizer)
     files = _tokenizer_files(Path(tokenizer).expanduser())
-    facts = [
-        VERSION,
-        size.layers,
-        size.width,
-        size.heads,
-        *((file.name, sha256_of(file)) for file in files),
-    ]
-    fingerprint = hash_of(facts)
-    kept = entry("untrained", fingerprint)
-    folder = kept.folder
+    fingerprint = hash_of([VERSION, *astuple(size), *((file.name, sha256_of(file)) for file in files)])
+    saved = entry("untrained", fingerprint)
 
     def make() -> None:
         made = read_tokenizer(files[0].parent)
-        made.save_pretrained(folder)
-        write_atomically(folder / CONFIG, size.config(made).to_json_string(use_diff=False))
-        kept.seal([file.name for file in folder.iterdir() if file.is_file() and file.name not in (FACTS, LOCK)])
+        made.save_pretrained(saved.folder)
+        write_atomically(saved.folder / "config.json", size.config(made).to_json_string(use_diff=False))
+        saved.seal([file.name for file in saved.folder.iterdir() if file.is_file() and file.name not in (FACTS, LOCK)])
 
-    with kept.required():
-        kept.read_or_make(lambda facts: facts, make)
-    return folder, fingerprint
+    with saved.required():
+        saved.read_or_make(lambda facts: facts, make)
+    return saved.folder, fingerprint
 
 
 def require_vocabulary(name: str, tokenizer: str, *, texts: str = "TEXTS") -> None:
@@ -67,9 +139,9 @@ def require_vocabulary(name: str, tokenizer: str, *, texts: str = "TEXTS") -> No
         )
 
 
-def _tokenizer_files(given: Path) -> list[Path]:
+def _tokenizer_files(path: Path) -> list[Path]:
     """The files of a tokenizer, which a folder or its tokenizer.json names. Raises UserError where there is none."""
-    folder, remedy = given.parent if given.name == TOKENIZER_JSON else given, "`finetune tokenizer TEXTS -o FOLDER`"
+    folder, remedy = path.parent if path.name == TOKENIZER_JSON else path, "`finetune tokenizer TEXTS -o FOLDER`"
     if not is_folder(folder):
         raise UserError(f"tokenizer folder {folder} does not exist", f"{remedy} makes one")
     files = sorted({file for pattern in PARTS for file in folder.glob(pattern)})
@@ -84,35 +156,3 @@ def _tokenizer_files(given: Path) -> list[Path]:
 def is_untrained(folder: Path) -> bool:
     """Whether a folder is one that `untrained_folder` made: there are no weights in it."""
     return folder.parent == cache_folder("untrained")
-
-
-def untrained_encoder(config: "PretrainedConfig", recipe: Recipe) -> "PreTrainedModel":
-    """An encoder with new weights, by `init_seed`: normal, truncated at two deviations, as in the original code.
-
-    The deviation is 0.02 at BERT base's width, and larger in a narrower encoder, whose sums have fewer terms.
-
-    Raises UserError for settings that would leave them random.
-    """
-    import torch
-    from transformers import AutoModel
-
-    from finetune.models.freezing import reinitialise
-
-    for name in ("frozen", "lora", "freeze_layers"):
-        if getattr(recipe, name):
-            raise UserError(
-                f"{name} with model '{recipe.model}': its weights are random, and would stay so", f"Leave {name} out"
-            )
-    encoder: PreTrainedModel = AutoModel.from_config(config, dtype=torch.float32, trust_remote_code=False)
-    torch.manual_seed(recipe.seeds[0])
-    reinitialise(encoder, spread=config.initializer_range)
-    return encoder
-
-
-def without_dropout(model: "nn.Module") -> None:
-    """Turns every dropout off, and leaves the config unchanged, which says what fine-tuning uses."""
-    from torch import nn
-
-    for module in model.modules():
-        if isinstance(module, nn.Dropout):
-            module.p = 0.0

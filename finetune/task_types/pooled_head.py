@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
-from torch import Tensor
 from transformers import PretrainedConfig
 
 from finetune.errors import UserError
 from finetune.models.backbone import Backbone
-from finetune.models.family_rows import OTHER, PLAIN, HeadName, Layers
+from finetune.models.families import OTHER, PLAIN, HeadName, Layers
 from finetune.models.head import Head
 
 VECTORS = {"cls": "cls", "bos": "cls", "mean": "mean"}  # as configs name them
@@ -24,10 +23,6 @@ class PooledHead(Head):
         self.uses_pooler = self.has_class and layers.dense is None
         if self.has_class:
             backbone.vector = _vector(backbone.config, layers.vector)
-
-    def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Tensor:
-        """`(batch, width)` to `(batch, labels)`, or to `(batch, 1)` for a head without label names."""
-        return self.through_layers(hidden)
 
 
 def _vector(config: PretrainedConfig, name: str) -> str:

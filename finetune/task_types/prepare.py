@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,8 +10,7 @@ import numpy as np
 from finetune.data.rows import Row, Rows, chosen_rows, grouped
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.models.feature import Feature
-from finetune.models.feature_arrays import ArrayFeatures, NoArrays, lengths, to_arrays, truncated_rows
+from finetune.models.feature import Feature, TextFeatures, lengths, text_arrays, truncated_rows
 from finetune.runs.events import Watcher, Working
 from finetune.task_types.task import Task
 
@@ -65,19 +64,19 @@ def encode_rows(
 def array_features(
     task: Task, rows: Sequence[Row], tokenizer: "PreTrainedTokenizerBase", max_length: int, watch: Watcher
 ) -> Sequence[Feature]:
-    """The features of a split, as `task.encode` gives them, in arrays; those that have no array form are a list.
+    """The features of a split, as `task.encode` gives them; in arrays if they are of texts, else packed.
 
     The encoder has positions for `max_length` (`require_positions`).
     """
-    parts = []
+    parts = list[Sequence[Feature]]()
     for begin, end in row_chunks(task, rows):
         watch(Working("encoding rows", begin, len(rows)))
-        features = task.encode(rows[begin:end], tokenizer, max_length)
-        try:
-            parts.append(to_arrays(features, first_row=begin))
-        except NoArrays:  # and features of a part number its rows
-            return features if end - begin == len(rows) else task.encode(rows, tokenizer, max_length)
-    return ArrayFeatures(parts)
+        encoded = task.encode(rows[begin:end], tokenizer, max_length)  # these number the rows of their part
+        arrays = text_arrays(encoded, first_row=begin)
+        parts.append(TextFeatures([arrays]) if arrays else [feature.packed(first_row=begin) for feature in encoded])
+    texts = [part.arrays for part in parts if isinstance(part, TextFeatures)]
+    same = len({(*part, part["labels"].shape[1:]) for part in texts}) == 1 and len(texts) == len(parts)
+    return TextFeatures(texts) if same else list(chain.from_iterable(parts))
 
 
 def row_chunks(task: Task, rows: Sequence[Row]) -> Iterator[tuple[int, int]]:

@@ -5,7 +5,8 @@ from typing import Any
 
 from finetune.errors import UserError
 from finetune.gone import gone_setting
-from finetune.models.encoder_sizes import POSITIONS, longest_input, size_of
+from finetune.models.tokenizers.encoding import POSITIONS
+from finetune.models.untrained import longest_input, size_of
 from finetune.runs.recipe import Recipe, is_new, parse
 from finetune.runs.recipe_tables import LARGEST
 from finetune.task_types import registry

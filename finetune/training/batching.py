@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from finetune.models.feature import Feature
-from finetune.models.feature_arrays import lengths
+from finetune.models.feature import Feature, lengths
 from finetune.runs.recipe_tables import Train
 
 POOL = 50  # batches sorted by length together: enough to save padding, few enough to stay random

@@ -13,7 +13,7 @@ from finetune.inference.engine import Engine
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores
 from finetune.models.feature import Feature
-from finetune.models.kernels.malloc import release_memory, trim_memory
+from finetune.models.kernels.cpu import release_memory, trim_memory
 from finetune.runs.events import Watcher, Working
 from finetune.runs.record import RunRecord
 from finetune.task_types.options import configured

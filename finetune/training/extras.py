@@ -15,7 +15,7 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
 from finetune.models.feature import Feature
-from finetune.models.model import EncoderWithHead
+from finetune.models.head import EncoderWithHead
 from finetune.models.pretrained import ModelFiles
 from finetune.runs.events import Watcher
 from finetune.runs.folder import RunFolder

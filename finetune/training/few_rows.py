@@ -13,7 +13,7 @@ from finetune.errors import UserError
 from finetune.inference.engine import Engine
 from finetune.models.building import build_model
 from finetune.models.feature import Feature
-from finetune.models.text_vector import FAMILY, FEW_ROWS, UNIT
+from finetune.models.model_folder import FAMILY, FEW_ROWS, UNIT
 from finetune.runs.events import Note, Working, unwatched
 from finetune.runs.recipe import Recipe, is_new
 from finetune.runs.recipe_tables import CONTRASTIVE, HeldOut, Train

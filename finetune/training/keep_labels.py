@@ -10,8 +10,8 @@ from finetune.data.messages import first_of, shown, so_many
 from finetune.data.rows import Row, Rows, chosen_rows
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.models.loading import load_trained
-from finetune.models.model import EncoderWithHead
+from finetune.models.head import EncoderWithHead
+from finetune.models.model_folder import load_trained
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines
 from finetune.runs.recipe import Recipe, is_new

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from finetune.inference.engine import Engine
 from finetune.models.batch import Batch
-from finetune.models.model import as_float
+from finetune.models.head import as_float
 
 Objective = Callable[[Any, Batch], dict[str, Tensor]]  # of logits, each loss by the name of its labels
 

@@ -10,14 +10,11 @@ from finetune.data.source import Source
 from finetune.models import pretrained
 from finetune.models.building import build_model
 from finetune.models.device import build_accelerator, resolve_device, resolve_precision, set_deterministic
-from finetune.models.encoder_sizes import size_of
 from finetune.models.families import family_notes, has_own_class, most_tokens
-from finetune.models.text_vector import FAMILY, fitting_pooling
-from finetune.models.tokenizers.added_tokens import add_tokens
-from finetune.models.tokenizers.fingerprint import tokenizer_hash
-from finetune.models.tokenizers.load import load_tokenizer
-from finetune.models.tokenizers.own_vocabulary import trained_size, training_notes
-from finetune.models.weight_files import load_config, some
+from finetune.models.model_folder import FAMILY, fitting_pooling, load_config, some
+from finetune.models.tokenizers.load import add_tokens, load_tokenizer, tokenizer_hash
+from finetune.models.tokenizers.train import trained_size, training_notes
+from finetune.models.untrained import size_of
 from finetune.runs.events import Watcher, Working, unwatched
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import lineage_at

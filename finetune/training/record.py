@@ -22,7 +22,7 @@ from finetune.data.source import Source
 from finetune.metrics.scores import Scores
 from finetune.models.device import describe_device, main_memory, peak_memory
 from finetune.models.families import most_tokens
-from finetune.models.feature_arrays import truncated_rows
+from finetune.models.feature import truncated_rows
 from finetune.models.freezing import parameter_counts
 from finetune.runs import environment
 from finetune.runs.dev_choices import dev_choices

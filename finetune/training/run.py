@@ -11,7 +11,7 @@ from typing import Any
 
 from finetune.inference.engine import Engine
 from finetune.models.lora import merged
-from finetune.models.saving import save_checkpoint
+from finetune.models.model_folder import save_checkpoint
 from finetune.runs.environment import versions
 from finetune.runs.events import AlreadyDone, Done, EventLog, Note, Started, Watcher, Working
 from finetune.runs.folder import RunFolder

@@ -24,11 +24,9 @@ from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
 from finetune.inference.feature_batches import BATCH_TOKENS
-from finetune.models.feature import LABEL, Feature, label_counts
-from finetune.models.feature_arrays import lengths
-from finetune.models.head import Head
-from finetune.models.model import EncoderWithHead
-from finetune.models.text_vector import MEAN, UNIT
+from finetune.models.feature import LABEL, Feature, label_counts, lengths
+from finetune.models.head import EncoderWithHead, Head
+from finetune.models.model_folder import MEAN, UNIT
 from finetune.runs.events import EpochDone, EpochResult, Training, Working, unwatched
 from finetune.task_types.own_data import own_data
 from finetune.training.checkpoints import Progress

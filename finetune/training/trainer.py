@@ -19,11 +19,11 @@ from finetune.data.rows import Row
 from finetune.inference.engine import Engine
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores
+from finetune.models.fast_paths import used_rows_alone
 from finetune.models.feature import Feature
-from finetune.models.kernels.malloc import trim_memory
+from finetune.models.head import EncoderWithHead
+from finetune.models.kernels.cpu import trim_memory
 from finetune.models.lora import merged
-from finetune.models.model import EncoderWithHead
-from finetune.models.used_rows import used_rows_alone
 from finetune.runs import interrupts
 from finetune.runs.events import EpochDone, EpochResult, Note, Training, Watcher
 from finetune.runs.recipe_tables import Train

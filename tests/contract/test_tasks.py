@@ -37,10 +37,9 @@ from finetune.inference.engine import Engine
 from finetune.models.building import build_model
 from finetune.models.device import build_accelerator
 from finetune.models.feature import Feature
-from finetune.models.loading import load_trained
-from finetune.models.model import EncoderWithHead
-from finetune.models.saving import save_checkpoint
-from finetune.models.tokenizers.added_tokens import add_tokens
+from finetune.models.head import EncoderWithHead
+from finetune.models.model_folder import load_trained, save_checkpoint
+from finetune.models.tokenizers.load import add_tokens
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train

@@ -40,7 +40,7 @@ from finetune.cli.commands import COMMANDS as COMMAND_LIST
 from finetune.cli.commands import FIRST
 from finetune.commands.submission import glue as submission
 from finetune.data.source import Source
-from finetune.models import layer_mix
+from finetune.models import backbone
 from finetune.training.targets import expand_targets, split_arguments
 
 SMALL = ["train.epochs=1", "limit=16", "max_length=64"]
@@ -199,7 +199,7 @@ def reader(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FINETUNE_DATA", str(page_data.parent))
     monkeypatch.setenv("FINETUNE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(layer_mix, "LSTM_WIDTH", 24)
+    monkeypatch.setattr(backbone, "LSTM_WIDTH", 24)
     monkeypatch.setattr(submission, "FILES", tuple(replace(file, rows=20) for file in submission.FILES))
     yield Reader(tmp_path, page_data, tiny_bert, monkeypatch, capsys)
 

@@ -8,7 +8,7 @@ import torch
 from support.toys import cat_task, choice_task, span_task, tag_task
 from support.training import fit
 
-from finetune.models import layer_mix as reader
+from finetune.models import backbone as reader
 from finetune.models.building import load_backbone
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train

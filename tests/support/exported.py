@@ -19,7 +19,7 @@ from finetune.inference.exported.export_facts import (
 from finetune.inference.predictor import load_predictor
 from finetune.inference.thresholds import FILE, claims_of
 from finetune.models.families import most_tokens
-from finetune.models.model import EncoderWithHead
+from finetune.models.head import EncoderWithHead
 from finetune.runs.folder import RunFolder
 from support.runs import FinishedRun
 

@@ -17,8 +17,7 @@ from finetune.models.batch import Batch
 from finetune.models.building import build_model
 from finetune.models.device import build_accelerator
 from finetune.models.feature import IGNORED, Feature
-from finetune.models.tokenizers.added_tokens import add_tokens
-from finetune.models.tokenizers.load import load_tokenizer
+from finetune.models.tokenizers.load import add_tokens, load_tokenizer
 from finetune.runs.events import EpochDone, Event, Updates, Watcher, unwatched
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train

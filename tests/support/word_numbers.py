@@ -29,7 +29,7 @@ class NumbersRow:
 
 class NumbersHead(Head):
     inputs = frozenset({"sequence"})
-    reads_words = True
+    reads = "words"
     auto_class = "AutoModelForTokenClassification"
 
     def __init__(self, width: int) -> None:

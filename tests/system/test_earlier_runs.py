@@ -14,7 +14,7 @@ from support.runs import REVIEWS, as_csv, trained_run
 
 from finetune.api.run import open_run
 from finetune.data.paths import from_here
-from finetune.models.loading import load_encoder
+from finetune.models.model_folder import load_encoder
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.lookup import lineage_of
 from finetune.runs.record import RunRecord

@@ -112,7 +112,7 @@ def fill_disk(file: Path, patched: pytest.MonkeyPatch) -> None:
         full = mode == "a" and path.resolve() == file
         return open("/dev/full" if full else path, mode, **named)  # noqa: PTH123
 
-    patched.setattr("finetune.models.saving.scratch_folder", scratch_folder)
+    patched.setattr("finetune.models.model_folder.scratch_folder", scratch_folder)
     patched.setattr(Path, "open", opened)
 
 

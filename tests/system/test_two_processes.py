@@ -112,15 +112,15 @@ def test_two_processes_equal_one(
 
 
 USED_ROWS = """
-from finetune.models import used_rows
+from finetune.models import fast_paths
 from finetune.cli.app import main
 
-class Noted(used_rows.UsedRows):
+class Noted(fast_paths.UsedRows):
     def __init__(self, *given):
         super().__init__(*given)
         print("used rows alone")
 
-used_rows.LEAST_SAVED, used_rows.UsedRows = 1, Noted
+fast_paths.LEAST_SAVED, fast_paths.UsedRows = 1, Noted
 main()
 """
 

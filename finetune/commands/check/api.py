@@ -20,10 +20,10 @@ from finetune.data.issues import SEVERITIES, Finding, Issue
 from finetune.data.messages import size_words, so_many
 from finetune.data.source import source_of
 from finetune.errors import UserError
-from finetune.models.encoder_sizes import size_of
 from finetune.models.pretrained import resolve
 from finetune.models.tokenizers.fast import load_fast_tokenizer
-from finetune.models.tokenizers.own_vocabulary import trained_size
+from finetune.models.tokenizers.train import trained_size
+from finetune.models.untrained import size_of
 from finetune.runs.recipe import Recipe
 from finetune.task_types.columns import Layout
 from finetune.task_types.own_data import own_data

@@ -30,7 +30,7 @@ from finetune.metrics.significance import RESAMPLES
 from finetune.metrics.sums import Counted
 from finetune.models.device import build_accelerator
 from finetune.models.families import most_tokens
-from finetune.models.loading import load_trained
+from finetune.models.model_folder import load_trained
 from finetune.runs.environment import versions
 from finetune.runs.events import Note, Watcher, Working
 from finetune.runs.folder import RunFolder

@@ -18,7 +18,7 @@ from finetune.inference.exported.engine import load_onnxruntime
 from finetune.inference.exported.export_facts import IDS, MASK, POSITIONS, SEGMENTS
 from finetune.models.families import takes_segments
 from finetune.models.feature import LOGITS
-from finetune.models.model import EncoderWithHead
+from finetune.models.head import EncoderWithHead
 
 BY_LENGTH = ("big_bird", "longformer")  # types of encoders whose attention depends on the length of a text
 TEXTS, LENGTH = 3, 7  # that are traced; any other numbers would do, but 0 and 1
@@ -33,7 +33,7 @@ SERVE = "Serve the run itself: finetune serve RUN"
 def graph_inputs(model: EncoderWithHead) -> tuple[str, ...]:
     """The names of a graph's inputs; with positions where the head reads those of each text and no others."""
     segments = [SEGMENTS] if takes_segments(model.backbone.config) else []
-    positions = [POSITIONS] if model.head.reads_words or model.head.joins else []
+    positions = [POSITIONS] if model.head.reads != "tokens" else []
     return (IDS, MASK, *segments, *positions)
 
 
@@ -49,10 +49,12 @@ def write_graph(model: EncoderWithHead, file: Path) -> list[str]:
         raise UserError(f"encoders {what} cannot be exported", SERVE)
     inputs = graph_inputs(model)
     ids = torch.arange(TEXTS * LENGTH).view(TEXTS, LENGTH) % (model.backbone.config.vocab_size - 1)
-    reads = torch.arange(2 if model.head.joins else LENGTH - 2).repeat(TEXTS, 1)  # a head joins two markers
+    reads = torch.arange(2 if model.head.reads == "markers" else LENGTH - 2).repeat(
+        TEXTS, 1
+    )  # a head joins two markers
     example = {IDS: ids, MASK: torch.ones_like(ids).tril(LENGTH - 2), SEGMENTS: torch.zeros_like(ids), POSITIONS: reads}
     axes = {name: {0: "batch", 1: "length"} for name in inputs}
-    axes[POSITIONS] = {0: "batch"} if model.head.joins else {0: "batch", 1: "reads"}
+    axes[POSITIONS] = {0: "batch"} if model.head.reads == "markers" else {0: "batch", 1: "reads"}
     # The largest has the vectors of words: no encoder has as many positions.
     embeddings = [(each.num_embeddings, name) for name, each in model.named_modules() if isinstance(each, nn.Embedding)]
     try:

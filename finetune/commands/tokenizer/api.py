@@ -15,9 +15,8 @@ from finetune.data.messages import percent, so_many
 from finetune.data.paths import exists, is_folder
 from finetune.errors import THEIRS, UserError, first_line, nearest, shown_value
 from finetune.models.pretrained import MINILM, resolve
-from finetune.models.tokenizers.kinds import KINDS
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.models.tokenizers.own_vocabulary import SIZE
+from finetune.models.tokenizers.train import KINDS, SIZE
 from finetune.runs.events import Event, Note, Watcher, Working, unwatched
 
 if TYPE_CHECKING:

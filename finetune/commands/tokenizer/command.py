@@ -16,8 +16,7 @@ from finetune.commands.tokenizer.api import COLUMNS, write_vocabulary
 from finetune.data.documents import read_documents
 from finetune.data.messages import so_many
 from finetune.errors import UserError, nearest
-from finetune.models.tokenizers.kinds import KINDS
-from finetune.models.tokenizers.own_vocabulary import SIZE
+from finetune.models.tokenizers.train import KINDS, SIZE
 from finetune.training.targets import split_arguments
 
 SETTINGS = ("text", "encoding")  # of how the corpus is read

@@ -12,7 +12,7 @@ from finetune.data.characters import shown_jamo
 from finetune.errors import UserError
 from finetune.inference.predictor import saved
 from finetune.models.families import takes_segments
-from finetune.models.loading import load_encoder
+from finetune.models.model_folder import load_encoder
 from finetune.models.tokenizers.load import load_tokenizer
 
 EAGER = "eager"  # the only attention that returns weights

@@ -11,7 +11,7 @@ from finetune.commands.view.encoder import EAGER, Encoder
 from finetune.errors import UserError
 from finetune.models.families import is_left_to_right
 from finetune.models.fingerprint import OWN_WEIGHTS
-from finetune.models.weight_files import from_pretrained, load_config
+from finetune.models.model_folder import from_pretrained, load_config
 
 BEST = 5  # predictions of a hidden token
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from finetune.models.batch import Batch
-from finetune.models.model import EncoderWithHead
+from finetune.models.head import EncoderWithHead
 from finetune.task_types.explained import Pick
 
 TOKENS_AT_ONCE = 4_096  # of all sequences that are computed together, with padding

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import chain, groupby
 from typing import TYPE_CHECKING
 
-from finetune.models.tokenizers.offsets import character_offsets
+from finetune.models.tokenizers.encoding import character_offsets
 from finetune.task_types.explained import NamedText
 
 if TYPE_CHECKING:

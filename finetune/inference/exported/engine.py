@@ -27,10 +27,7 @@ from finetune.inference.exported.export_facts import (
     this_machine,
 )
 from finetune.inference.feature_batches import BATCH_TOKENS, require_numbers_only, token_batches
-from finetune.models.feature import LOGITS, Feature, Ids
-from finetune.models.feature_arrays import Sequences, lengths
-from finetune.models.padding import padded
-from finetune.models.plain_numpy import plain_numpy
+from finetune.models.feature import LOGITS, Feature, Ids, Sequences, lengths, padded, plain_numpy
 from finetune.models.tokenizers.fast import load_fast_tokenizer
 from finetune.runs import interrupts
 from finetune.runs.events import Note, Predicted, Watcher

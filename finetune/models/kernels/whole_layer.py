@@ -1,157 +1,167 @@
-"""A layer of a BERT-like encoder on a CPU as one function, with its own backward pass.
+"""A layer of a BERT-like encoder on a CPU as two functions, each with its own backward pass.
 
 Of a step in half precision more than half was not products: autograd casts the input of each product and its gradient,
 copies each head's queries, and reads the masks of dropout as bytes. Here the layer's states stay in the precision of
 autocast, queries and keys are laid out once for all heads, and a bias's gradient is a product. Its sums are rounded in
 another order than those of transformers' layer, nothing else differs.
+
+Both parts end with dropout, the residual and LayerNorm (Vaswani et al. 2017, figure 1; Devlin et al. 2019). States are
+`(batch, length, width)`. The weights are the matrix and bias of each product in their order, and then the two of the
+LayerNorm, these in single precision. `backward` returns the gradients of the states, of the mask and of each weight.
 """
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.autograd.function import once_differentiable
-from transformers import PreTrainedModel
+from torch.nn.functional import gelu
 
-from finetune.models.kernels import cpu
-from finetune.models.kernels.first_token import is_for_first
-from finetune.models.kernels.layer_parts import AttentionParts, FeedForwardParts, Layer, attention_of, feed_forward_of
-from finetune.models.kernels.layer_passes import AttentionPasses, FeedForwardPasses, Passes
+from finetune.models.kernels.dropout import kept, masked
+from finetune.models.kernels.products import gradients_of_product, product
 
-Forward = Callable[..., Any]
-
-
-def take_whole_layers(encoder: PreTrainedModel) -> Callable[[], None]:
-    """Computes the parts of an encoder's layers by this file where they are BERT's; returns what undoes it.
-
-    transformers' code calls them as before, so that it can compute them again for the backward pass.
-    """
-    # A merged layer is scored as it will be saved, so with LoRA all stay as they are.
-    with_lora = any(hasattr(module, "lora_A") for module in encoder.modules())
-    replaced = [] if with_lora else [each for module in encoder.modules() for each in _replacements(module)]
-    before = [module.__dict__.get("forward") for module, _ in replaced]
-    for (module, forward), otherwise in zip(replaced, before, strict=True):
-        plain = otherwise or partial(type(module).forward, module)
-        module.forward = partial(forward, plain)  # which can be pickled
-    return partial(_undo, [module for module, _ in replaced], before)
+Saved = tuple[Any, ...]  # tensors; None where there is no dropout
+Gradients = tuple[Tensor, Tensor | None, list[Tensor]]
 
 
-def _undo(modules: list[nn.Module], before: list[Forward | None]) -> None:
-    for module, forward in zip(modules, before, strict=True):
-        del module.forward
-        if forward is not None:
-            module.forward = forward
+@dataclass(frozen=True, kw_only=True)
+class AttentionPasses:
+    """Self-attention with its output product. Only the first `queries` tokens have an output."""
+
+    heads: int
+    scaling: float
+    queries: int
+    weights_dropout: float
+    dropout: float
+    epsilon: float
+
+    def forward(self, states: Tensor, mask: Tensor | None, weights: Sequence[Tensor]) -> tuple[Tensor, Saved]:
+        """`mask` is added to scores, `(batch, 1 or heads, 1 or queries, length)`; its gradient is that of all heads."""
+        wq, bq, wk, bk, wv, bv, wo, bo, *norm = weights
+        batch, length, width = states.shape
+        every, first = states.reshape(-1, width), states[:, : self.queries].reshape(-1, width)
+        query = _by_head(product(first, wq.t(), bias=bq), batch, self.heads)
+        key = _by_head(product(every, wk.t(), bias=bk), batch, self.heads)
+        value = _by_head(product(every, wv.t(), bias=bv), batch, self.heads)
+        scores = _product(query, key.transpose(1, 2), self.scaling).float()
+        if mask is not None:
+            scores.view(batch, self.heads, -1, length).add_(mask)
+        chances = torch.softmax(scores, -1).to(states.dtype)
+        kept_weights, dropped, scale = _dropped(chances, self.weights_dropout)
+        context = _by_token(_product(dropped, value, scale), batch)
+        kept_states, dropped, scale = _dropped(product(context, wo.t(), bias=bo), self.dropout)
+        output, *of_norm = _normalised(torch.add(first, dropped, alpha=scale), norm, self.epsilon)
+        saved = (every, first, query, key, value, chances, context, kept_weights, kept_states, wq, wk, wv, wo, *of_norm)
+        return output.view(batch, -1, width), saved
+
+    def backward(self, gradient: Tensor, saved: Saved) -> Gradients:
+        every, first, query, key, value, chances, context, kept_weights, kept_states, wq, wk, wv, wo, *norm = saved
+        batch, scale = len(gradient), 1 / (1 - self.weights_dropout)
+        of_first, *of_norm = _of_normalised(gradient.reshape(first.shape), norm)
+        of_wo, of_bo, of_context = gradients_of_product(_of_dropped(of_first, kept_states, self.dropout), context, wo)
+        of_context = _by_head(of_context, batch, self.heads)
+        dropped = chances if kept_weights is None else masked(chances, kept_weights)
+        of_value = _product(dropped.transpose(1, 2), of_context, scale)
+        of_chances = _of_dropped(_product(of_context, value.transpose(1, 2), scale), kept_weights)
+        of_scores = torch.ops.aten._softmax_backward_data(of_chances, chances, -1, chances.dtype)
+        of_key = _product(of_scores.transpose(1, 2), query, self.scaling)
+        of_query = _product(of_scores, key, self.scaling)
+        of_wv, of_bv, of_every = gradients_of_product(_by_token(of_value, batch), every, wv)
+        of_wk, of_bk, of_every = gradients_of_product(_by_token(of_key, batch), every, wk, added=of_every)
+        of_wq, of_bq, of_first = gradients_of_product(_by_token(of_query, batch), first, wq, added=of_first)
+        of_states = of_every.view(batch, -1, gradient.shape[-1])
+        of_states[:, : self.queries] += of_first.view(gradient.shape)
+        of_mask = of_scores.view(batch, self.heads, *of_scores.shape[1:])
+        return of_states, of_mask, [of_wq, of_bq, of_wk, of_bk, of_wv, of_bv, of_wo, of_bo, *of_norm]
 
 
-def _replacements(layer: Layer) -> Iterator[tuple[nn.Module, Forward]]:
-    """The modules of a layer whose forward is replaced, each with a function that is given the one before it."""
-    attention, feed_forward = attention_of(layer), feed_forward_of(layer)
-    if hasattr(layer, "intermediate"):
-        if attention is not None:
-            yield layer.attention, partial(_attend, layer)
-        if feed_forward is not None:
-            yield layer.intermediate, partial(_wait, layer)
-            yield layer.output, partial(_feed_forward, layer)
-    elif attention is not None and feed_forward is not None:
-        yield layer, partial(_attend_and_feed_forward, layer)
+@dataclass(frozen=True, kw_only=True)
+class FeedForwardPasses:
+    """Two products with GELU between them, `approximate` as torch has it."""
+
+    approximate: str
+    dropout: float
+    epsilon: float
+
+    def forward(self, states: Tensor, mask: Tensor | None, weights: Sequence[Tensor]) -> tuple[Tensor, Saved]:
+        """Each token for itself, so without a mask."""
+        w1, b1, w2, b2, *norm = weights
+        given = states.reshape(-1, states.shape[-1])
+        wide = product(given, w1.t(), bias=b1)
+        bent = gelu(wide, approximate=self.approximate)
+        kept_states, dropped, scale = _dropped(product(bent, w2.t(), bias=b2), self.dropout)
+        output, *of_norm = _normalised(torch.add(given, dropped, alpha=scale), norm, self.epsilon)
+        return output.view(states.shape), (given, wide, bent, kept_states, w1, w2, *of_norm)
+
+    def backward(self, gradient: Tensor, saved: Saved) -> Gradients:
+        given, wide, bent, kept_states, w1, w2, *norm = saved
+        of_sum, *of_norm = _of_normalised(gradient.reshape(given.shape), norm)
+        of_w2, of_b2, of_bent = gradients_of_product(_of_dropped(of_sum, kept_states, self.dropout), bent, w2)
+        of_wide = torch.ops.aten.gelu_backward(of_bent, wide, approximate=self.approximate)
+        of_w1, of_b1, of_given = gradients_of_product(of_wide, given, w1, added=of_sum)
+        return of_given.view(gradient.shape), None, [of_w1, of_b1, of_w2, of_b2, *of_norm]
 
 
-def _attend(
-    layer: Layer,
-    plain: Forward,
-    hidden_states: Tensor,
-    attention_mask: Tensor | None = None,
-    *given: Any,
-    position_bias: Tensor | None = None,
-    **named: Any,
-) -> tuple[Tensor, Any]:
-    """The output of a layer's attention; where weights are asked for, or texts are long, as it was before."""
-    attention = attention_of(layer)
-    if attention is None or named.get("output_attentions") or not _is_taken(attention, hidden_states):
-        named |= {} if position_bias is None else {"position_bias": position_bias}
-        return plain(hidden_states, attention_mask, *given, **named)  # type: ignore[no-any-return]
-    first = is_for_first(layer)
-    return _attended(layer, attention, hidden_states, attention_mask, first=first, bias=position_bias), None
+def _by_head(tokens: Tensor, batch: int, heads: int) -> Tensor:
+    """`(batch * n, width)` as `(batch * heads, n, width / heads)`."""
+    return tokens.view(batch, -1, heads, tokens.shape[1] // heads).transpose(1, 2).flatten(0, 1)
 
 
-def _wait(layer: Layer, plain: Forward, hidden_states: Tensor) -> Tensor:
-    """What is left for `_feed_forward` to compute."""
-    return plain(hidden_states) if feed_forward_of(layer) is None else hidden_states
+def _by_token(heads: Tensor, batch: int) -> Tensor:
+    """`(batch * heads, n, width / heads)` as `(batch * n, width)`."""
+    each = heads.view(batch, -1, *heads.shape[1:]).transpose(1, 2)
+    return each.reshape(batch * heads.shape[1], -1)
 
 
-def _feed_forward(layer: Layer, plain: Forward, wide: Tensor, given: Tensor) -> Tensor:
-    """The output of a layer's feed-forward part."""
-    part = feed_forward_of(layer)
-    return plain(wide, given) if part is None else _fed_forward(layer, part, given)
+def _product(left: Tensor, right: Tensor, factor: float) -> Tensor:
+    return torch.baddbmm(left.new_empty(1, 1, 1), left, right, beta=0, alpha=factor)
 
 
-def _attend_and_feed_forward(
-    layer: Layer, plain: Forward, hidden_states: Tensor, attention_mask: Tensor | None = None, **named: Any
-) -> Tensor:
-    """The output of a layer without a module for each part."""
-    attention, feed_forward = attention_of(layer), feed_forward_of(layer)
-    if attention is None or feed_forward is None or not _is_taken(attention, hidden_states):
-        return plain(hidden_states, attention_mask, **named)  # type: ignore[no-any-return]
-    first = is_for_first(layer, **named)
-    return _fed_forward(layer, feed_forward, _attended(layer, attention, hidden_states, attention_mask, first=first))
+def _dropped(x: Tensor, p: float) -> tuple[Tensor | None, Tensor, float]:
+    """A mask, what it leaves of x, and the factor that is due to that."""
+    if not p:
+        return None, x, 1.0
+    mask = kept(x, p)
+    return mask, masked(x, mask), 1 / (1 - p)
 
 
-def _is_taken(attention: AttentionParts, states: Tensor) -> bool:
-    return not attention.recorded and states.shape[1] <= cpu.MOST_IN_TWO
+def _of_dropped(gradient: Tensor, mask: Tensor | None, p: float = 0.0) -> Tensor:
+    if mask is None:
+        return gradient
+    found = masked(gradient, mask)
+    return found.mul_(1 / (1 - p)) if p else found
 
 
-def _attended(
-    layer: Layer,
-    part: AttentionParts,
-    states: Tensor,
-    mask: Tensor | None,
-    *,
-    first: bool = False,
-    bias: Tensor | None = None,
-) -> Tensor:
-    """The output of an attention, of the first token alone with `first`. `bias` is added to scores too."""
-    passes = AttentionPasses(
-        heads=part.heads,
-        scaling=part.scaling,
-        queries=1 if first else states.shape[1],
-        weights_dropout=_rate(part.weights_dropout, layer),
-        dropout=_rate(part.dropout, layer),
-        epsilon=part.norm.eps,
-    )
-    mask = None if mask is None else mask[:, :, : passes.queries].clamp(min=cpu.MASKED)
-    if bias is not None:
-        bias = bias[:, :, : passes.queries]
-        mask = bias if mask is None else bias + mask
-    return _Part.apply(passes, states, mask, *_weights(part))  # type: ignore[no-any-return, no-untyped-call]
+def _normalised(given: Tensor, weights: Sequence[Tensor], epsilon: float) -> tuple[Tensor, ...]:
+    weight, bias = weights
+    output, mean, rstd = torch.native_layer_norm(given, given.shape[-1:], weight, bias, epsilon)
+    return output, given, mean, rstd, weight, bias
 
 
-def _fed_forward(layer: Layer, part: FeedForwardParts, states: Tensor) -> Tensor:
-    passes = FeedForwardPasses(
-        approximate=part.approximate or "none", dropout=_rate(part.dropout, layer), epsilon=part.norm.eps
-    )
-    return _Part.apply(passes, states, None, *_weights(part))  # type: ignore[no-any-return, no-untyped-call]
+def _of_normalised(gradient: Tensor, saved: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    given, mean, rstd, *weights = saved
+    backward = torch.ops.aten.native_layer_norm_backward
+    return tuple(backward(gradient, given, given.shape[-1:], mean, rstd, *weights, [True] * 3))
 
 
-def _rate(dropout: Any, layer: Layer) -> float:
-    return dropout.p if dropout is not None and layer.training else 0.0
-
-
-def _weights(part: AttentionParts | FeedForwardParts) -> list[Tensor]:
-    return [weight for each in (*part.products, part.norm) for weight in (each.weight, each.bias)]
+def computed(passes: Any, layers: Sequence[Any], states: Tensor, mask: Tensor | None) -> Tensor:
+    """The output of a part whose products and LayerNorm are `layers`."""
+    weights = [weight for layer in layers for weight in (layer.weight, layer.bias)]
+    return _Part.apply(passes, states, mask, *weights)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _Part(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, passes: Passes, states: Tensor, mask: Tensor | None, *weights: Tensor) -> Tensor:
+    def forward(ctx: Any, passes: Any, states: Tensor, mask: Tensor | None, *weights: Tensor) -> Tensor:
         kind = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else states.dtype
         with torch.autocast("cpu", enabled=False):
             products = [each.to(kind) for each in weights[:-2]]
             output, saved = passes.forward(states.to(kind), mask, [*products, *weights[-2:]])
         ctx.passes, ctx.kind = passes, states.dtype
         ctx.save_for_backward(*saved)
-        return output
+        return output  # type: ignore[no-any-return]
 
     @staticmethod
     @once_differentiable

@@ -6,9 +6,9 @@ from threading import Lock
 from typing import Any
 
 from finetune.errors import THEIRS
-from finetune.models.config_bounds import require_config
-from finetune.models.tokenizers.kinds import LATER, LONGEST_WORD, OF_BERT, OF_ROBERTA
+from finetune.models.folder_checks import require_config
 from finetune.models.tokenizers.load import content_of, json_table, load_tokenizer, tokenizer_fault
+from finetune.models.tokenizers.train import LATER, LONGEST_WORD, OF_BERT, OF_ROBERTA
 
 NO_LIMIT = 10**30  # tokens, where the settings name none; transformers' number
 SEGMENTS = "token_type_ids"
@@ -90,14 +90,16 @@ class FastTokenizer:
                 side = self._settings.get("truncation_side", "right")
                 self._backend.enable_truncation(max_length, strategy="longest_first", direction=side)
             encodings = self._backend.encode_batch(inputs, add_special_tokens=add_special_tokens)
-        parts = {"input_ids": "ids", SEGMENTS: "type_ids"}
-        names = {name: part for name, part in parts.items() if name in ("input_ids", *self.model_input_names)}
-        names |= {"special_tokens_mask": "special_tokens_mask"} if return_special_tokens_mask else {}
-        names |= {"offset_mapping": "offsets"} if return_offsets_mapping else {}
-        values = {name: [getattr(each, part) for each in encodings] for name, part in names.items()}
-        found = EncodedBatch({name: each[0] for name, each in values.items()} if isinstance(text, str) else values)
-        found.encodings = encodings
-        return found
+        wanted = {
+            "input_ids": "ids",
+            **({SEGMENTS: "type_ids"} if SEGMENTS in self.model_input_names else {}),
+            **({"special_tokens_mask": "special_tokens_mask"} if return_special_tokens_mask else {}),
+            **({"offset_mapping": "offsets"} if return_offsets_mapping else {}),
+        }
+        values = {name: [getattr(each, part) for each in encodings] for name, part in wanted.items()}
+        batch = EncodedBatch({name: each[0] for name, each in values.items()} if isinstance(text, str) else values)
+        batch.encodings = encodings
+        return batch
 
     def is_faithful(self) -> bool:
         """Whether transformers, which builds most tokenizers from tokenizer_config.json, gives the same ids."""

@@ -129,17 +129,15 @@ def vocabulary_file(folder: Path) -> Path | None:
 
 def _read(file: Path) -> Any:
     """The protocol buffer of a vocabulary. Raises UserError where a package that reads it is not installed."""
-    for package in ("google.protobuf", "sentencepiece"):
-        try:
-            import_module(package)
-        except ImportError as error:
-            raise UserError(
-                f"{file}: is a SentencePiece vocabulary, and a package that reads it is not installed "
-                f"({package.removeprefix('google.')})",
-                "Install it: pip install 'bert-finetune[sentencepiece]'",
-            ) from error
-    from sentencepiece import sentencepiece_model_pb2
-
+    try:
+        import_module("google.protobuf")
+        from sentencepiece import sentencepiece_model_pb2
+    except ImportError as error:
+        lacking = "protobuf" if "google" in str(error) else "sentencepiece"
+        raise UserError(
+            f"{file}: is a SentencePiece vocabulary, and a package that reads it is not installed ({lacking})",
+            "Install it: pip install 'bert-finetune[sentencepiece]'",
+        ) from error
     message = sentencepiece_model_pb2.ModelProto()  # type: ignore[attr-defined]
     message.ParseFromString(read_small(file, most=MOST_BYTES))
     return message
@@ -165,8 +163,8 @@ def _untrained(
             if piece[:cut] in ids and piece[cut:] in ids
         ]
         backend = Tokenizer(models.BPE(ids, merges, unk_token=unknown, fuse_unk=True, byte_fallback=fallback))
-    found = [piece for piece in model.pieces if piece.type in (CONTROL, DEFINED) and piece.piece in ids]
-    backend.add_tokens([AddedToken(one.piece, normalized=False, special=one.type == CONTROL) for one in found])
+    apart = [piece for piece in model.pieces if piece.type in (CONTROL, DEFINED) and piece.piece in ids]
+    backend.add_tokens([AddedToken(p.piece, normalized=False, special=p.type == CONTROL) for p in apart])
     backend.normalizer = _normalizer(model.normalizer_spec, spelling)
     return backend
 

@@ -2,12 +2,16 @@
 
 The library's WordPiece training does not: it gives ids to continuing pieces in the order of a hash table. So WordPiece
 is trained here as BPE over words whose continuing characters are marked, and all characters have their ids before.
+A run on a text that names no vocabulary trains one, once, which is kept in the cache.
 """
 
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,14 +19,81 @@ import regex
 
 from finetune.data.messages import percent, so_many
 from finetune.errors import UserError
-from finetune.models.encoder_sizes import POSITIONS
-from finetune.models.tokenizers.kinds import KINDS, LONGEST_WORD
-from finetune.runs.events import Note, Watcher, Working, unwatched
+from finetune.models.tokenizers.encoding import POSITIONS
+from finetune.runs.events import Event, Note, Watcher, Working, unwatched
+from finetune.runs.recipe import Recipe, is_new
+from finetune.storage.cache import FACTS, Entry, entry, hash_of
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerFast
 
+LATER = "##"  # before a piece of WordPiece that does not begin a word
+SPACE = "▁"  # before a piece of BPE that begins a word, as in SentencePiece
+SIGNS = rf"{SPACE}?[^\p{{L}}\p{{N}}\p{{M}}{SPACE}]"  # which BPE does not merge with letters
+LONGEST_WORD = 100  # characters of a word of WordPiece; a longer one is unknown, as in the original code
+OF_BERT = {
+    "pad_token": "[PAD]",
+    "unk_token": "[UNK]",
+    "cls_token": "[CLS]",
+    "sep_token": "[SEP]",
+    "mask_token": "[MASK]",
+}
+OF_ROBERTA = {
+    "cls_token": "<s>",
+    "pad_token": "<pad>",
+    "sep_token": "</s>",
+    "unk_token": "<unk>",
+    "mask_token": "<mask>",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenizerKind:
+    """A kind of tokenizer that is trained.
+
+    `special` are the special tokens by transformers' names, in the order of their ids. `lower` is whether it is
+    lower-cased by default. `mark` comes before a piece that does not begin a word; without one, a space belongs to the
+    piece after it. The characters of a kind `of_bytes` are the 256 bytes.
+    """
+
+    special: Mapping[str, str]
+    lower: bool = False
+    mark: str = ""
+    of_bytes: bool = False
+
+    def untrained(self, *, lower: bool, accents: bool = False) -> "Tokenizer":
+        """A tokenizer that splits texts into words and adds special tokens, with an empty model.
+
+        One that is lower-cased strips accents too, unless they are to be kept.
+        """
+        from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+
+        backend, tokens = Tokenizer(models.BPE()), list(self.special.values())
+        sep, cls = ((self.special[name], tokens.index(self.special[name])) for name in ("sep_token", "cls_token"))
+        if self.of_bytes:
+            backend.normalizer = normalizers.Sequence([normalizers.NFC(), *[normalizers.Lowercase()] * lower])
+            backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+            backend.decoder = decoders.ByteLevel()
+            backend.post_processor = processors.RobertaProcessing(sep, cls, trim_offsets=True, add_prefix_space=True)
+            return backend
+        bert = normalizers.BertNormalizer(lowercase=lower, strip_accents=lower and not accents)
+        # To strip accents takes Hangul's syllables apart: NFC composes them again.
+        backend.normalizer = normalizers.Sequence([bert, normalizers.NFC()])
+        backend.pre_tokenizer, backend.decoder = pre_tokenizers.BertPreTokenizer(), decoders.WordPiece(LATER)
+        if not self.mark:
+            signs = pre_tokenizers.Split(Regex(SIGNS), "isolated")
+            backend.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Metaspace(SPACE), signs])
+            backend.decoder = decoders.Metaspace(SPACE)
+        backend.post_processor = processors.BertProcessing(sep, cls)
+        return backend
+
+
+KINDS = {
+    "wordpiece": TokenizerKind(special=OF_BERT, lower=True, mark=LATER),
+    "bpe": TokenizerKind(special=OF_BERT),
+    "byte-bpe": TokenizerKind(special=OF_ROBERTA, of_bytes=True),
+}
 JOINING = re.compile("[\x0b\x0c\x1c-\x1f\x85]+")  # Python splits there; BERT's normalizer removes them
 COVERED = 0.9999  # share of the text's characters; the rest are unknown tokens
 AT_MOST = 0.75  # of a vocabulary in which they do not fit
@@ -152,3 +223,55 @@ def _alphabet(
         watch(Note(f"{rare}: they become unknown tokens"))
     characters = sorted(in_order[:count])
     return characters, [mark + char for char in characters if mark and char in later]
+
+
+FORMAT = 1
+SIZE = 8192  # tokens
+
+
+def trained_size(recipe: Recipe) -> int:
+    """The wanted size of the vocabulary to train first; 0 for a run that trains none."""
+    return 0 if recipe.tokenizer_folder or not is_new(recipe.model) else int(recipe.tokenizer or SIZE)
+
+
+def own_vocabulary(lines: Sequence[str], *, content: str, size: int, watch: Watcher) -> Path:
+    """The folder of a WordPiece of `size` tokens, or of fewer where the lines have words for no more; `content` is a
+    hash of the text.
+
+    Raises UserError where the cache cannot be written, and where none can be trained.
+    """
+    saved = entry("vocabularies", hash_of([FORMAT, size, content, version("tokenizers")]))
+    notes: list[str] = []
+
+    def watch_notes(event: Event) -> None:
+        if isinstance(event, Note):
+            notes.append(event.text)
+        else:
+            watch(event)
+
+    def make() -> None:
+        try:
+            trained = train_tokenizer(lines, size=size, least=0, watch=watch_notes)
+        except UserError as error:
+            remedy = f"{error.way_out}; or name the folder of a vocabulary: finetune tokenizer TEXTS -o vocabulary"
+            raise UserError(
+                f"no vocabulary can be trained: {error.what}".replace("`size`", "tokenizer"),
+                remedy.replace("`size` ", "tokenizer="),
+            ) from error
+        trained.save_pretrained(saved.folder)
+        files = {file.name for file in saved.folder.glob("*.json")} - {FACTS}
+        saved.seal(files, tokens=len(trained), notes=notes)
+
+    with saved.required():
+        saved.read_or_make(read=dict, make=make)
+    return saved.folder
+
+
+def training_notes(folder: Path, tokens: int, fingerprint: str | None, *, size: int) -> list[str]:
+    """What a run says about the vocabulary in a folder of so many tokens, of which `size` were wanted, and what its
+    training said.
+    """
+    fewer = f", fewer than {size:,} since the text has no more words" if tokens < size else ""
+    named = f" ({fingerprint[:10]})" if fingerprint else ""
+    training = (Entry(folder).facts() or {}).get("notes", [])
+    return [f"the vocabulary was trained on the text: WordPiece{named} of {tokens:,} tokens{fewer}", *training]

@@ -18,6 +18,3 @@ class ChoiceHead(PooledHead):
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Cross-entropy over each row's choices `(batch, most choices)`, summed over the batch."""
         return functional.cross_entropy(logits, labels, reduction="sum")
-
-    def config_settings(self) -> dict[str, object]:
-        return {}

@@ -91,9 +91,6 @@ class WordHead(Head):
         nats = torch.cat(each).view(labels[WORDS].shape)
         return torch.stack([nats, logits.argmax(-1).to(nats.dtype)], dim=-1)
 
-    def config_settings(self) -> dict[str, Any]:
-        return {}
-
 
 class NextWordHead(WordHead):
     """The token after each position; it makes the encoder attend to earlier tokens alone."""
@@ -144,9 +141,6 @@ class NextSentenceHead(WordHead):
         """As for words; then at each position the two logits of the next sentence: `(batch, positions, 4)`."""
         words = super().reduced(logits[WORDS], labels)
         return torch.cat([words, logits[NEXT].unsqueeze(1).expand(-1, words.shape[1], -1)], dim=-1)
-
-    def config_settings(self) -> dict[str, Any]:
-        return {"num_labels": 2}
 
 
 def _refused(backbone: Backbone, what: str, remedy: str, able: Iterable[str]) -> UserError:

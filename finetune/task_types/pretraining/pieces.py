@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from finetune.data.documents import Document
-from finetune.models.feature import Feature
-from finetune.models.feature_arrays import LazyFeatures
+from finetune.models.feature import Feature, LazyFeatures
 from finetune.runs.events import Watcher, Working, unwatched
 from finetune.task_types.pretraining.vocabulary import PieceVocabulary
 

@@ -21,7 +21,7 @@ from finetune.metrics.words import (
     probability,
 )
 from finetune.models.feature import Feature
-from finetune.models.tokenizers.own_vocabulary import own_vocabulary
+from finetune.models.tokenizers.train import own_vocabulary
 from finetune.runs.events import Watcher
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import NamedText

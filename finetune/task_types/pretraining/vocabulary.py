@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from finetune.errors import UserError
-from finetune.models.tokenizers.template import Template, template_of
+from finetune.models.tokenizers.encoding import Template, template_of
 from finetune.task_types.pretraining.objectives import OBJECTIVES
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ class RankingHead(PooledHead):
     """Dropout and one linear layer on the pooled output: a cross-encoder (Nogueira and Cho 2019)."""
 
     auto_class = "AutoModelForSequenceClassification"
+    problem_type = "multi_label_classification"  # pipelines of transformers apply the sigmoid, as for several labels
 
     def __init__(self, backbone: Backbone, labels: Sequence[str], *, learns: RankingLoss) -> None:
         super().__init__(backbone, labels)
@@ -26,7 +27,7 @@ class RankingHead(PooledHead):
     def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Tensor:
         """`(batch, width)` to `(batch, 1)`, in the precision of the weights: in bfloat16 many scores would be equal."""
         with torch.autocast(hidden.device.type, enabled=False):
-            return self.through_layers(hidden.to(self.output.weight.dtype))
+            return super().forward(hidden.to(self.output.weight.dtype), mask)  # type: ignore[no-any-return]
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         """The loss summed over rows, pairs or queries.
@@ -48,7 +49,3 @@ class RankingHead(PooledHead):
             return functional.softplus(worse.masked_fill(~there, 0) - better.masked_fill(~there, 0))[there].sum()
         chances, shares, there = logits.log_softmax(-1), labels[:, 0].to(logits.dtype), there[:, 0]
         return -(shares * chances)[there].sum()
-
-    def config_settings(self) -> dict[str, object]:
-        """As for other heads; pipelines of transformers apply the sigmoid, as for a label of several."""
-        return {**super().config_settings(), "problem_type": "multi_label_classification"}

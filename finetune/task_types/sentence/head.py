@@ -7,13 +7,13 @@ from torch import Tensor, nn, tensor
 from torch.nn import functional
 
 from finetune.models.backbone import Backbone
-from finetune.models.families import head_dropout
-from finetune.models.family_rows import POOLED_DROPOUT
+from finetune.models.families import POOLED_DROPOUT, head_dropout
 from finetune.models.head import Head
 from finetune.task_types.pooled_head import PooledHead
 from finetune.task_types.sentence.corn import corn_losses
 
 LabelKind = Literal["class", "number", "steps"]
+# In transformers steps are decisions of their own: each is of being above a label for what is not below it.
 PROBLEMS = {"class": "single_label_classification", "number": "regression", "steps": "multi_label_classification"}
 
 
@@ -26,7 +26,7 @@ class LabelHead(Head):
 
     def learn(self, kind: LabelKind, class_weights: Sequence[float]) -> None:
         """Sets what the loss is."""
-        self.kind = kind
+        self.kind, self.problem_type = kind, PROBLEMS[kind]
         weights = tensor(class_weights) if class_weights else None
         self.register_buffer("class_weights", weights, persistent=False)  # for training only
 
@@ -40,17 +40,6 @@ class LabelHead(Head):
             losses = corn_losses(logits, labels)
             return (losses if self.class_weights is None else losses * self.class_weights[labels]).sum()
         return functional.cross_entropy(logits, labels, weight=self.class_weights, reduction="sum")
-
-    def by_item(self, logits: Tensor) -> Tensor:
-        """A row, or each of its steps."""
-        return logits.unsqueeze(-1) if self.kind == "steps" else super().by_item(logits)
-
-    def config_settings(self) -> dict[str, object]:
-        """Label names, and the kind of problem, which transformers' classes and pipelines go by.
-
-        Steps are decisions of their own there: each probability is of being above a label for what is not below it.
-        """
-        return {**super().config_settings(), "problem_type": PROBLEMS[self.kind]}
 
 
 class SentenceHead(LabelHead, PooledHead):
@@ -73,7 +62,7 @@ class MarkerHead(LabelHead):
     """Dropout and one linear layer on the vectors of two opening markers (Baldini Soares et al. 2019: entity start)."""
 
     inputs = frozenset({"sequence"})
-    joins = True
+    reads = "markers"
 
     def __init__(
         self,

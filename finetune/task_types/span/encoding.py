@@ -8,9 +8,7 @@ import numpy as np
 from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.models.feature import IGNORED, Feature
-from finetune.models.tokenizers.offsets import character_offsets
-from finetune.models.tokenizers.template import Template, template_of
-from finetune.models.tokenizers.windows import most_context, window_starts
+from finetune.models.tokenizers.encoding import Template, character_offsets, most_context, template_of, window_starts
 from finetune.task_types.span.row import SpanRow
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from finetune.models.backbone import Backbone
-from finetune.models.family_rows import SPAN
+from finetune.models.families import SPAN
 from finetune.models.head import Head
 
 
@@ -23,13 +23,9 @@ class SpanHead(Head):
 
     def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Tensor:
         """`(batch, length, width)` to `(batch, length, 2)`."""
-        logits = self.through_layers(hidden)
-        return logits.masked_fill(mask.unsqueeze(-1) == 0, -float("inf"))
+        logits = super().forward(hidden, mask)
+        return logits.masked_fill(mask.unsqueeze(-1) == 0, -float("inf"))  # type: ignore[no-any-return]
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Cross-entropy over the tokens, summed over starts and ends `(batch, 2)`."""
         return functional.cross_entropy(logits, labels, reduction="sum")
-
-    def by_item(self, logits: Tensor) -> Tensor:
-        """`(batch, length, 2)` to `(batch, 2, length)`."""
-        return logits.transpose(1, 2)

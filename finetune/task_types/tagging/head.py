@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from finetune.models.backbone import Backbone
-from finetune.models.family_rows import TOKEN
+from finetune.models.families import TOKEN
 from finetune.models.feature import IGNORED
 from finetune.models.head import Head
 
@@ -18,7 +18,7 @@ class TaggingHead(Head):
     """
 
     inputs = frozenset({"sequence"})
-    reads_words = True
+    reads = "words"
     auto_class = "AutoModelForTokenClassification"
     solved_as = "class"
 
@@ -26,14 +26,6 @@ class TaggingHead(Head):
         super().__init__(labels)
         self.add_layers(backbone, "token", outputs=len(labels), otherwise=TOKEN)
 
-    def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Tensor:
-        """`(batch, words, width)` to `(batch, words, labels)`."""
-        return self.through_layers(hidden)
-
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Cross-entropy summed over the words `(batch, words)`."""
         return functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED, reduction="sum")
-
-    def by_item(self, logits: Tensor) -> Tensor:
-        """`(batch, words, labels)`: an item is a word."""
-        return logits

@@ -17,10 +17,9 @@ from finetune.gone import without_defaults
 from finetune.inference.engine import Engine
 from finetune.inference.exported.engine import ExportedEngine
 from finetune.models.caller_state import plain_mode
-from finetune.models.feature import IGNORED, LABEL, TAUGHT, Feature
-from finetune.models.feature_arrays import LazyFeatures, lengths, truncated_rows
-from finetune.models.model import EncoderWithHead
-from finetune.models.tokenizers.fingerprint import tokenizer_hash
+from finetune.models.feature import IGNORED, LABEL, TAUGHT, Feature, LazyFeatures, lengths, truncated_rows
+from finetune.models.head import EncoderWithHead
+from finetune.models.tokenizers.load import tokenizer_hash
 from finetune.runs.events import Note, Working
 from finetune.runs.folder import RunFolder
 from finetune.runs.recipe_tables import Distil

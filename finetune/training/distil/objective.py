@@ -26,10 +26,9 @@ from finetune.models.batch import Batch
 from finetune.models.families import FAMILIES
 from finetune.models.feature import IGNORED, LABEL, TAUGHT
 from finetune.models.freezing import layers_of
-from finetune.models.head import Head
-from finetune.models.kernels import cpu
-from finetune.models.kernels.first_token import every_token_again, last_layer_for_first_token
-from finetune.models.model import EncoderWithHead
+from finetune.models.head import EncoderWithHead, Head
+from finetune.models.kernels.attention import attention
+from finetune.models.kernels.layers import every_token_again, last_layer_for_first_token
 from finetune.runs.recipe_tables import Distil
 
 STATES = "states"  # the name of this loss: a text is a label
@@ -98,7 +97,7 @@ def recorded_attention(
 ) -> tuple[Tensor, None]:
     """The attention of the device, which leaves its products of queries and keys on the module."""
     module.recorded = torch.matmul(query * scaling, key.transpose(2, 3))
-    attend = cpu.attention if query.device.type == "cpu" else sdpa_attention_forward
+    attend = attention if query.device.type == "cpu" else sdpa_attention_forward
     return attend(module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **more)
 
 
@@ -183,7 +182,7 @@ class TaughtLosses:
     def __call__(self, logits: Any, batch: Batch) -> dict[str, Tensor]:
         """The losses of labels and of answers by name, each summed over its own and with its weight."""
         weight, temperature = self.settings.weight, self.settings.temperature
-        found = {TAUGHT: weight * soft_loss(self.head.by_item(logits), batch.labels[TAUGHT], self.learns, temperature)}
+        found = {TAUGHT: weight * soft_loss(logits, batch.labels[TAUGHT], self.learns, temperature)}
         labels = batch.labels[LABEL]
         there = has_label(labels)
         if weight < 1 and bool(there.any()):
@@ -192,11 +191,16 @@ class TaughtLosses:
 
 
 def soft_loss(logits: Tensor, targets: Tensor, learns: str, temperature: float) -> Tensor:
-    """The loss of logits `(batch, items, n)` against what `softened` gives, summed over the items that have a target.
+    """The loss of logits against what `softened` gives, `(batch, items, n)`, summed over the items that have a target.
+
+    Logits are `(batch, items, n)`, or `(batch, n, items)` as of a span's start and end, or of one item or one number
+    each, without that axis.
 
     Of classes the Kullback-Leibler divergence, of flags the binary cross-entropy above its least, of numbers the
     squared error.
     """
+    by_item = logits.ndim < 3 or logits.shape == targets.shape
+    logits = logits.reshape(targets.shape) if by_item else logits.transpose(1, 2)
     there = targets != IGNORED
     wanted = targets.where(there, torch.zeros_like(targets))
     if learns == "number":

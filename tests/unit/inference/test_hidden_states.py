@@ -16,7 +16,7 @@ from support.training import build, unscored
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.hidden_states import with_states
-from finetune.models import layer_mix as reader
+from finetune.models import backbone as reader
 from finetune.models.feature import Feature
 from finetune.runs.events import Encoded, Event, Note
 from finetune.runs.recipe_tables import Train

@@ -12,10 +12,8 @@ from finetune.errors import UserError
 from finetune.models.batch import collate
 from finetune.models.building import build_model, load_backbone
 from finetune.models.freezing import layers_of
-from finetune.models.loading import load_trained
-from finetune.models.saving import save_checkpoint
+from finetune.models.model_folder import load_config, load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.models.weight_files import load_config
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.training.optimizer import build_optimizer

@@ -6,8 +6,8 @@ from support.new_types import NEW_SHAPES
 from transformers import AutoModelForTokenClassification, AutoTokenizer
 
 from finetune.models.building import load_backbone
-from finetune.models.model import EncoderWithHead
-from finetune.models.saving import save_checkpoint
+from finetune.models.head import EncoderWithHead
+from finetune.models.model_folder import save_checkpoint
 from finetune.runs.recipe import Recipe
 
 

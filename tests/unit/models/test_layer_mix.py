@@ -16,13 +16,11 @@ from transformers import AutoModel, AutoModelForSequenceClassification, AutoToke
 
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.models import layer_mix as reader
-from finetune.models.backbone import Backbone
+from finetune.models import backbone as reader
+from finetune.models.backbone import Backbone, BiLSTM, LayerReader, mix_of
 from finetune.models.batch import collate
 from finetune.models.building import build_model, load_backbone
-from finetune.models.layer_mix import BiLSTM, LayerReader, mix_of
-from finetune.models.loading import load_trained
-from finetune.models.saving import save_checkpoint
+from finetune.models.model_folder import load_trained, save_checkpoint
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.task_types.task import Task

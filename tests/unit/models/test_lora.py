@@ -15,14 +15,13 @@ from tiny_encoders import save_random, tiny
 from transformers import AutoConfig, AutoTokenizer, BertModel
 
 from finetune.errors import UserError
-from finetune.models import layer_mix
+from finetune.models import backbone
 from finetune.models.batch import Batch, collate
 from finetune.models.building import build_model
 from finetune.models.freezing import parameter_counts
-from finetune.models.loading import load_trained
+from finetune.models.head import EncoderWithHead
 from finetune.models.lora import merged, save_adapter
-from finetune.models.model import EncoderWithHead
-from finetune.models.saving import save_checkpoint
+from finetune.models.model_folder import load_trained, save_checkpoint
 from finetune.runs.recipe import Recipe, parse
 from finetune.runs.recipe_tables import Train
 from finetune.task_types.task import Task
@@ -114,7 +113,7 @@ def test_head_pooler_mix_and_bilstm_are_trained_and_saved(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(layer_mix, "LSTM_WIDTH", 24)
+    monkeypatch.setattr(backbone, "LSTM_WIDTH", 24)
     untrained, batch = adapted(task, tiny_bert, **settings)
     assert trained(untrained) == parts
     assert {n for n, p in untrained.backbone.encoder.named_parameters() if p.requires_grad and "lora" not in n} <= {

@@ -7,7 +7,7 @@ import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from finetune.models.tokenizers.offsets import character_offsets
+from finetune.models.tokenizers.encoding import character_offsets
 from finetune.task_types.span.encoding import encode_questions
 from finetune.task_types.span.row import SpanRow
 

@@ -16,8 +16,8 @@ import torch
 from safetensors.torch import load_file
 
 from finetune.errors import UserError
-from finetune.models import pickled_weights
-from finetune.models.loading import load_encoder
+from finetune.models import folder_checks
+from finetune.models.model_folder import load_encoder
 from finetune.models.pretrained import resolve
 
 WHOLE = "pytorch_model.bin"
@@ -42,7 +42,7 @@ def test_it_is_the_encoder_of_the_same_weights_in_safetensors(tiny_bert: Path, p
 
 def test_it_is_converted_once(published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = resolve(str(published))
-    monkeypatch.setattr(pickled_weights, "_convert", _never)
+    monkeypatch.setattr(folder_checks, "_convert", _never)
     assert resolve(str(published)) == first
     settings = published / "config.json"
     settings.write_text(json.dumps(json.loads(settings.read_text()) | {"hidden_dropout_prob": 0.3}))

@@ -6,7 +6,7 @@ import pytest
 import torch
 from support.published import KOBERTS, PUBLISHED, TEXTS
 
-from finetune.models.loading import load_encoder
+from finetune.models.model_folder import load_encoder
 from finetune.models.pretrained import resolve
 from finetune.models.tokenizers.fast import load_fast_tokenizer
 from finetune.models.tokenizers.load import load_tokenizer

@@ -49,12 +49,10 @@ from finetune.models.batch import collate
 from finetune.models.building import build_model, load_backbone
 from finetune.models.families import FAMILIES, family_notes, most_tokens
 from finetune.models.fingerprint import OWN_WEIGHTS
+from finetune.models.head import EncoderWithHead
 from finetune.models.kernels import dropout
-from finetune.models.loading import load_trained
-from finetune.models.model import EncoderWithHead
-from finetune.models.saving import save_checkpoint
+from finetune.models.model_folder import load_config, load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.models.weight_files import load_config
 from finetune.runs.events import unwatched
 from finetune.runs.folder import RunFolder
 from finetune.runs.recipe import Recipe

@@ -17,10 +17,7 @@ from transformers import AutoModel, AutoTokenizer
 from finetune.errors import UserError
 from finetune.inference.hidden_states import with_states
 from finetune.models.batch import collate
-from finetune.models.loading import load_trained
-from finetune.models.saving import save_checkpoint
-from finetune.models.text_vector import FEW_ROWS, fitting_pooling
-from finetune.models.weight_files import load_config
+from finetune.models.model_folder import FEW_ROWS, fitting_pooling, load_config, load_trained, save_checkpoint
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.task_types.task import Task

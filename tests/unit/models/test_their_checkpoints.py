@@ -13,7 +13,7 @@ from transformers import AutoConfig, AutoTokenizer
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.batch import collate
-from finetune.models.loading import empty_model, load_trained
+from finetune.models.model_folder import empty_model, load_trained
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.task_types.task import Task
 

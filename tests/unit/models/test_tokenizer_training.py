@@ -13,15 +13,14 @@ from support.cli import InProcess, assert_error
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from finetune.errors import UserError
-from finetune.models.tokenizers.kinds import KINDS
-from finetune.models.tokenizers.train import ACCENTS, HANGUL, train_tokenizer
+from finetune.models.tokenizers.train import ACCENTS, HANGUL, KINDS, train_tokenizer
 from finetune.runs.events import Event, Note
 
 SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "é", "ö")]
 TRAINING = """
 import sys
 from pathlib import Path
-from finetune.models.tokenizers.kinds import KINDS
+from finetune.models.tokenizers.train import KINDS
 from finetune.models.tokenizers.train import train_tokenizer
 lines = Path(sys.argv[1]).read_text(encoding="utf-8").split("\\n")
 for kind in KINDS:

@@ -14,7 +14,7 @@ from tiny_encoders import batch_of, save_random, tiny
 
 from finetune.errors import UserError
 from finetune.models.building import build_model
-from finetune.models.model import EncoderWithHead
+from finetune.models.head import EncoderWithHead
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.task_types.task import Task

@@ -13,11 +13,10 @@ from torch import Tensor
 from transformers import AutoModel
 
 from finetune.inference.engine import Engine
-from finetune.models import used_rows
+from finetune.models import fast_paths
 from finetune.models.families import FAMILIES
-from finetune.models.feature import Feature
-from finetune.models.feature_arrays import ArrayFeatures, to_arrays, used_tokens
-from finetune.models.used_rows import UsedRows
+from finetune.models.fast_paths import UsedRows
+from finetune.models.feature import Feature, used_tokens
 from finetune.runs.interrupts import Interrupted
 from finetune.runs.recipe_tables import Train
 
@@ -29,7 +28,7 @@ Trained = tuple[dict[str, Tensor], list[float], list[np.ndarray]]
 @pytest.fixture(autouse=True)
 def of_small_vocabularies(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is taken for few rows, too."""
-    monkeypatch.setattr(used_rows, "LEAST_SAVED", 1)
+    monkeypatch.setattr(fast_paths, "LEAST_SAVED", 1)
 
 
 @pytest.fixture
@@ -42,7 +41,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[UsedRows]:
             super().__init__(*given)
             found.append(self)
 
-    monkeypatch.setattr(used_rows, "UsedRows", Noted)
+    monkeypatch.setattr(fast_paths, "UsedRows", Noted)
     return found
 
 
@@ -64,7 +63,7 @@ def trained(
         return Scored(headline=float(np.mean(found[-1][:, 0])))
 
     if not alone:
-        used_rows.LEAST_SAVED = 10**9
+        fast_paths.LEAST_SAVED = 10**9
     trainer.fit(features, evaluate)
     return trainer.model.state_dict(), losses.values, found
 
@@ -152,7 +151,7 @@ def test_each_family_gives_the_same_vectors(kind: str) -> None:
     words, ids = encoder.get_input_embeddings(), torch.arange(2, 38).reshape(2, 18)
     ids[1, 9:] = 1
     expected = encoder(input_ids=ids, attention_mask=(ids != 1).long()).last_hidden_state
-    used_rows._replace(encoder, words, UsedRows(words, np.arange(20)))
+    fast_paths._replace(encoder, words, UsedRows(words, np.arange(20)))
     assert isinstance(encoder.get_input_embeddings(), UsedRows)
     found = encoder.eval()(input_ids=ids, attention_mask=(ids != 1).long()).last_hidden_state
     assert torch.equal(found, expected)
@@ -165,7 +164,7 @@ def test_frozen_embeddings_are_left_as_they_are(more: dict[str, Any], tiny_bert:
     assert made == []
 
 
-def test_tokens_of_features_as_objects_and_as_arrays() -> None:
+def test_tokens_of_features_with_lists_and_packed() -> None:
     choices = [Feature(row=0, input_ids=[7]), Feature(row=0, input_ids=[8, 1])]
     for features in (
         [Feature(row=0, input_ids=[1, 4]), Feature(row=1, input_ids=[4, 9])],
@@ -173,4 +172,4 @@ def test_tokens_of_features_as_objects_and_as_arrays() -> None:
     ):
         used = used_tokens(features, count=10)
         assert set(np.flatnonzero(used)) == {i for f in features for s in f.choices or [f] for i in s.input_ids}
-        assert np.array_equal(used, used_tokens(ArrayFeatures([to_arrays(features)]), count=10))
+        assert np.array_equal(used, used_tokens([one.packed() for one in features], count=10))

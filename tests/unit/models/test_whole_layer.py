@@ -16,11 +16,10 @@ from transformers import AutoModel, BertConfig, BertModel
 from finetune.models import fast_paths
 from finetune.models.building import load_backbone
 from finetune.models.families import FAMILIES
-from finetune.models.kernels import cpu, dropout, layer_passes
-from finetune.models.kernels.first_token import every_token_again, last_layer_for_first_token
-from finetune.models.kernels.half_precision import stay_in_half_precision
-from finetune.models.kernels.whole_layer import take_whole_layers
-from finetune.models.model import EncoderWithHead
+from finetune.models.head import EncoderWithHead
+from finetune.models.kernels import cpu, dropout, layers, whole_layer
+from finetune.models.kernels.attention import stay_in_half_precision
+from finetune.models.kernels.layers import every_token_again, last_layer_for_first_token, take_whole_layers
 from finetune.runs.recipe import Recipe
 
 Found = tuple[Tensor, dict[str, Tensor]]
@@ -99,13 +98,13 @@ def test_frozen_weights_have_no_gradient_and_the_others_the_same(tiny_bert: Path
 def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """One number for each attention that was computed by the kernel."""
     calls: list[int] = []
-    plain = layer_passes.AttentionPasses.forward
+    plain = whole_layer.AttentionPasses.forward
 
     def forward(*given: Any) -> Any:
         calls.append(1)
         return plain(*given)
 
-    monkeypatch.setattr(layer_passes.AttentionPasses, "forward", forward)
+    monkeypatch.setattr(whole_layer.AttentionPasses, "forward", forward)
     return calls
 
 
@@ -121,7 +120,7 @@ def test_layers_whose_attention_is_recorded_or_long_are_left_alone(
     recorded.set_attn_implementation("eager")
     output = recorded(input_ids=IDS, attention_mask=MASK, output_attentions=True)
     assert len(output.attentions) == SIZES["num_hidden_layers"]
-    monkeypatch.setattr(cpu, "MOST_IN_TWO", 11)
+    monkeypatch.setattr(layers, "MOST_IN_TWO", 11)
     passed(encoder(tiny_bert, whole=True))
     assert counted == []
 
@@ -131,7 +130,7 @@ def test_layers_with_other_parts_are_left_alone(
 ) -> None:
     """Another activation, and a product that LoRA has replaced."""
     BertModel(BertConfig(vocab_size=60, hidden_act="relu", **SIZES)).save_pretrained(tmp_path)
-    monkeypatch.delattr(layer_passes.FeedForwardPasses, "forward")
+    monkeypatch.delattr(whole_layer.FeedForwardPasses, "forward")
     replaced = encoder(tmp_path, whole=True)
     for layer in replaced.encoder.layer:
         layer.attention.self.query = nn.Sequential(layer.attention.self.query)
@@ -170,7 +169,7 @@ def test_each_family_has_the_vectors_and_gradients_of_its_layers(
     kind: str, p: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken = set()
-    for name, passes in (("a", layer_passes.AttentionPasses), ("f", layer_passes.FeedForwardPasses)):
+    for name, passes in (("a", whole_layer.AttentionPasses), ("f", whole_layer.FeedForwardPasses)):
 
         def forward(*given: Any, name: str = name, plain: Any = passes.forward) -> Any:
             taken.add(name)
@@ -229,7 +228,7 @@ def test_a_fast_path_that_is_not_exact_is_undone_with_a_note(
 ) -> None:
     backbone, _ = load_backbone(tiny_bert, Recipe(task="any"))
     model = EncoderWithHead(backbone, cat_task().head(backbone))
-    monkeypatch.setattr(layer_passes, "gelu", torch.relu)
+    monkeypatch.setattr(whole_layer, "gelu", torch.relu)
     notes = fast_paths.take_fast_paths(model, device=torch.device("cpu"), precision="fp32")
     assert notes == ["the fast path for whole layers is not exact in type 'bert': not taken"]
     counted.clear()

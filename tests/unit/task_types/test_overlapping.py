@@ -19,7 +19,7 @@ from finetune.errors import UserError
 from finetune.models.backbone import Backbone
 from finetune.models.batch import collate
 from finetune.models.feature import label_counts
-from finetune.models.loading import load_encoder
+from finetune.models.model_folder import load_encoder
 from finetune.task_types import Answer, OverlapRow, OverlapTask
 from finetune.task_types.tagging.overlapping.decide import SpansAnswer, best_span_threshold
 from finetune.task_types.tagging.overlapping.dictionary import SpanDictionary

@@ -13,8 +13,8 @@ from support.toys import tag_task
 from transformers import AutoTokenizer
 
 from finetune.data.source import Source
+from finetune.models.tokenizers.encoding import most_context, window_starts
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.models.tokenizers.windows import most_context, window_starts
 from finetune.task_types.options import configured
 from finetune.task_types.parts import Answer
 from finetune.task_types.tagging.task import TaggingRow, TaggingTask

@@ -15,7 +15,7 @@ from finetune.commands.report.content import read_run_files
 from finetune.commands.report.run import other_models
 from finetune.errors import UserError
 from finetune.inference.thresholds import claims_of
-from finetune.models.loading import load_trained
+from finetune.models.model_folder import load_trained
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
 from finetune.task_types.run_task import trained_on

@@ -13,8 +13,7 @@ from support.training import CPU, Losses, Scored, build, fit, unscored
 from finetune.inference.engine import Engine
 from finetune.models.device import build_accelerator
 from finetune.models.kernels import cpu
-from finetune.models.loading import load_trained
-from finetune.models.saving import save_checkpoint
+from finetune.models.model_folder import load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Event, Updates
 from finetune.runs.recipe_tables import Train

@@ -16,8 +16,7 @@ from finetune.errors import UserError
 from finetune.models.backbone import Backbone
 from finetune.models.batch import collate
 from finetune.models.feature import IGNORED, Feature, label_counts
-from finetune.models.head import Head
-from finetune.models.model import EncoderWithHead
+from finetune.models.head import EncoderWithHead, Head
 from finetune.runs.events import EpochDone, Event
 from finetune.runs.interrupts import Interrupted
 from finetune.runs.recipe import parse

@@ -8,8 +8,7 @@ from torch.nn import functional
 
 from finetune.errors import UserError
 from finetune.models.backbone import Backbone
-from finetune.models.families import FAMILIES, head_dropout
-from finetune.models.family_rows import POOLED_DROPOUT, TOKEN
+from finetune.models.families import FAMILIES, POOLED_DROPOUT, TOKEN, head_dropout
 from finetune.models.feature import IGNORED
 from finetune.models.head import Head
 from finetune.task_types.tagging.intent.row import INTENT, SLOTS
@@ -24,7 +23,7 @@ class IntentHead(Head):
     """
 
     inputs = frozenset({"sequence", "pooled"})
-    reads_words = True
+    reads = "words"
     auto_class = "AutoModelForTokenClassification"
 
     def __init__(self, backbone: Backbone, tags: Sequence[str], intents: Sequence[str]) -> None:
@@ -33,7 +32,7 @@ class IntentHead(Head):
             raise UserError(
                 "intents and slots are read from the last layer alone", "Leave layers and bilstm out of its settings"
             )
-        self.parts = {"output.": tuple(tags), "intent.": tuple(intents)}
+        self.rows_by_label = {"output.": tuple(tags), "intent.": tuple(intents)}
         self.has_class = False  # no class of transformers has both
         self.uses_pooler = _pools(backbone)
         width, config = backbone.width, backbone.config
@@ -42,11 +41,6 @@ class IntentHead(Head):
         self.pooler = nn.Identity() if self.uses_pooler else nn.Sequential(nn.Linear(width, width), nn.Tanh())
         self.intent_dropout = nn.Dropout(head_dropout(config, POOLED_DROPOUT))
         self.intent = nn.Linear(width, len(intents))
-
-    @property
-    def rows_by_label(self) -> Mapping[str, tuple[str, ...]]:
-        """Those of both output layers."""
-        return self.parts
 
     def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Tensor:
         """`(batch, words, width)` and `(batch, width)` to `(batch, words, tags + intents)`."""

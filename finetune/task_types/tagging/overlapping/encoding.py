@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from finetune.models.feature import IGNORED, Feature
-from finetune.models.tokenizers.offsets import character_offsets
+from finetune.models.tokenizers.encoding import character_offsets
 from finetune.task_types.tagging.overlapping.row import LabelledSpan, OverlapRow
 from finetune.task_types.tagging.segments import segmented
 from finetune.task_types.words.encoding import owning_windows

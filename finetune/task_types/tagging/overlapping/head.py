@@ -7,8 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from finetune.models.backbone import Backbone
-from finetune.models.families import head_dropout
-from finetune.models.family_rows import TOKEN
+from finetune.models.families import TOKEN, head_dropout
 from finetune.models.feature import IGNORED
 from finetune.models.head import Head
 from finetune.task_types.tagging.overlapping.encoding import CODE, COUNTED, IS_WORD, WORD
@@ -28,7 +27,7 @@ class OverlapHead(Head):
     """
 
     inputs = frozenset({"sequence"})
-    reads_words = True
+    reads = "words"
     auto_class = "AutoModelForTokenClassification"
 
     def __init__(self, backbone: Backbone, types: Sequence[str], longest: int) -> None:
@@ -38,10 +37,6 @@ class OverlapHead(Head):
         self.has_class = False  # a pipeline of transformers would take the outputs for tags
         self.dropout = nn.Dropout(head_dropout(backbone.config, TOKEN.dropout))
         self.output = nn.Linear(backbone.width, len(self.labels))
-
-    def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Tensor:
-        """`(batch, words, width)` to `(batch, words, 2 * types + 2 * KEYS)`."""
-        return self.through_layers(hidden)
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Binary cross-entropy of each type and length, summed over the owned words of `labels` `(batch, n, 3)`, by

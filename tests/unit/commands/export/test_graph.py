@@ -18,10 +18,9 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.batch import Batch, collate
 from finetune.models.building import build_model
-from finetune.models.loading import load_trained
-from finetune.models.model import EncoderWithHead
-from finetune.models.saving import save_checkpoint
-from finetune.models.tokenizers.added_tokens import add_tokens
+from finetune.models.head import EncoderWithHead
+from finetune.models.model_folder import load_trained, save_checkpoint
+from finetune.models.tokenizers.load import add_tokens
 from finetune.runs.recipe import Recipe
 from finetune.task_types.task import Task
 

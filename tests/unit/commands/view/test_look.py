@@ -12,8 +12,8 @@ from finetune.commands.view.encoder import loaded_encoder
 from finetune.commands.view.look import look
 from finetune.commands.view.word_vectors import built_in_words, sentences_of, word_vectors
 from finetune.errors import UserError
-from finetune.models import layer_mix
-from finetune.models.loading import load_encoder
+from finetune.models import backbone
+from finetune.models.model_folder import load_encoder
 
 PAIR = ["the cat sat on the road", "a dog ran"]
 BANK = sentences_of("bank", None)[8:12]
@@ -68,7 +68,7 @@ def test_what_a_head_does_is_measured(tiny_bert: Path) -> None:
 def test_the_encoder_of_a_model_in_our_own_format_is_read(
     tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(layer_mix, "LSTM_WIDTH", 24)
+    monkeypatch.setattr(backbone, "LSTM_WIDTH", 24)
     (tmp_path / "a.csv").write_text(as_csv(("text", "label"), *((f"the cat {i}", "ab"[i % 2]) for i in range(20))))
     run = trained_run(tmp_path / "results", tmp_path / "a.csv", tiny_bert, **{"train.epochs": 1, "bilstm": True})
     encoder, missing = load_encoder(run / "model")

@@ -17,8 +17,7 @@ from finetune.inference.feature_batches import Diverged
 from finetune.models.building import build_model
 from finetune.models.device import build_accelerator
 from finetune.models.feature import Feature
-from finetune.models.tokenizers.added_tokens import add_tokens
-from finetune.models.tokenizers.load import load_tokenizer
+from finetune.models.tokenizers.load import add_tokens, load_tokenizer
 from finetune.runs import interrupts
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe

@@ -27,10 +27,9 @@ from finetune.models.building import build_model
 from finetune.models.families import family_notes
 from finetune.models.feature import Feature
 from finetune.models.fingerprint import OWN_WEIGHTS
-from finetune.models.kernels import cpu, cuda, dropout
-from finetune.models.loading import load_encoder, load_trained
-from finetune.models.model import EncoderWithHead
-from finetune.models.saving import save_checkpoint
+from finetune.models.head import EncoderWithHead
+from finetune.models.kernels import attention, dropout
+from finetune.models.model_folder import load_encoder, load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
@@ -70,7 +69,7 @@ def pretrained_in(folder: Path, encoder: Path) -> EncoderWithHead:
 def test_a_later_token_changes_no_earlier_logit(mode: str, encoder: Path) -> None:
     """On our attention, in a padded batch, with dropout and without."""
     model = built(encoder, dropout=0.1 if mode == "training" else None).train(mode == "training")
-    assert model.backbone.config._attn_implementation == cpu.ATTENTION
+    assert model.backbone.config._attn_implementation == attention.ON_CPU
     batch = batch_of(TEXTS, encoder)
     assert batch.input_ids is not None
     length = len(load_tokenizer(encoder)(TEXTS[0])["input_ids"])
@@ -88,7 +87,7 @@ def test_a_later_token_changes_no_earlier_logit(mode: str, encoder: Path) -> Non
 def test_attention_of_a_gpu_gives_the_same_logits(encoder: Path) -> None:
     """With padding and, where transformers makes no mask at all, without."""
     ours, theirs = built(encoder).eval(), built(encoder, device=torch.device("cuda")).eval()  # the weights stay here
-    assert theirs.backbone.config._attn_implementation == cuda.ATTENTION
+    assert theirs.backbone.config._attn_implementation == attention.ON_CUDA
     with torch.no_grad():
         for texts in (TEXTS, TEXTS[:1]):
             batch = batch_of(texts, encoder)

@@ -11,7 +11,7 @@ from transformers import AutoModel
 from finetune.errors import UserError
 from finetune.models.batch import collate
 from finetune.models.building import build_model
-from finetune.models.model import EncoderWithHead
+from finetune.models.head import EncoderWithHead
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train

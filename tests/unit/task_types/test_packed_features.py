@@ -1,4 +1,4 @@
-"""Features in arrays: equal to those encoded at once, in parts of the rows that may be apart."""
+"""Packed features: equal to those encoded at once, in parts of the rows that may be apart."""
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
@@ -14,8 +14,7 @@ from transformers import PreTrainedTokenizerBase
 
 from finetune.data.source import Source
 from finetune.models.batch import Batch, collate
-from finetune.models.feature import Feature
-from finetune.models.feature_arrays import ArrayFeatures, NoArrays, lengths, to_arrays, truncated_rows
+from finetune.models.feature import Feature, TextFeatures, lengths, truncated_rows
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.task_types import prepare
 from finetune.task_types.prepare import array_features, row_chunks
@@ -58,11 +57,13 @@ def tensors(batch: Batch) -> list[Tensor | None]:
 
 
 @pytest.mark.parametrize("task", [*TOYS, *NEW_SHAPES], ids=lambda task: task.name)
-def test_features_in_arrays_are_those_encoded_at_once(task: Task, tiny_bert: Path) -> None:
+def test_packed_features_are_those_encoded_at_once(task: Task, tiny_bert: Path) -> None:
     rows = task.load(Source(), "train").rows
     expected = task.encode(rows, load_tokenizer(tiny_bert), LENGTH)
     found = encoded(task, tiny_bert)
-    assert isinstance(found, ArrayFeatures)
+    first = expected[0]
+    plain_text = first.note is None and first.reads is None and not first.choices and not isinstance(first.label, dict)
+    assert isinstance(found, TextFeatures) == plain_text
     assert [plain(feature) for feature in found] == [plain(feature) for feature in expected]
     assert [plain(feature) for feature in found[-3:]] == [plain(feature) for feature in expected[-3:]]
     assert lengths(found).tolist() == [len(feature) for feature in expected]
@@ -112,42 +113,7 @@ class Odd(SentenceTask):
         return [replace(one, note=rows[one.row].text) for one in super().encode(rows, tokenizer, max_length)]
 
 
-def test_features_without_an_array_form_are_a_list(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_number_their_rows_from_the_first_of_all(tiny_bert: Path) -> None:
     rows = cat_rows(30)
-    task = Odd(**vars(cat_task(rows)))
-    found = encoded(task, tiny_bert)  # in several parts
-    monkeypatch.setattr(prepare, "ROWS_AT_ONCE", 30)
-    assert [plain(feature) for feature in encoded(task, tiny_bert)] == [plain(feature) for feature in found]
-    assert isinstance(found, list)
+    found = encoded(Odd(**vars(cat_task(rows))), tiny_bert)  # in several parts
     assert [(one.row, one.note) for one in found] == [(number, row.text) for number, row in enumerate(rows)]
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        [{"label": 1}, {"label": 0.5}],
-        [{"label": 1}, {"label": None}],
-        [{"label": [1]}, {"label": 1}],
-        [{"note": [1, 2]}, {"note": [1, 2]}],
-        [{"note": {"a": 1}}, {"note": {"b": 1}}],
-        [{"note": np.array(["a"])}, {"note": np.array(["b"])}],
-        [{"choices": [Feature(row=0, input_ids=[1], label=1)]}, {"choices": [Feature(row=1, input_ids=[1])]}],
-        [{"choices": [Feature(row=0, input_ids=[1])]}, {}],
-    ],
-)
-def test_fields_of_mixed_kinds_have_no_array_form(fields: list[dict[str, Any]]) -> None:
-    with pytest.raises(NoArrays):
-        to_arrays([Feature(row=row, **({"input_ids": [1, 2]} | given)) for row, given in enumerate(fields)])
-
-
-def test_whole_numbers_are_small_and_do_not_overflow() -> None:
-    features = [Feature(row=0, input_ids=[1, 70_000], label=-100, note=np.array([[200, 1], [100, 2]]))]
-    arrays = to_arrays(features, first_row=300)
-    assert {name: arrays[name].dtype for name in ("row", "input_ids", "label", "note")} == {
-        "row": np.uint16,
-        "input_ids": np.uint32,
-        "label": np.int8,
-        "note": np.uint8,
-    }
-    (found,) = ArrayFeatures([arrays])
-    assert found.note.sum(0).tolist() == [300, 3] and found.row == 300 and found.label == -100

@@ -1,0 +1,288 @@
+"""A model's folder: its config and weights, by a class of transformers or in finetune's own format."""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+from finetune.data.atomic import scratch_folder
+from finetune.data.checksums import write_checksums
+from finetune.data.messages import first_of
+from finetune.data.paths import read_small
+from finetune.errors import UserError, as_user_error
+from finetune.models.backbone import Backbone
+from finetune.models.families import FAMILIES, has_own_class, is_left_to_right, require_encoder
+from finetune.models.fingerprint import OWN_WEIGHTS
+from finetune.models.folder_checks import FIXED, REMEDY, require_config, saved_settings
+from finetune.models.head import EncoderWithHead, Head, HeadFor
+from finetune.models.lora import POOLER, RETRY, merged_state
+from finetune.models.tokenizers.load import forget_use
+from finetune.runs.recipe import Recipe
+
+NEW_WORDS = "lm_predictions."  # a DeBERTa's head for words in the original code, which transformers' first one was not
+FEW_ROWS = 1_000  # training rows below which the vector decides more than the format of the saved model
+MODULES = "modules.json"  # sentence-transformers' list of a model's parts
+MOST_BYTES = 1_000_000  # of it
+LINEAR = ("logistic", "contrastive")  # solvers that fit a linear head to vectors, whose lengths say little of a text
+CLS, MEAN, UNIT, FAMILY = "cls", "mean", "unit", "family"
+WEIGHTS_SHOWN = 4  # names of weights in a message
+ENCODER = "backbone.encoder."  # before the names of its weights in finetune's own format
+
+
+def load_config(folder: Path) -> PretrainedConfig:
+    """The encoder's configuration; code in the folder is not run. Raises UserError where there is none."""
+    require_config(folder)
+    with as_user_error(f"{folder}: does not contain a model that transformers can load", REMEDY):
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+        for name, value in FIXED.items():
+            setattr(config, name, value)
+        if getattr(config, "legacy", False) and any(name.startswith(NEW_WORDS) for name in weight_names(folder)):
+            config.legacy = False  # as DeBERTa-v3 was published: its config does not say so
+    return config
+
+
+def from_pretrained(kind: Any, folder: Path, *, config: PretrainedConfig) -> tuple[PreTrainedModel, dict[str, Any]]:
+    """Loads a class of transformers in fp32; returns the model and the report of loading. Raises UserError."""
+    if (folder / OWN_WEIGHTS).is_file():
+        raise UserError(
+            f"{folder}: is a model in finetune's own format {reading(config) or config.model_type}",
+            "Use it with finetune.load or finetune predict, or name the encoder that it was trained from",
+        )
+    with as_user_error(f"{folder}: the weights cannot be loaded", "The folder needs a complete model.safetensors"):
+        model, info = kind.from_pretrained(
+            folder,
+            config=config,
+            dtype=torch.float32,  # else the checkpoint's own, which may be half precision
+            trust_remote_code=False,
+            use_safetensors=True,
+            output_loading_info=True,
+        )
+    return model, info
+
+
+def weight_names(folder: Path) -> Iterator[str]:
+    """The names of the weights in a folder's safetensors. Raises UserError where they cannot be read."""
+    for file in sorted(folder.glob("*.safetensors")):
+        with as_user_error(f"{file}: cannot be read", "Restore it"), safe_open(file, framework="pt") as weights:
+            yield from weights.keys()
+
+
+def some(names: Sequence[str]) -> str:
+    """The first names, and how many there are."""
+    return first_of(names, WEIGHTS_SHOWN)
+
+
+def reading(config: PretrainedConfig) -> dict[str, Any]:
+    """The arguments of `Backbone` that a run saved in its model's config."""
+    saved = saved_settings(config)
+    names = {"layers": "layers", "bilstm": "bilstm", "pooling": "pooling", "bare": "linear_only"}
+    return {ours: saved[name] for name, ours in names.items() if name in saved}
+
+
+def load_encoder(folder: Path) -> tuple[PreTrainedModel, list[str]]:
+    """The encoder of any model folder without its head, and the names of weights that it lacks, which are random.
+
+    Raises UserError for a folder without a readable encoder.
+    """
+    config = load_config(folder)
+    require_encoder(config)
+    encoder, new = saved_encoder(folder, config)
+    return encoder.eval(), new
+
+
+def saved_encoder(folder: Path, config: PretrainedConfig) -> tuple[PreTrainedModel, list[str]]:
+    """The encoder of a model folder in either format, and the names of weights that it lacks."""
+    if not (folder / OWN_WEIGHTS).is_file():
+        encoder, info = from_pretrained(AutoModel, folder, config=config)
+        return encoder, sorted(info["missing_keys"])
+    encoder = _new_backbone(config).encoder.requires_grad_(True)  # that run may have frozen layers
+    own = {name.removeprefix(ENCODER): t for name, t in _own_weights(folder).items() if name.startswith(ENCODER)}
+    return encoder, sorted(encoder.load_state_dict(own, strict=False).missing_keys)
+
+
+def load_trained(folder: Path, head_for: HeadFor) -> EncoderWithHead:
+    """Loads a fine-tuned transformers checkpoint, or one in finetune's own format, as a Model.
+
+    Raises UserError where it has no trained head of the required kind.
+    """
+    config = load_config(folder)
+    if (folder / OWN_WEIGHTS).is_file():
+        return _load_own(folder, config, head_for)
+    probe = empty_model(config, head_for).head if has_own_class(config) else None
+    if probe is None or not probe.has_class:
+        raise UserError(
+            f"{folder}: fine-tuned models of type '{config.model_type}' can be loaded only if finetune saved them",
+            f"Train one with `finetune run`, or name a model of type {', '.join(FAMILIES)}",
+        )
+    shell, info = from_pretrained(getattr(transformers, probe.auto_class), folder, config=config)
+    backbone = Backbone(shell.base_model)
+    head = head_for(backbone)
+    unread = () if head.uses_pooler else (f"{shell.base_model_prefix}.{POOLER}.",)
+    if missing := sorted(name for name in info["missing_keys"] if not name.startswith(unread)):
+        raise UserError(
+            f"{folder}: does not contain a fully trained model ({some(missing)} missing)",
+            "Train one with `finetune run`, or name a fine-tuned checkpoint",
+        )
+    kind = head.auto_class.removeprefix("AutoModel")
+    if not any(name.endswith(kind) or name == type(shell).__name__ for name in config.architectures or [kind]):
+        raise UserError(
+            f"{folder}: is a {', '.join(config.architectures)} model, and the task needs {kind}",
+            "Evaluate it on the task that it was trained for",
+        )
+    head.from_checkpoint(_in_order(shell.state_dict(), head, config, folder))
+    return EncoderWithHead(backbone, head)
+
+
+def empty_model(config: PretrainedConfig, head_for: HeadFor) -> EncoderWithHead:
+    """A model on torch's meta device. Raises UserError for a family that the head does not support."""
+    with torch.device("meta"):
+        backbone = _new_backbone(config)
+        return EncoderWithHead(backbone, head_for(backbone))
+
+
+def forget_head(config: PretrainedConfig) -> None:
+    """Removes what a run saved of its head: labels, the kind of problem, and how it was read."""
+    if getattr(config, "finetune", None) is not None:
+        del config.finetune
+    if getattr(config, "classifier_pooling", "") == "late":
+        config.classifier_pooling = "mean"  # of the vectors, not of the tokens' logits
+    config.problem_type = config.id2label = None
+    config.num_labels = 2  # transformers' default, with names that it makes
+
+
+def _load_own(folder: Path, config: PretrainedConfig, head_for: HeadFor) -> EncoderWithHead:
+    backbone = _new_backbone(config)
+    backbone.has_row = False  # else the model had been saved under the names of its family
+    model = EncoderWithHead(backbone, head_for(backbone))
+    state = _own_weights(folder)
+    if model.head.pretrains:  # a pooler is kept for the task that follows
+        state = {name: tensor for name, tensor in state.items() if not name.startswith(f"{ENCODER}{POOLER}.")}
+    with _own_format(folder):
+        model.load_state_dict(state)
+    return model
+
+
+def _own_weights(folder: Path) -> dict[str, Tensor]:
+    with _own_format(folder):
+        return load_file(folder / OWN_WEIGHTS)
+
+
+def _own_format(folder: Path) -> AbstractContextManager[None]:
+    return as_user_error(f"{folder / OWN_WEIGHTS}: the weights cannot be loaded", "Train it again with `force`")
+
+
+def _new_backbone(config: PretrainedConfig) -> Backbone:
+    with as_user_error(f"config.json makes no '{config.model_type}' encoder", REMEDY):
+        encoder = AutoModel.from_config(config, dtype=torch.float32, trust_remote_code=False)
+        return Backbone(encoder, **reading(config))
+
+
+def _in_order(state: dict[str, Tensor], head: Head, config: PretrainedConfig, folder: Path) -> dict[str, Tensor]:
+    """The state with the output layer's rows in the order of the head's labels, which checkpoints may not have."""
+    if not head.labels:
+        return state
+    theirs = [str(config.id2label[index]) for index in range(len(config.id2label))]
+    ours = list(head.labels)
+    if set(theirs) != set(ours):
+        theirs, ours = [label.lower() for label in theirs], [label.lower() for label in ours]
+    if len(theirs) != len(ours) or (set(theirs) != set(ours) and not theirs[0].startswith("label_")):
+        raise UserError(
+            f"{folder}: the model's labels are {', '.join(theirs)}, the task's {', '.join(ours)}",
+            "Evaluate it on the task that it was trained for",
+        )
+    order = [theirs.index(label) if label in theirs else index for index, label in enumerate(ours)]
+    rows = [f"{head.checkpoint_names['output']}.{part}" for part in ("weight", "bias")]
+    return state | {name: state[name][order] for name in rows}
+
+
+def fitting_pooling(recipe: Recipe, folder: Path, config: PretrainedConfig, *, rows: int, pooled: bool = True) -> str:
+    """A recipe's `pooling` for so many training rows, `auto` resolved; `pooled`: a head reads the vector of a text.
+
+    A head is learned from few rows only where its input already tells texts apart: the vector that the encoder was
+    trained with. A mean has no class in transformers, so with many rows, where both are level, the family's is read.
+    A head that is kept reads the vector that it was trained on.
+    """
+    if recipe.pooling != "auto":
+        return recipe.pooling
+    if recipe.keep_labels:
+        return str(saved_settings(config).get("pooling", FAMILY))
+    many = rows >= FEW_ROWS and not recipe.frozen
+    if many or not pooled or recipe.bilstm or recipe.layers != "last" or recipe.adapter:
+        return FAMILY
+    pooling = trained_pooling(folder, config)
+    return UNIT if pooling == MEAN and recipe.train.solver in LINEAR else pooling
+
+
+def trained_pooling(folder: Path, config: PretrainedConfig) -> str:
+    """The vector that an encoder was trained with; the mean where it has no pretrained pooler."""
+    if is_left_to_right(config):
+        return FAMILY  # the last token's
+    if (saved := str(saved_settings(config).get("pooling", ""))) or (saved := _sentence_transformers(folder)):
+        return saved
+    family = FAMILIES.get(config.model_type)
+    pools = family is not None and family.sentence.dense is None
+    return FAMILY if pools and any(f"{POOLER}." in name for name in weight_names(folder)) else MEAN
+
+
+def _sentence_transformers(folder: Path) -> str:
+    """The pooling in the folder's modules.json; empty where it names none of ours."""
+    if not (folder / MODULES).is_file():
+        return ""
+    with as_user_error(f"{folder / MODULES}: is not JSON of sentence-transformers", "Restore it, or set pooling=mean"):
+        parts = json.loads(read_small(folder / MODULES, most=MOST_BYTES))
+        paths = [part.get("path", "") for part in parts if str(part.get("type")).endswith(".Pooling")]
+        if len(paths) != 1 or Path(paths[0]).name != paths[0]:
+            return ""
+        settings = json.loads(read_small(folder / paths[0] / "config.json", most=MOST_BYTES))
+    named = [name for name, mode in ((CLS, "cls_token"), (MEAN, "mean_tokens")) if settings.get(f"pooling_mode_{mode}")]
+    return named[0] if len(named) == 1 else str(settings.get("pooling_mode", "")) * (not named)
+
+
+def save_checkpoint(
+    model: EncoderWithHead, folder: Path, tokenizer: PreTrainedTokenizerBase, settings: dict[str, Any]
+) -> None:
+    """Saves config, safetensors, tokenizer and checksums; the head's `AutoModelFor...` class gives the same logits.
+
+    LoRA is merged. `settings` are those for prediction, such as task and max_length; they become the config's
+    `finetune`. No class computes the same for a layer mix, the last token of a left-to-right encoder, a vector that a
+    recipe names, the markers of spans, or a family without a row in `families`: only `load_trained` loads these.
+    Raises UserError where the folder cannot be written.
+    """
+    with as_user_error(f"{folder}: the model cannot be written", RETRY):
+        with scratch_folder(folder) as scratch:
+            _save(model, scratch, settings)
+            forget_use(tokenizer)
+            tokenizer.save_pretrained(scratch)
+        write_checksums(folder)
+
+
+def _save(model: EncoderWithHead, folder: Path, settings: dict[str, Any]) -> None:
+    backbone = model.backbone
+    config = backbone.config.__class__.from_dict(backbone.config.to_dict())
+    config.update(model.head.config_settings() | {"finetune": settings})
+    if backbone.reader is not None or not has_own_class(config) or not model.head.has_class:
+        config.save_pretrained(folder)
+        save_file({name: t.contiguous() for name, t in merged_state(model).items()}, folder / OWN_WEIGHTS)
+        return
+    with torch.device("meta"):  # for its parameter names and its saving
+        shell = getattr(transformers, model.head.auto_class).from_config(config, trust_remote_code=False)
+    prefix = f"{shell.base_model_prefix}."
+    state = {f"{prefix}{name}": tensor for name, tensor in merged_state(backbone.encoder).items()}
+    state |= model.head.to_checkpoint()
+    state |= {name: state[source] for name, source in (shell._tied_weights_keys or {}).items() if name not in state}
+    own = shell.state_dict().keys()
+    unread = {name for name in own - state.keys() if name.startswith(f"{prefix}{POOLER}.")}
+    missing, _ = shell.load_state_dict({n: t for n, t in state.items() if n in own}, strict=False, assign=True)
+    if lacking := sorted(set(missing) - unread):
+        raise RuntimeError(f"{type(shell).__name__} has {some(lacking)}, and the model has not")
+    beyond = {name: tensor for name, tensor in state.items() if name not in own}  # a pooler, for the next training
+    read = {name: tensor for name, tensor in shell.state_dict().items() if name not in unread}
+    shell.save_pretrained(folder, state_dict=read | beyond)
