@@ -49,6 +49,19 @@ class Metric:
         shown = self.shown(difference)
         return shown if shown.startswith("-") else f"+{shown}"
 
+    @property
+    def heading(self) -> str:
+        """The name, and that lower is better where it is."""
+        return self.name if self.greater_is_better else f"{self.name} (lower is better)"
+
+    def ends(self, interval: Interval | None) -> str:
+        """`81.2 to 84.0`; empty for None."""
+        return " to ".join(map(self.shown, interval or ()))
+
+    def signed_ends(self, interval: Interval | None) -> str:
+        """`-0.4 to +2.1`, of a difference; empty for None."""
+        return " to ".join(map(self.signed, interval or ()))
+
     def scaled(self, score: float) -> float:
         """A score times the scale."""
         return self.scale * score

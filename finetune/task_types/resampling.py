@@ -7,8 +7,15 @@ from functools import partial
 
 from finetune.data.rows import Row
 from finetune.metrics.metric import Metric
-from finetune.metrics.row_means import wilson
-from finetune.metrics.significance import Difference, Resampled, Rescored, paired_bootstrap, score_interval, sketch
+from finetune.metrics.significance import (
+    Difference,
+    Resampled,
+    Rescored,
+    paired_bootstrap,
+    score_interval,
+    sketch,
+    wilson,
+)
 from finetune.metrics.spacing import Interval
 from finetune.metrics.sums import Counted
 from finetune.runs.record_parts import Margin, best_baseline

@@ -7,8 +7,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import overload
 
-from finetune.analysis.compare import Comparisons, compare_runs, compare_several
-from finetune.analysis.comparison import Comparison
+from finetune.analysis.compare import compare_runs, compare_several
+from finetune.analysis.comparison import Comparison, Comparisons
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run, open_run
 from finetune.errors import UserError

@@ -7,14 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from finetune.analysis.compare import Comparisons
-from finetune.analysis.comparison import Changed, Comparison
+from finetune.analysis.comparison import Changed, Comparison, Comparisons
 from finetune.api.run import open_run
 from finetune.cli.arguments import RESULTS, Json, Out, TaskOf
 from finetune.cli.console import as_plain_text, standard_output
 from finetune.cli.next_commands import GivenOptions, results_of
 from finetune.cli.options import note_line
-from finetune.cli.tables import CellRow, Column, FittedTable, columns
+from finetune.cli.tables import CellRow, FittedTable, fitted
 from finetune.cli.terminal import echo, one_line
 from finetune.commands.compare.api import compare as compared
 from finetune.data.messages import so_many
@@ -74,41 +73,32 @@ def _has_seeds(given: Sequence[str], out: Path) -> bool:
 
 def _several_table(found: Comparisons) -> FittedTable:
     """For each metric a line for each side."""
-    letter, runs, settings, *numbers = found.columns
-    several = any(found.settings.values())
-    words = [Column(name=settings, words=True)] * several
+    headings, several = found.columns, any(found.settings.values())
     rows: list[CellRow | str] = []
     for title, lines in found.cells:
         rows += [title, *([*line[:2], *[one_line(line[2])] * several, *line[3:]] for line in lines)]
-    return FittedTable(
-        title=one_line(found.title),
-        columns=[Column(name=letter), Column(name=runs, words=True), *words, *columns(*numbers, right=numbers)],
-        rows=rows,
-        notes=[found.tests],
-    )
+    shown = [*headings[:2], *headings[2:3] * several, *headings[3:]]
+    return fitted(one_line(found.title), shown, rows, right=headings[3:], notes=[found.tests])
 
 
 def _comparison_table(found: Comparison) -> FittedTable:
     """A line for each metric."""
     name, *numbers = found.columns
-    return FittedTable(
-        title=one_line(found.title),
-        columns=[Column(name=name, words=True), *columns(*numbers, right=numbers)],
-        rows=list(map(tuple, found.cells)),
-        notes=[found.tests, *filter(None, [found.pairs])],
-    )
+    notes = [found.tests, *filter(None, [found.pairs])]
+    return fitted(one_line(found.title), found.columns, found.cells, right=numbers, words=[name], notes=notes)
 
 
 def _changed_table(found: Comparison, most: int) -> FittedTable:
     """Some of the rows that only one side has right."""
-    better = [sum(change.better == side for change in found.changed) for side in "ab"]
+    a, b = (sum(change.better == side for change in found.changed) for side in "ab")
     first = " (of each side's first run)" if len(found.a) > 1 or len(found.b) > 1 else ""
-    title = f"{so_many(better[0])} that only A has right, {better[1]:,} that only B has right{first}"
-    rows = []
-    for change in found.changed[:most]:
-        rows.append((str(change.row["id"]), *map(as_plain_text, _changed_cells(change, found.shape))))
-    headings = [Column(name="id"), *(Column(name=name, words=True) for name in ("text", "label", "A", "B"))]
-    return FittedTable(title=one_line(title), columns=headings, rows=rows, ruled=True)
+    title = one_line(f"{so_many(a)} that only A has right, {b:,} that only B has right{first}")
+    rows = [
+        (str(change.row["id"]), *map(as_plain_text, _changed_cells(change, found.shape)))
+        for change in found.changed[:most]
+    ]
+    words = ["text", "label", "A", "B"]
+    return fitted(title, ["id", *words], rows, words=words, ruled=True)
 
 
 def _changed_cells(change: Changed, shape: str) -> list[Any]:

@@ -15,7 +15,7 @@ from finetune.commands.table.lines import TableLine
 from finetune.data.messages import noun, so_many
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric
-from finetune.runs.dev_choices import is_optimistic
+from finetune.runs.dev_choices import chosen_by_scored
 from finetune.runs.lineage import SEEDS
 from finetune.runs.recipe_diff import settings_of
 from finetune.runs.record import RunRecord
@@ -187,12 +187,12 @@ def _form(
 def _caveats(lines: Sequence[TableLine]) -> list[str]:
     """Caveats on our scores, with the lines they apply to."""
 
-    def which(holds: Callable[[RunRecord], bool]) -> str:
+    def which(holds: Callable[[RunRecord], object]) -> str:
         some = [line for line in lines if any(map(holds, line.runs))]
         return "; ".join(f"{line.row.name} {line.metric.name}, {line.model}" for line in some)
 
     equal = any(line.dev is not None and line.dev.n > 1 and line.dev.interval is None for line in lines)
-    optimistic, fitted = which(is_optimistic), which(lambda run: run.cross_fitted)
+    optimistic, fitted = which(chosen_by_scored), which(lambda run: run.cross_fitted)
     return [
         "Several runs with equal scores have no interval: another seed may score differently." * equal,
         f"Epoch or threshold chosen on dev, so these dev scores are optimistic: {optimistic}." * bool(optimistic),
