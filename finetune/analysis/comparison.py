@@ -66,7 +66,12 @@ class Comparison:
     @property
     def title(self) -> str:
         """The task, the number of rows and the runs of each side."""
-        return f"{self.task}, {self.counted} of {self.split}; A is {run_words(self.a)}, B is {run_words(self.b)}"
+        return f"{self.task}, {self.counted} of {self.split}; {self.sides}"
+
+    @property
+    def sides(self) -> str:
+        """`A is 5f0c2d6e1a, B is 9a1b77c2d0 and 2 more`."""
+        return f"A is {run_words(self.a)}, B is {run_words(self.b)}"
 
     @property
     def counted(self) -> str:

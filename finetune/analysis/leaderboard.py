@@ -257,9 +257,9 @@ def _row(line: BoardLine, board: Board, splits: Sequence[str]) -> tuple[dict[str
     metric, tested, verdict, records, first = board.metric, line.difference, line.verdict, line.records, line.records[0]
     low, high = line.interval or (None, None)
     difference_low, difference_high = (tested and tested.interval) or (None, None)
-    baseline, baseline_score, against = None, None, ""
-    if verdict.baseline is not None and verdict.difference is not None:
-        baseline, baseline_score = baseline_words(verdict.baseline), verdict.score - verdict.difference
+    baseline, baseline_score, against = None, verdict.baseline_score, ""
+    if verdict.baseline is not None and baseline_score is not None:
+        baseline = baseline_words(verdict.baseline)
         how = "equal to" if not verdict.difference else UNTESTED if line.untested else AGAINST[verdict.level]
         against = f"{how} {baseline} {metric.shown(baseline_score)}"
     parameters, rate = first.parameters.get("all"), fmean(record.examples_per_second for record in records)

@@ -29,7 +29,7 @@ def old_and_new(record: RunRecord) -> OldAndNew | None:
     new, old = record.scores[OLD_DEV], record.baselines[OLD_DEV][OLD_MODEL]
     metric, found = record.metric(record.kept.metric or record.headline), record.kept.margin
     before, now = old[metric.name], new[metric.name]
-    ends = metric.signed_ends(found and found.difference_interval)
+    ends = metric.signed_ends(None if found is None else found.difference_interval)
     words = f" (95 % {ends})" * bool(ends)
     rows = so_many(record.rows[OLD_DEV], "dev row")
     sentence = (

@@ -38,7 +38,11 @@ class Metric:
         """A number that is greater for a better score; a score that is not a number is the worst."""
         if math.isnan(score):
             return -math.inf
-        return score if self.greater_is_better else -score
+        return self.towards_better(score)
+
+    def towards_better(self, difference: float) -> float:
+        """A difference of scores, positive where it is for the better."""
+        return difference if self.greater_is_better else -difference
 
     def shown(self, score: float) -> str:
         """A score as tables show it."""

@@ -172,7 +172,7 @@ def _sketched_chance(sketches: Sequence[str], errors: np.ndarray) -> np.ndarray 
     columns = [np.frombuffer(bytes.fromhex(text), np.int8).astype(float) for text in sketches]
     if not all(len(column) and column.std() for column in columns):
         return None
-    return _standardised(np.stack(columns, axis=1)) * errors
+    return np.asarray(_standardised(np.stack(columns, axis=1)) * errors)
 
 
 @lru_cache

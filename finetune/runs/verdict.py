@@ -60,11 +60,21 @@ class Verdict:
         difference, interval = self.difference, self.difference_interval
         if difference is None:
             return "alone"
-        sign = 1 if self.metric.greater_is_better else -1
-        low, high = sorted(sign * end for end in interval) if interval else (-math.inf, sign * difference)
+        better = self.metric.towards_better
+        low, high = sorted(map(better, interval)) if interval else (-math.inf, better(difference))
         if math.isnan(difference) or high < 0:
             return "worse"
         return "better" if low > 0 else "unclear"
+
+    @property
+    def of(self) -> str:
+        """`dev macro f1`."""
+        return f"{self.split} {self.metric.name}"
+
+    @property
+    def baseline_score(self) -> float | None:
+        """The best baseline's score; None without one."""
+        return None if self.difference is None else self.score - self.difference
 
     @property
     def judged(self) -> str:
@@ -176,7 +186,7 @@ def _as_sentence(text: str) -> str:
 def _scored(verdict: Verdict) -> str:
     """`dev accuracy is 64.0 (95 % 59.0 to 69.0)`, and what to know of the rows and seeds behind it."""
     records, split, metric, first = verdict.records, verdict.split, verdict.metric, verdict.records[0]
-    text = f"{split} {metric.name} is {metric.shown(verdict.score)}"
+    text = f"{verdict.of} is {metric.shown(verdict.score)}"
     text += f" (95 % {metric.ends(verdict.interval)})" if verdict.interval else ""
     if len(records) > 1:
         folds = len({str([settings.get(name) for name in FOLDS]) for settings in applied(records)})

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,14 +18,13 @@ from finetune.cli.tables import CellRow, FittedTable, fitted
 from finetune.cli.terminal import echo, one_line
 from finetune.commands.compare.api import compare as compared
 from finetune.data.messages import so_many
-from finetune.inference.exported.export_facts import is_export
 from finetune.task_types.types import view_of
 
 NOT_TEXT = ("id", "gold", "answers", "start", "title", "document")  # of a row's fields
 
 
 def compare_command(
-    a: Annotated[str, typer.Argument(help="A run (folder, id, or its task), or an export.")],
+    a: Annotated[str, typer.Argument(help="A run: folder, id, or its task.")],
     b: Annotated[str, typer.Argument(help="Another of the same task.")],
     others: Annotated[list[str] | None, typer.Argument(help="More of them: each is compared with the first.")] = None,
     seeds: Annotated[bool, typer.Option("--seeds", help="Use all runs that differ from each only in seeds.")] = False,
@@ -50,25 +50,17 @@ def compare_command(
         console.print_line(note_line(note))
     if isinstance(found, Comparison) and changed and found.changed:
         console.print(_changed_table(found, changed))
-    if any(map(is_export, given)):
-        return
     kept = GivenOptions(out=results_of(a, out))
     options = [*(["--split", split] if split else []), *(["--task", task] if task else [])]
     with_seeds = [kept.command("compare", *given, "--seeds", *options)] * (not seeds and _has_seeds(given, out))
-    console.print_next(kept.command("report", *_ids(found)), *with_seeds)
-
-
-def _ids(found: Comparison | Comparisons) -> list[str]:
-    """The runs of all sides."""
     sides = (found.a, found.b) if isinstance(found, Comparison) else found.runs.values()
-    return [run for side in sides for run in side]
+    console.print_next(kept.command("report", *chain.from_iterable(sides)), *with_seeds)
 
 
 def _has_seeds(given: Sequence[str], out: Path) -> bool:
     """Whether there are other seeds of one of the runs, which all differ in more than those."""
-    sides = [{run.id for run in open_run(one, seeds=True, out=out).runs} for one in given]
-    every = set().union(*sides)
-    return len(every) == sum(map(len, sides)) > len(given)
+    sides = [{run.id for run in open_run(name, seeds=True, out=out).runs} for name in given]
+    return len(set().union(*sides)) == sum(map(len, sides)) > len(given)
 
 
 def _several_table(found: Comparisons) -> FittedTable:

@@ -137,7 +137,7 @@ def _lines(row: TableRow, table: PaperTable, fitting: Sequence[RunRecord]) -> It
         and anchor.split in (row.split, "test", row.server)
         and (anchor.source.startswith(table.source) if table.source else "/" in anchor.model)
     ]
-    for model in dict.fromkeys(anchor.model for anchor in (*fitting, *published)) or [""]:
+    for model in dict.fromkeys([*(run.model for run in fitting), *(anchor.model for anchor in published)]) or [""]:
         choices = groups((run for run in fitting if run.model == model), over=row.over)
         runs = max(choices, key=lambda runs: metric.rank(mean_score(runs, row.split, row.metric)), default=[])
         theirs = sorted((anchor for anchor in published if anchor.model == model), key=lambda anchor: anchor.hidden)
