@@ -9,7 +9,7 @@ from finetune.analysis.published import published_for
 from finetune.analysis.recorded_models import COLUMNS, SIZE, compared_cells, old_and_new
 from finetune.cli.console import STYLES, Terminal, as_plain_text
 from finetune.cli.options import note_line, with_options
-from finetune.cli.tables import FittedTable, TextCell, fitted, table_from_cells, to_the_minute
+from finetune.cli.tables import FittedTable, TextCell, fitted_table, table_from_cells, to_the_minute
 from finetune.cli.terminal import one_line
 from finetune.data.messages import noun, so_many
 from finetune.metrics.scores import plain_metrics
@@ -46,9 +46,11 @@ def print_record(console: Terminal, record: RunRecord, *, printed: set[str] | No
     if record.compared:  # such as teacher and student, by score, size and speed
         numbers = [*plain_metrics(record.scores[record.first_split]), *SIZE]
         headings = ["split", "model", "runs", *numbers]
-        console.print(fitted("compared", headings, compared_cells(record), right=numbers, words=["model", "runs"]))
+        console.print(
+            fitted_table("compared", headings, compared_cells(record), right=numbers, words=["model", "runs"])
+        )
     if (models := old_and_new(record)) is not None and models.cells:
-        console.print(fitted("f1 by label on the old dev rows", COLUMNS, models.cells, right=COLUMNS[1:]))
+        console.print(fitted_table("f1 by label on the old dev rows", COLUMNS, models.cells, right=COLUMNS[1:]))
     for note in record.notes:
         if note not in before:
             console.print_line(note_line(note))

@@ -211,7 +211,7 @@ def wrapped(text: str, width: int) -> list[str]:
     return lines
 
 
-def fitted(
+def fitted_table(
     title: str,
     headings: Sequence[str],
     rows: Sequence[CellRow | str],
@@ -229,8 +229,8 @@ def fitted(
 
 
 def table_from_cells(title: str, rows: Sequence[Mapping[str, TextCell]], **how: Any) -> FittedTable:
-    """A table of rows with cells by heading; `how` as of `fitted`."""
-    return fitted(title, [*next(iter(rows), ())], [tuple(row.values()) for row in rows], **how)
+    """A table of rows with cells by heading; `how` as of `fitted_table`."""
+    return fitted_table(title, [*next(iter(rows), ())], [tuple(row.values()) for row in rows], **how)
 
 
 def as_table(form: "Form") -> FittedTable:
@@ -239,7 +239,7 @@ def as_table(form: "Form") -> FittedTable:
     if form.grouped:
         rows = [line for title, group in form.groups for line in (title, *group)]
     headings = form.header[form.grouped :]
-    return fitted(form.title, headings, rows, right=form.header[form.left :], notes=form.notes)
+    return fitted_table(form.title, headings, rows, right=form.header[form.left :], notes=form.notes)
 
 
 def layout_table(layout: "Layout") -> FittedTable:
@@ -261,7 +261,6 @@ def layout_table(layout: "Layout") -> FittedTable:
 
 
 def _styled(text: str, style: str, console: Console, width: int) -> Iterator[Segment]:
-    """The lines of a title or a note, in a style."""
     for line in wrapped(printable(text), width) if text else ():
         yield Segment(line, console.get_style(style))
         yield Segment.line()

@@ -44,7 +44,6 @@ def chosen_for_model(record: RunRecord) -> str:
 
 
 def _options(record: RunRecord) -> list[str]:
-    """The names of the options that were chosen on dev."""
     given = record.recipe.get("options") or {}
     return [name for name in record.chosen if record.options.get(name) is not None and name not in given]
 

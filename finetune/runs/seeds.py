@@ -78,7 +78,6 @@ def _student(values: Sequence[float]) -> tuple[float, Interval | None]:
 
 
 def _deviation(values: Sequence[float]) -> float | None:
-    """The standard deviation; None of a single value, and where one is not finite."""
     return statistics.stdev(values) if len(values) > 1 and all(map(math.isfinite, values)) else None
 
 

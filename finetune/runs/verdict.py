@@ -94,6 +94,9 @@ class Verdict:
     def __str__(self) -> str:
         return self.sentence
 
+    def __repr__(self) -> str:
+        return f"<Verdict {self.level}: {self.sentence}>"
+
 
 def verdict_of(records: Sequence[RunRecord], *, split: str | None = None) -> Verdict:
     """The verdict on one run, or on the mean of several that differ only in seeds or folds; on the test rows if there

@@ -14,7 +14,7 @@ from finetune.cli.arguments import RESULTS, Json, Out, TaskOf
 from finetune.cli.console import as_plain_text, standard_output
 from finetune.cli.next_commands import GivenOptions, results_of
 from finetune.cli.options import note_line
-from finetune.cli.tables import CellRow, FittedTable, fitted
+from finetune.cli.tables import CellRow, FittedTable, fitted_table
 from finetune.cli.terminal import echo, one_line
 from finetune.commands.compare.api import compare as compared
 from finetune.data.messages import so_many
@@ -70,14 +70,13 @@ def _several_table(found: Comparisons) -> FittedTable:
     for title, lines in found.cells:
         rows += [title, *([*line[:2], *[one_line(line[2])] * several, *line[3:]] for line in lines)]
     shown = [*headings[:2], *headings[2:3] * several, *headings[3:]]
-    return fitted(one_line(found.title), shown, rows, right=headings[3:], notes=[found.tests])
+    return fitted_table(one_line(found.title), shown, rows, right=headings[3:], notes=[found.tests])
 
 
 def _comparison_table(found: Comparison) -> FittedTable:
-    """A line for each metric."""
     name, *numbers = found.columns
     notes = [found.tests, *filter(None, [found.pairs])]
-    return fitted(one_line(found.title), found.columns, found.cells, right=numbers, words=[name], notes=notes)
+    return fitted_table(one_line(found.title), found.columns, found.cells, right=numbers, words=[name], notes=notes)
 
 
 def _changed_table(found: Comparison, most: int) -> FittedTable:
@@ -90,7 +89,7 @@ def _changed_table(found: Comparison, most: int) -> FittedTable:
         for change in found.changed[:most]
     ]
     words = ["text", "label", "A", "B"]
-    return fitted(title, ["id", *words], rows, words=words, ruled=True)
+    return fitted_table(title, ["id", *words], rows, words=words, ruled=True)
 
 
 def _changed_cells(change: Changed, shape: str) -> list[Any]:

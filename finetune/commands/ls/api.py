@@ -164,7 +164,6 @@ def ls(out: str | Path = "results", *, task: str | Path | None = None) -> Listin
 
 
 def _folder(name: str) -> str:
-    """The folder of the runs of a task or of data."""
     return folder_name(data_name(name) if is_data(name) else name)
 
 

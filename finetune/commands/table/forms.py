@@ -241,7 +241,6 @@ def numbers_of(line: TableLine, *, pairs: bool = False, cost: bool = False) -> d
 
 
 def _points(summary: Summary | None, metric: Metric, **columns: str) -> dict[str, str]:
-    """Columns of statistics of scores, empty where there are none."""
     values: dict[str, float | None] = {}
     if summary is not None:
         low, high = summary.interval or (None, None)
@@ -275,7 +274,6 @@ COST = {"device time": _time, "memory": _memory, "GPU memory": _memory}  # colum
 
 
 def _sources(lines: Sequence[TableLine]) -> dict[str, int]:
-    """The sources of published scores, numbered by first appearance."""
     every = dict.fromkeys(anchor.source for line in lines for anchor in line.published)
     return {source: number for number, source in enumerate(every, start=1)}
 
@@ -298,7 +296,6 @@ def _text(value: Any, shown: Callable[[Any], str] = str) -> str:
 
 
 def _joined(pairs: Iterable[tuple[K, str]]) -> dict[K, str]:
-    """The different texts of each key in one."""
     texts: dict[K, dict[str, None]] = {}
     for key, text in pairs:
         texts.setdefault(key, {})[text] = None
