@@ -45,10 +45,9 @@ def print_record(console: Terminal, record: RunRecord, *, printed: set[str] | No
         console.print(labels)
     if record.compared:  # such as teacher and student, by score, size and speed
         numbers = [*plain_metrics(record.scores[record.first_split]), *SIZE]
-        headings = ["split", "model", "runs", *numbers]
-        console.print(
-            fitted_table("compared", headings, compared_cells(record), right=numbers, words=["model", "runs"])
-        )
+        words = ["model", "runs"]
+        headings = ["split", *words, *numbers]
+        console.print(fitted_table("compared", headings, compared_cells(record), right=numbers, words=words))
     if (models := old_and_new(record)) is not None and models.cells:
         console.print(fitted_table("f1 by label on the old dev rows", COLUMNS, models.cells, right=COLUMNS[1:]))
     for note in record.notes:
