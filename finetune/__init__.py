@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 from finetune.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from finetune.analysis.compare import Comparisons
-    from finetune.analysis.comparison import Comparison
+    from finetune.analysis.comparison import Comparison, Comparisons
     from finetune.analysis.data_sizes import LearningCurve
     from finetune.api.callbacks import CallbackFailed
     from finetune.api.evaluation import Evaluation
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
     from finetune.commands.features.api import Features, features
     from finetune.commands.label_errors.api import label_errors
     from finetune.commands.label_next.api import NextRows, label_next
-    from finetune.commands.ls.api import Listing, ls
-    from finetune.commands.ls.board import Leaderboard
+    from finetune.commands.ls.api import Leaderboard, Listing, ls
     from finetune.commands.push.api import push
     from finetune.commands.report.api import report
     from finetune.commands.run.api import FailedRun, train
@@ -78,8 +76,7 @@ __all__ = [
 ]
 
 _HOMES = {  # modules with what they give, imported when a name is first used, since torch takes seconds
-    "analysis.compare": ("Comparisons",),
-    "analysis.comparison": ("Comparison",),
+    "analysis.comparison": ("Comparison", "Comparisons"),
     "analysis.data_sizes": ("LearningCurve",),
     "api.callbacks": ("CallbackFailed",),
     "api.evaluation": ("Evaluation",),
@@ -94,8 +91,7 @@ _HOMES = {  # modules with what they give, imported when a name is first used, s
     "commands.features.api": ("Features", "features"),
     "commands.label_errors.api": ("label_errors",),
     "commands.label_next.api": ("NextRows", "label_next"),
-    "commands.ls.api": ("Listing", "ls"),
-    "commands.ls.board": ("Leaderboard",),
+    "commands.ls.api": ("Leaderboard", "Listing", "ls"),
     "commands.push.api": ("push",),
     "commands.report.api": ("report",),
     "commands.run.api": ("FailedRun", "train"),

@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from finetune.analysis.compare import compare_runs
 from finetune.errors import UserError
+from finetune.metrics.spacing import Interval
 from finetune.runs.data_sizes import by_share, exact_percent
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
@@ -35,8 +37,7 @@ class ShareOfRows:
     @property
     def baseline(self) -> float | None:
         """The best baseline's score at that size."""
-        found = self.verdict
-        return None if found.difference is None else found.score - found.difference
+        return self.verdict.baseline_score
 
     @property
     def failed(self) -> list[RunRecord]:
@@ -52,7 +53,7 @@ class Gain:
     """
 
     value: float
-    interval: tuple[float, float] | None
+    interval: Interval | None
     before: ShareOfRows
     after: ShareOfRows
 
@@ -84,36 +85,36 @@ class LearningCurve:
     @property
     def score(self) -> str:
         """`dev macro f1`."""
-        first = self.sizes[0].verdict
-        return f"{first.split} {first.metric.name}"
+        return self.sizes[0].verdict.of
 
     @property
     def columns(self) -> list[str]:
         """The headings of `cells`."""
-        return ["size", "rows", self.score, "95 % interval", "best baseline", *[FAILED] * self.fails]
+        fails = any(size.failed for size in self.sizes)
+        return ["size", "rows", self.score, "95 % interval", "best baseline", *[FAILED] * fails]
 
     @property
     def cells(self) -> list[list[str]]:
         """For each size its rows, the mean score, its interval, the best baseline at that size, and failed runs."""
-        return [_cells(size) + [_failed(size)] * self.fails for size in self.sizes]
-
-    @property
-    def fails(self) -> bool:
-        """Whether a run was no better than a constant prediction."""
-        return any(map(_failed, self.sizes))
+        cells, columns = [], len(self.columns)
+        for size in self.sizes:
+            metric, verdict = size.verdict.metric, size.verdict
+            base = "" if size.baseline is None else metric.shown(size.baseline)
+            fails = f"{len(size.failed)} of {len(size.records)}" if size.failed else ""
+            shown = [metric.shown(verdict.score), metric.ends(verdict.interval), base, fails]
+            cells.append([exact_percent(size.share), f"{size.rows:,}", *shown][:columns])
+        return cells
 
     @property
     def frame(self) -> "pd.DataFrame":
         """A row for each size: `score` is the mean over `runs`, with its 95 % interval, NaN for a single run."""
         import pandas as pd
 
-        names = ["share", "rows", "score", "low", "high", "baseline", "runs"]
-        rows = [
-            (one.share, one.rows, found.score, *(found.interval or (None, None)), one.baseline, len(one.records))
-            for one in self.sizes
-            for found in [one.verdict]
-        ]
-        return pd.DataFrame(rows, columns=names)
+        rows = []
+        for size in self.sizes:
+            ends = size.verdict.interval or (None, None)
+            rows.append((size.share, size.rows, size.verdict.score, *ends, size.baseline, len(size.records)))
+        return pd.DataFrame(rows, columns=["share", "rows", "score", "low", "high", "baseline", "runs"])
 
     def __repr__(self) -> str:
         return f"<LearningCurve of {self.score}: {self.answer}>"
@@ -126,39 +127,49 @@ def learning_curves(records: Sequence[RunRecord], folders: Mapping[str, RunFolde
 
 def curves_of(records: Sequence[RunRecord]) -> list[list[ShareOfRows]]:
     """The sizes, smallest first, of each setting that was run with several."""
-    return [[_size(share, some) for share, some in sizes.items()] for sizes in by_share(records)]
+    return [
+        [
+            ShareOfRows(share=share, rows=max(1, runs[0].rows.get("train", 0)), records=runs, verdict=verdict_of(runs))
+            for share, runs in sizes.items()
+        ]
+        for sizes in by_share(records)
+    ]
 
 
 def last_gain(sizes: Sequence[ShareOfRows], folders: Mapping[str, RunFolder]) -> Gain:
     """The gain of the largest size over the one nearest to half its rows; its interval from the runs' predictions."""
     after = sizes[-1]
     before = min(sizes[:-1], key=lambda size: abs(math.log2(after.rows / size.rows) - 1))
-    split, name = after.verdict.split, after.verdict.metric.name
-    try:
+    value, interval = after.verdict.score - before.verdict.score, None
+    with suppress(UserError, KeyError):  # no predictions, or a task that is unknown here
         sides = [[folders[record.id] for record in size.records] for size in (before, after)]
-        found = compare_runs(*sides, split=split).differences[name]
-        return Gain(value=found.value, interval=found.interval, before=before, after=after)
-    except (UserError, KeyError):  # no predictions, or a task that is unknown here
-        return Gain(value=after.verdict.score - before.verdict.score, interval=None, before=before, after=after)
+        difference = compare_runs(*sides, split=after.verdict.split).differences[after.verdict.metric.name]
+        value, interval = difference.value, difference.interval
+    return Gain(value=value, interval=interval, before=before, after=after)
 
 
 def more_labels(gain: Gain) -> str:
     """Whether more labels would help, or more text, in a sentence."""
-    metric, sign = gain.after.verdict.metric, 1 if gain.after.verdict.metric.greater_is_better else -1
-    shown, unit = metric.shown, " points" if metric.scale == 100 else ""
+    verdict, metric = gain.after.verdict, gain.after.verdict.metric
+    unit, turn = " points" if metric.scale == 100 else "", 1 if gain.value > 0 else -1
     step = "the last doubling" if abs(gain.doublings - 1) < SAME else f"{2**gain.doublings:.1f} times the rows"
-    rows = f"{step} ({gain.before.rows:,} to {gain.after.rows:,} rows)"
-    verb, score = "raised" if gain.value > 0 else "lowered", f"{gain.after.verdict.split} {metric.name}"
-    change = (
-        f"{rows} {verb} {score} by {shown(abs(gain.value))}{unit}" if gain.value else f"{rows} did not change {score}"
-    )
+    change = f"did not change {verdict.of}"
+    if gain.value:
+        change = f"{'raised' if turn > 0 else 'lowered'} {verdict.of} by {metric.shown(abs(gain.value))}{unit}"
+    change = f"{step} ({gain.before.rows:,} to {gain.after.rows:,} rows) {change}"
     more = "text" if gain.after.records[0].is_pretraining else "labels"
     if not math.isfinite(gain.value) or gain.interval is None:
         return f"Would more {more} help? {change}; without an interval, as predictions or spread are missing."
-    low, high = sorted(sign * end for end in gain.interval)
-    turn = 1 if gain.value > 0 else -1
-    between = " to ".join(shown(end) for end in sorted(turn * end for end in gain.interval))
-    return f"{_answer(low, high, more)}: {change} (95 % {between})."
+    low, high = sorted(map(metric.towards_better, gain.interval))
+    answer = f"Whether more {more} would help is unclear, and more seeds may tell"
+    if low > 0:
+        answer = f"More {more} would probably help"
+    elif high < 0:
+        answer = f"More {more} of this kind would probably not help"
+    elif high < SMALL_GAIN:
+        answer = f"More {more} would hardly help"
+    least, most = sorted(turn * end for end in gain.interval)
+    return f"{answer}: {change} (95 % {metric.ends((least, most))})."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +177,7 @@ class Forecast:
     """What so many more training rows are expected to add to the score, with a 95 % interval; less may be better."""
 
     value: float
-    interval: tuple[float, float]
+    interval: Interval
 
 
 def forecast(sizes: Sequence[ShareOfRows], more: int) -> Forecast | None:
@@ -176,7 +187,7 @@ def forecast(sizes: Sequence[ShareOfRows], more: int) -> Forecast | None:
     fewer than three runs, and for scores that have no error between 0 and 1.
     """
     metric, split = sizes[0].verdict.metric, sizes[0].verdict.split
-    points = [(size.rows, 1 - one.scores[split][metric.name]) for size in sizes for one in size.records]
+    points = [(size.rows, 1 - record.scores[split][metric.name]) for size in sizes for record in size.records]
     if len(points) < FEWEST_POINTS or metric.scale != 100 or not metric.greater_is_better:
         return None
     if any(not 0 < error <= 1 for _, error in points):
@@ -186,10 +197,8 @@ def forecast(sizes: Sequence[ShareOfRows], more: int) -> Forecast | None:
     fitted = linregress(*zip(*((math.log(rows), math.log(error)) for rows, error in points), strict=True))
     now = math.exp(fitted.intercept + fitted.slope * math.log(sizes[-1].rows))
     half = float(t.ppf(0.975, len(points) - 2)) * fitted.stderr
-    value, low, high = (
-        now * (1 - (1 + more / sizes[-1].rows) ** power)
-        for power in (fitted.slope, fitted.slope + half, fitted.slope - half)
-    )
+    powers = (fitted.slope, fitted.slope + half, fitted.slope - half)
+    value, low, high = (now * (1 - (1 + more / sizes[-1].rows) ** power) for power in powers)
     return Forecast(value=value, interval=(low, high))
 
 
@@ -197,40 +206,11 @@ def worth_words(sizes: Sequence[ShareOfRows], more: int) -> str:
     """What so many more rows are worth, in a sentence; that it cannot be told, where it cannot; empty for text."""
     if sizes[0].records[0].is_pretraining:
         return ""
-    found, metric, runs = forecast(sizes, more), sizes[0].verdict.metric, sum(len(size.records) for size in sizes)
-    score, rows = f"{sizes[0].verdict.split} {metric.name}", f"{more:,} more rows"
-    if found is None or not all(map(math.isfinite, found.interval)):
-        return f"{runs} runs do not tell what {rows} would add to {score}."
-    between = " to ".join(map(metric.signed, found.interval))
-    by = f"by a power of the rows, fitted to {runs} runs"
-    if found.interval[0] <= 0 <= found.interval[1]:
-        return f"What {rows} would add to {score} cannot be told ({by}: 95 % {between})."
-    return f"{rows} would add {metric.signed(found.value)} to {score} (95 % {between}; {by})."
-
-
-def _answer(low: float, high: float, more: str) -> str:
-    """`low` and `high` are the ends of the interval of the gain, positive for better."""
-    if low > 0:
-        return f"More {more} would probably help"
-    if high < 0:
-        return f"More {more} of this kind would probably not help"
-    if high < SMALL_GAIN:
-        return f"More {more} would hardly help"
-    return f"Whether more {more} would help is unclear, and more seeds may tell"
-
-
-def _cells(size: ShareOfRows) -> list[str]:
-    shown, found = size.verdict.metric.shown, size.verdict
-    interval = "" if found.interval is None else " to ".join(map(shown, found.interval))
-    base = "" if size.baseline is None else shown(size.baseline)
-    return [exact_percent(size.share), f"{size.rows:,}", shown(found.score), interval, base]
-
-
-def _failed(size: ShareOfRows) -> str:
-    """How many runs of a size failed: `2 of 3`; empty for none."""
-    return f"{len(size.failed)} of {len(size.records)}" if size.failed else ""
-
-
-def _size(share: float, records: Sequence[RunRecord]) -> ShareOfRows:
-    rows = records[0].rows.get("train", 0)
-    return ShareOfRows(share=share, rows=max(1, rows), records=records, verdict=verdict_of(records))
+    gain, metric, runs = forecast(sizes, more), sizes[0].verdict.metric, sum(len(size.records) for size in sizes)
+    would = f"{more:,} more rows would add"
+    if gain is None or not all(map(math.isfinite, gain.interval)):
+        return f"{runs} runs do not tell what {would} to {sizes[0].verdict.of}."
+    by, ends = f"by a power of the rows, fitted to {runs} runs", metric.signed_ends(gain.interval)
+    if gain.interval[0] <= 0 <= gain.interval[1]:
+        return f"What {would} to {sizes[0].verdict.of} cannot be told ({by}: 95 % {ends})."
+    return f"{would} {metric.signed(gain.value)} to {sizes[0].verdict.of} (95 % {ends}; {by})."

@@ -3,7 +3,7 @@
 Only runs that were scored on the same rows are on one board: a task has a board for each version of its data.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import PurePath
@@ -13,13 +13,13 @@ from typing import Any
 from finetune.analysis.form import Form
 from finetune.data.messages import noun, so_many
 from finetune.metrics.metric import Metric
-from finetune.metrics.significance import Difference, holm, least_p
-from finetune.metrics.sketched import SketchedScores, sketched_difference
+from finetune.metrics.significance import Difference, SketchedScores, holm, least_p, sketched_difference
 from finetune.metrics.spacing import Interval
 from finetune.runs.lineage import PREFIX, SEEDS
 from finetune.runs.recipe_diff import applied, short_settings
 from finetune.runs.record import RunRecord
-from finetune.runs.seeds import by_setting, differing_settings, shared_encoders, summarised
+from finetune.runs.record_parts import Margin
+from finetune.runs.seeds import by_setting, differing_settings, mean_score, shared_encoders, summarised
 from finetune.runs.verdict import FEW_ROWS, Verdict, baseline_words, verdict_of
 from finetune.runs.without_folders import names_only
 
@@ -57,11 +57,6 @@ class BoardLine:
         return str(names_only(first.model if first.lineage is None else first.lineage.checkpoint))
 
     @property
-    def has_folds(self) -> bool:
-        """Whether its runs are scored on rows of their own each."""
-        return len({record.data for record in self.records}) > 1
-
-    @property
     def untested(self) -> bool:
         """Whether nothing tells if a line that is no worse than the baseline, and not equal to it, is better."""
         found = self.verdict
@@ -88,33 +83,39 @@ class Board:
         return self.records[0].rows.get(self.split, 0)
 
     @property
+    def folds(self) -> bool:
+        """Whether runs of a line are scored on rows of their own each."""
+        return any(len({record.data for record in line.records}) > 1 for line in self.lines)
+
+    @property
     def title(self) -> str:
         """What all lines have in common: `1,000 training rows, f1 on 408 of dev; all with limit=1000`."""
         train = sorted({_train_rows(record) for record in self.records})
         counts = " to ".join(f"{count:,}" for count in dict.fromkeys([train[0], train[-1]]))
         objective, folds = self.records[0].options.get(OBJECTIVE), len({record.data for record in self.records})
-        every = applied([line.records[0] for line in self.lines])
+        first, *others = applied([line.records[0] for line in self.lines])
         same = {
             key: value
-            for key, value in every[0].items()
+            for key, value in first.items()
             if key not in SEEDS and not key.startswith((PREFIX, "options."))
-            and all(other.get(key) == value for other in every)
+            and all(other.get(key) == value for other in others)
         }  # fmt: skip
         common = ", ".join(short_settings(names_only(same)))
-        return (
-            f"{counts} training {noun(train[-1], 'row')}, " * bool(train[-1])
-            + f"{self.metric.name}{' (lower is better)' * (not self.metric.greater_is_better)}"
-            + f" on {self.rows:,} of {self.split}"
-            + f" in {folds} folds" * (folds > 1)
-            + f", objective {objective}" * bool(objective)
-            + f"; all with {common}" * bool(common)
-        )
+        facts = [
+            *[f"{counts} training {noun(train[-1], 'row')}"] * bool(train[-1]),
+            f"{self.metric.heading} on {self.rows:,} of {self.split}" + f" in {folds} folds" * (folds > 1),
+            *[f"objective {objective}"] * bool(objective),
+        ]
+        return ", ".join(facts) + f"; all with {common}" * bool(common)
 
     @property
     def notes(self) -> list[str]:
         """What to know of the numbers."""
-        lines, folds = self.lines, any(line.has_folds for line in self.lines)
+        lines = self.lines
         margins = [margin for record in self.records if (margin := record.margins.get(self.split)) is not None]
+        untold = "a single run, and no interval over rows in the records"
+        if self.folds:
+            untold = "each fold has rows of its own"
         of_seeds = [line.of_seeds or (line.difference and line.difference_of_seeds) for line in lines]
         notes = [
             "to the best: the line minus the best one, with its 95 % interval; p (Holm): adjusted for all pairs of "
@@ -123,8 +124,7 @@ class Board:
             f"the best was chosen on {self.split}, so its score there is a little too good" * (len(lines) > 1),
             f"{OF_SEEDS} counts the chance of seeds alone, for these rows: the records have no interval over rows"
             * any(of_seeds),
-            "no difference to the best is tested where there is nothing to tell it by: "
-            f"{'each fold has rows of its own' if folds else 'a single run, and no interval over rows in the records'}"
+            f"no difference to the best is tested where there is nothing to tell it by: {untold}"
             * any(line.difference is None for line in lines[1:]),
             "some records (of earlier versions, or of runs that have all rows right) do not say which chance of rows "
             "they share, so intervals of differences may be wider than needed; `finetune compare` reads predictions"
@@ -160,17 +160,46 @@ def _train_rows(record: RunRecord) -> int:
 
 
 def _board(groups: Sequence[Sequence[RunRecord]]) -> Board:
+    """The best group first. It was chosen by the scores that are tested, so p is adjusted for all pairs, not for those
+    with the best.
+    """
     first = groups[0][0]
     split, metric = first.first_split, first.metric(first.headline)
+    judged = [verdict_of(group, split=split) for group in groups]
+    ranked = sorted(
+        zip(judged, groups, _settings([group[0] for group in groups]), strict=True),
+        key=lambda line: metric.rank(line[0].score), reverse=True,
+    )  # fmt: skip
+    sides = [_sketched(group, metric) for _, group, _ in ranked]
+    tested = {} if any(len({run.data for run in group}) > 1 for group in groups) else {
+        pair: difference
+        for pair in combinations(range(len(sides)), 2)
+        if (difference := sketched_difference(sides[pair[0]], sides[pair[1]])) is not None
+    }  # fmt: skip
+    least = least_p(first.rows[split])  # sketches know no number of rows
+    p_values = {pair: max(difference.p, least) for pair, difference in tested.items()}
+    adjusted = dict(zip(tested, holm([*p_values.values()]), strict=True))
     lines = []
-    for group, settings in zip(groups, _settings([group[0] for group in groups]), strict=True):
-        verdict, over_seeds = verdict_of(group, split=split), summarised([run.score for run in group], metric).interval
-        of_seeds = verdict.interval is None and over_seeds is not None
-        interval = over_seeds if of_seeds else verdict.interval
-        lines.append(BoardLine(records=group, settings=settings, verdict=verdict, interval=interval, of_seeds=of_seeds))
-    lines.sort(key=lambda line: metric.rank(line.verdict.score), reverse=True)
-    compared, pairs = _compared(lines, metric)
-    return Board(lines=compared, split=split, metric=metric, pairs=pairs)
+    for index, (verdict, group, settings) in enumerate(ranked):
+        best, over_seeds = (0, index), summarised([run.score for run in group], metric).interval
+        if (difference := tested.get(best)) is not None:
+            interval = metric.possible_difference(difference.interval, around=difference.value)
+            difference = replace(difference, p=p_values[best], interval=interval)
+        lines.append(BoardLine(
+            records=group, settings=settings, verdict=verdict, interval=verdict.interval or over_seeds,
+            of_seeds=verdict.interval is None and over_seeds is not None, difference=difference,
+            difference_of_seeds=difference is not None and not (sides[0].knows_rows and sides[index].knows_rows),
+            p_holm=adjusted.get(best),
+        ))  # fmt: skip
+    return Board(lines=lines, split=split, metric=metric, pairs=len(tested))
+
+
+def _sketched(group: Sequence[RunRecord], metric: Metric) -> SketchedScores:
+    margins = [record.margins.get(record.first_split, Margin()) for record in group]
+    return SketchedScores(
+        scores=[record.score for record in group], intervals=[margin.interval for margin in margins],
+        sketches=[margin.sketch for margin in margins], spacing=metric.spacing,
+    )  # fmt: skip
 
 
 def _settings(firsts: Sequence[RunRecord]) -> list[str]:
@@ -178,69 +207,31 @@ def _settings(firsts: Sequence[RunRecord]) -> list[str]:
     `encoder trained on simplewiki (updates=8000)`.
     """
     trained = [record for record in firsts if record.lineage is not None]
-    earlier = dict(zip(map(id, trained), differing_settings(trained), strict=True))
-    words = []
+    earlier, words = iter(differing_settings(trained)), []
     for record, differing in zip(firsts, differing_settings(firsts), strict=True):
         own = {key: value for key, value in differing.items() if not key.startswith(PREFIX)}
         encoder = []
         if record.lineage is not None:
-            of_encoder = {
-                key.rpartition(PREFIX)[2]: value for key, value in earlier[id(record)].items() if key.startswith(PREFIX)
-            }
-            theirs = ", ".join(short_settings(of_encoder))
+            prefixed = {key: value for key, value in next(earlier).items() if key.startswith(PREFIX)}
+            theirs = ", ".join(short_settings({key.rpartition(PREFIX)[2]: value for key, value in prefixed.items()}))
             encoder = [f"encoder trained on {record.lineage.task}" + f" ({theirs})" * bool(theirs)]
         words.append(", ".join([*encoder, *short_settings(names_only(own))]))
     return words
 
 
-def _compared(lines: Sequence[BoardLine], metric: Metric) -> tuple[Sequence[BoardLine], int]:
-    """The lines with their differences to the first, and how many pairs were tested.
-
-    The best was chosen by the scores that are tested, so p is adjusted for all pairs, not for those with the best.
-    """
-    if any(line.has_folds for line in lines):
-        return lines, 0
-    sides = []
-    for line in lines:
-        margins = [record.margins.get(record.first_split) for record in line.records]
-        sides.append(SketchedScores(
-            scores=[record.score for record in line.records],
-            intervals=[one.interval if one else None for one in margins],
-            sketches=[one.sketch if one else "" for one in margins], spacing=metric.spacing,
-        ))  # fmt: skip
-    first = lines[0].records[0]
-    least = least_p(first.rows[first.first_split])  # sketches know no number of rows
-    tested = {
-        pair: replace(difference, p=max(difference.p, least))
-        for pair in combinations(range(len(lines)), 2)
-        if (difference := sketched_difference(sides[pair[0]], sides[pair[1]])) is not None
-    }
-    adjusted = dict(zip(tested, holm([one.p for one in tested.values()]), strict=True))
-    compared = list(lines)
-    for index in range(1, len(lines)):
-        if (found := tested.get((0, index))) is not None:
-            possible = metric.possible_difference(found.interval, around=found.value)
-            compared[index] = replace(
-                lines[index], difference=replace(found, interval=possible), p_holm=adjusted[0, index],
-                difference_of_seeds=not (sides[0].knows_rows and sides[index].knows_rows),
-            )  # fmt: skip
-    return compared, len(tested)
-
-
 def board_form(boards: Sequence[Board]) -> Form:
     """The lines below the data that they were scored on, the best first. Splits other than the first are columns."""
     every = [(board, line) for board in boards for line in board.lines]
-    splits = list(
-        dict.fromkeys(name for board, line in every for name in line.records[0].scores if name != board.split)
-    )
-    numbers = [_numbers(line, board, splits) for board, line in every]
+    splits = dict.fromkeys(name for board, line in every for name in line.records[0].scores if name != board.split)
     titles = [board.title for board in boards]
-    cells = []
-    for (board, line), number in zip(every, numbers, strict=True):
-        title = board.title + f", data {number['data']}" * (titles.count(board.title) > 1)
-        cells.append({"data": title, "": str(board.lines.index(line) + 1), **_cells(line, board, number, splits)})
+    cells, numbers = [], []
+    for board, title in zip(boards, titles, strict=True):
+        for place, line in enumerate(board.lines, start=1):
+            shown, number = _row(line, board, list(splits))
+            data = title + f", data {number['data']}" * (titles.count(title) > 1)
+            cells.append({"data": data, "": str(place), **shown})
+            numbers.append(number)
     filled = [name for name in cells[0] if name in NAMES or any(row[name] for row in cells)]
-    notes = dict.fromkeys(note for board in boards for note in board.notes)
     return Form(
         title=f"{boards[0].records[0].task}: {so_many(len(every), 'setting')}, "
         + so_many(sum(len(board.records) for board in boards), "run"),
@@ -248,7 +239,7 @@ def board_form(boards: Sequence[Board]) -> Form:
         notes=[
             *[f"runs on {len(boards)} versions of the data are not compared with each other: each has its own best"]
             * (len(boards) > 1),
-            *notes,
+            *dict.fromkeys(note for board in boards for note in board.notes),
             *[f"{UNTESTED} a baseline: the records have no interval of the difference"]
             * any(line.untested for _, line in every),
             "MB: of the weights in fp32; seconds and rows/s: of training",
@@ -261,60 +252,53 @@ def board_form(boards: Sequence[Board]) -> Form:
     )  # fmt: skip
 
 
-def _numbers(line: BoardLine, board: Board, splits: Sequence[str]) -> dict[str, Any]:
-    """Scores and differences as computed, 0.843 for 84.3 points."""
-    first, found, verdict = line.records[0], line.difference, line.verdict
+def _row(line: BoardLine, board: Board, splits: Sequence[str]) -> tuple[dict[str, str], dict[str, Any]]:
+    """The cells of a line, and its numbers: scores and differences as computed, 0.843 for 84.3 points."""
+    metric, tested, verdict, records, first = board.metric, line.difference, line.verdict, line.records, line.records[0]
     low, high = line.interval or (None, None)
-    difference_low, difference_high = (found and found.interval) or (None, None)
-    has_baseline = verdict.baseline is not None and verdict.difference is not None
-    parameters, rates = first.parameters.get("all"), [record.examples_per_second for record in line.records]
-    seconds = [record.seconds["training"] for record in line.records if "training" in record.seconds]
+    difference_low, difference_high = (tested and tested.interval) or (None, None)
+    baseline, baseline_score, against = None, verdict.baseline_score, ""
+    if verdict.baseline is not None and baseline_score is not None:
+        baseline = baseline_words(verdict.baseline)
+        how = "equal to" if not verdict.difference else UNTESTED if line.untested else AGAINST[verdict.level]
+        against = f"{how} {baseline} {metric.shown(baseline_score)}"
+    parameters, rate = first.parameters.get("all"), fmean(record.examples_per_second for record in records)
+    megabytes = None if parameters is None else FP32 * parameters / 1e6
+    times = [record.seconds["training"] for record in records if "training" in record.seconds]
+    seconds, is_best, p_holm = fmean(times) if times else None, line is board.lines[0], line.p_holm
     others = {
-        name: board.metric.spacing.mean([record.scores[name][board.metric.name] for record in line.records])
+        name: mean_score(records, name, metric.name)
         for name in splits if name in first.scores and name != board.split
     }  # fmt: skip
     chance = ("rows and seeds", "seeds")
-    return {
+    numbers = {
         "task": first.task, "data": first.data[:8], "train_rows": first.rows.get("train"), "split": board.split,
-        "rows": board.rows, "metric": board.metric.name, "model": line.model, "settings": line.settings,
-        "seeds": len(line.records), "score": verdict.score, "low": low, "high": high,
-        "chance_of": None if line.interval is None else chance[line.of_seeds], "best": line is board.lines[0],
-        "difference": found and found.value, "difference_low": difference_low, "difference_high": difference_high,
-        "difference_chance_of": found and chance[line.difference_of_seeds], "p": found and found.p,
-        "p_holm": line.p_holm, "baseline": baseline_words(verdict.baseline or "") if has_baseline else None,
-        "baseline_score": verdict.score - (verdict.difference or 0) if has_baseline else None, "verdict": verdict.level,
-        **{f"{name}_score": others.get(name) for name in splits},
-        "parameters": parameters, "megabytes": FP32 * parameters / 1e6 if parameters is not None else None,
-        "seconds": fmean(seconds) if seconds else None, "rows_per_second": fmean(rates),
-        "runs": " ".join(record.id for record in line.records),
+        "rows": board.rows, "metric": metric.name, "model": line.model, "settings": line.settings,
+        "seeds": len(records), "score": verdict.score, "low": low, "high": high,
+        "chance_of": line.interval and chance[line.of_seeds], "best": is_best,
+        "difference": tested and tested.value, "difference_low": difference_low, "difference_high": difference_high,
+        "difference_chance_of": tested and chance[line.difference_of_seeds], "p": tested and tested.p,
+        "p_holm": p_holm, "baseline": baseline, "baseline_score": baseline_score, "verdict": verdict.level,
+        **{f"{name}_score": others.get(name) for name in splits}, "parameters": parameters, "megabytes": megabytes,
+        "seconds": seconds, "rows_per_second": rate, "runs": " ".join(record.id for record in records),
     }  # fmt: skip
-
-
-def _cells(line: BoardLine, board: Board, numbers: dict[str, Any], splits: Sequence[str]) -> dict[str, str]:
-    metric, found, verdict = board.metric, line.difference, line.verdict
-
-    def cell(name: str, shown: Callable[[Any], str]) -> str:
-        return "" if numbers[name] is None else shown(numbers[name])
-
-    def ends(interval: Interval | None, shown: Callable[[float], str]) -> str:
-        return " to ".join(map(shown, interval or ()))
-
-    between = ends(found.interval if found else None, metric.signed)
-    difference = cell("difference", metric.signed) + f" ({between})" * bool(between)
-    against = "equal to" if verdict.difference == 0 else UNTESTED if line.untested else AGAINST[verdict.level]
-    return {
+    to_best = "best" * (is_best and len(board.lines) > 1)
+    if tested is not None:
+        ends = metric.signed_ends(tested.interval)
+        to_best = metric.signed(tested.value) + f" ({ends})" * bool(ends) + OF_SEEDS * line.difference_of_seeds
+    cells = {
         "model": line.model,
         "settings": line.settings,
-        "seeds": str(len(line.records)),
+        "seeds": str(len(records)),
         "score": metric.shown(verdict.score),
-        "95 % interval": ends(line.interval, metric.shown) + OF_SEEDS * line.of_seeds,
-        "to the best": "best" if numbers["best"] and len(board.lines) > 1
-        else difference + OF_SEEDS * line.difference_of_seeds,
-        "p (Holm)": cell("p_holm", lambda p: f"{p:.4f}" if p >= LEAST_P else f"<{LEAST_P}"),
-        "against baseline": cell("baseline", lambda name: f"{against} {name} {cell('baseline_score', metric.shown)}"),
-        **{name: cell(f"{name}_score", metric.shown) for name in splits},
-        "parameters": cell("parameters", "{:,}".format),
-        "MB": cell("megabytes", "{:.1f}".format),
-        "seconds": cell("seconds", "{:,.0f}".format),
-        "rows/s": cell("rows_per_second", "{:,.0f}".format),
-    }  # fmt: skip
+        "95 % interval": metric.ends(line.interval) + OF_SEEDS * line.of_seeds,
+        "to the best": to_best,
+        "p (Holm)": "" if p_holm is None else f"{p_holm:.4f}" if p_holm >= LEAST_P else f"<{LEAST_P}",
+        "against baseline": against,
+        **{name: metric.shown(others[name]) if name in others else "" for name in splits},
+        "parameters": "" if parameters is None else f"{parameters:,}",
+        "MB": "" if megabytes is None else f"{megabytes:.1f}",
+        "seconds": "" if seconds is None else f"{seconds:,.0f}",
+        "rows/s": f"{rate:,.0f}",
+    }
+    return cells, numbers

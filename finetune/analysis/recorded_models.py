@@ -29,24 +29,20 @@ def old_and_new(record: RunRecord) -> OldAndNew | None:
     new, old = record.scores[OLD_DEV], record.baselines[OLD_DEV][OLD_MODEL]
     metric, found = record.metric(record.kept.metric or record.headline), record.kept.margin
     before, now = old[metric.name], new[metric.name]
-    interval = found.difference_interval if found is not None else None
-    words = f" (95 % {' to '.join(map(metric.signed, interval))})" if interval else ""
+    ends = metric.signed_ends(None if found is None else found.difference_interval)
+    words = f" (95 % {ends})" * bool(ends)
     rows = so_many(record.rows[OLD_DEV], "dev row")
     sentence = (
         f"On {rows} of run {record.kept.run}, {metric.name}: {metric.shown(before)} by the old model, "
         f"{metric.shown(now)} now: {metric.signed(now - before)}{words}"
     )
-    labels = [name for name in new if name.endswith(BY_LABEL) and name in old and not _is_new(record, name)]
-    return OldAndNew(sentence=sentence, cells=[_line(record, name, old[name], new[name]) for name in labels])
-
-
-def _is_new(record: RunRecord, name: str) -> bool:
-    return record.kept is not None and name.removesuffix(BY_LABEL) in record.kept.added
-
-
-def _line(record: RunRecord, name: str, old: float, new: float) -> tuple[str, ...]:
-    metric = record.metric(name)
-    return name.removesuffix(BY_LABEL), metric.shown(old), metric.shown(new), metric.signed(new - old)
+    cells = []
+    for name in (name for name in new if name.endswith(BY_LABEL) and name in old):
+        label, scale = name.removesuffix(BY_LABEL), record.metric(name)
+        if label not in record.kept.added:
+            shown = scale.shown(old[name]), scale.shown(new[name]), scale.signed(new[name] - old[name])
+            cells.append((label, *shown))
+    return OldAndNew(sentence=sentence, cells=cells)
 
 
 SIZE = ("parameters", "MB", "rows/s")

@@ -105,7 +105,6 @@ def next_commands(records: Sequence[RunRecord], given: GivenOptions, settings: M
 
 
 def _part(record: RunRecord) -> str:
-    """How many of the weights were trained, where not all were."""
     trained, every = record.trained_of_all
     return f", {trained:,} of {every:,} weights" if trained < every else ""
 

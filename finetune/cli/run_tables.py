@@ -1,21 +1,15 @@
 """Tables of runs: one run's scores, a list of runs, groups of seeds, the best of several settings."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from rich.text import Text
 
 from finetune.analysis.published import published_for
-from finetune.analysis.recorded_models import COLUMNS, SIZE, OldAndNew, compared_cells, old_and_new
+from finetune.analysis.recorded_models import COLUMNS, SIZE, compared_cells, old_and_new
 from finetune.cli.console import STYLES, Terminal, as_plain_text
 from finetune.cli.options import note_line, with_options
-from finetune.cli.tables import (
-    Column,
-    FittedTable,
-    TextCell,
-    columns,
-    table_from_cells,
-    to_the_minute,
-)
+from finetune.cli.tables import FittedTable, TextCell, fitted_table, table_from_cells, to_the_minute
 from finetune.cli.terminal import one_line
 from finetune.data.messages import noun, so_many
 from finetune.metrics.scores import plain_metrics
@@ -25,7 +19,7 @@ from finetune.runs.pace import duration
 from finetune.runs.recipe_diff import listed_differences
 from finetune.runs.record import ListedRun, RunRecord
 from finetune.runs.record_parts import OLD_DEV
-from finetune.runs.seeds import by_setting, differing_settings, failed, shared_encoders, summarised
+from finetune.runs.seeds import by_setting, differing_settings, failures, mean_score, shared_encoders, summarised
 from finetune.runs.verdict import interval_of
 from finetune.task_types.tagging.intent.row import PREFIX
 
@@ -37,87 +31,76 @@ def print_record(console: Terminal, record: RunRecord, *, printed: set[str] | No
     """Prints what is wrong with a run's data, scores, scores by label if it has any, and notes, but for notes that were
     `printed` before.
     """
-    known = set() if printed is None else printed
-    for one in record.findings:
-        if one.what not in known:
-            code = f"{one.severity} {one.code}"
-            console.print_line(f"{code}: {one.what}", style=STYLES[one.severity], styled=len(code))
-            console.print_line(f"  -> {with_options(one.remedy)}")
-            if one.command:
-                console.print_command(one.command)
-        known.add(one.what)
+    before = set() if printed is None else printed
+    for finding in record.findings:
+        if finding.what not in before:
+            code = f"{finding.severity} {finding.code}"
+            console.print_line(f"{code}: {finding.what}", style=STYLES[finding.severity], styled=len(code))
+            console.print_line(f"  -> {with_options(finding.remedy)}")
+            if finding.command:
+                console.print_command(finding.command)
+        before.add(finding.what)
     console.print(record_table(record))
     if (labels := labels_table(record)) is not None:
         console.print(labels)
-    if record.compared:
-        console.print(compared_table(record))
-    compared = old_and_new(record)
-    if compared is not None and (table := old_and_new_table(compared)) is not None:
-        console.print(table)
+    if record.compared:  # such as teacher and student, by score, size and speed
+        numbers = [*plain_metrics(record.scores[record.first_split]), *SIZE]
+        words = ["model", "runs"]
+        headings = ["split", *words, *numbers]
+        console.print(fitted_table("compared", headings, compared_cells(record), right=numbers, words=words))
+    if (models := old_and_new(record)) is not None and models.cells:
+        console.print(fitted_table("f1 by label on the old dev rows", COLUMNS, models.cells, right=COLUMNS[1:]))
     for note in record.notes:
-        if note not in known:
+        if note not in before:
             console.print_line(note_line(note))
-        known.add(note)
+        before.add(note)
 
 
 def record_table(record: RunRecord) -> FittedTable:
     """A run's scores next to its baselines and published scores of the same model and split."""
     metrics = plain_metrics(record.scores[record.first_split])
     rows: list[Mapping[str, TextCell]] = []
-    for split, scores in record.scores.items():
+    for split, ours in record.scores.items():
         anchors = [(f"published: {one.source}", {one.metric: one.score}) for one in published_for(record, split)]
-        for method, given in [("this run", scores), *record.baselines[split].items(), *anchors]:
-            shown = {name: record.metric(name).shown(given[name]) if name in given else "" for name in metrics}
-            bold = {name: Text(text, "bold" if given is scores else "") for name, text in shown.items()}
-            rows.append({"split": split, "method": method, **bold})
+        for method, scores in [("this run", ours), *record.baselines[split].items(), *anchors]:
+            style = "bold" if scores is ours else ""
+            shown = {name: _shown(record, name, scores.get(name), style) for name in metrics}
+            rows.append({"split": split, "method": method, **shown})
     title = one_line(f"{record.task}, run {record.id} ({record.model})")
     return table_from_cells(title, rows, right=metrics, words=["method"])
+
+
+def _shown(record: RunRecord, name: str, score: float | None, style: str = "") -> Text:
+    return Text("" if score is None else record.metric(name).shown(score), style)
 
 
 def labels_table(record: RunRecord) -> FittedTable | None:
     """A run's scores by label, or by entity type for tagging; None if its task is not scored so.
 
-    Those on the old dev of `keep_labels` are in `old_and_new_table`.
+    Those on the old dev of `keep_labels` are in a table of their own.
     """
     names = [name.rpartition("/") for name in record.scores[record.first_split] if "/" in name]
     labels, metrics = ([*dict.fromkeys(name[part] for name in names)] for part in (0, 2))
-    tagged = any(TAG_BASELINE in given for given in record.baselines.values())
+    tagged = any(TAG_BASELINE in baselines for baselines in record.baselines.values())
     of_entities = tagged and "f1" in record.scores[record.first_split]  # plain tags have an accuracy
     kind = "entity type" if of_entities and not any(label.startswith(PREFIX) for label in labels) else "label"
-    rows = []
+    rows: list[Mapping[str, TextCell]] = []
     for split, scores in record.scores.items():
         for label in labels if split != OLD_DEV else ():
-            given = {metric: scores.get(f"{label}/{metric}") for metric in metrics}
-            shown = {
-                metric: "" if score is None else record.metric(f"{label}/{metric}").shown(score)
-                for metric, score in given.items()
-            }
+            names_of = {metric: f"{label}/{metric}" for metric in metrics}
+            shown = {metric: _shown(record, name, scores.get(name)) for metric, name in names_of.items()}
             rows.append({"split": split, kind: label, **shown})
     return table_from_cells(f"by {kind}", rows, right=metrics) if labels else None
 
 
-def compared_table(record: RunRecord) -> FittedTable:
-    """The run and the models that it was made of, such as teacher and student, by score, size and speed."""
-    numbers = [*plain_metrics(record.scores[record.first_split]), *SIZE]
-    names = [Column(name="split"), Column(name="model", words=True), Column(name="runs", words=True)]
-    headings = [*names, *columns(*numbers, right=numbers)]
-    return FittedTable(title="compared", columns=headings, rows=list(map(tuple, compared_cells(record))))
-
-
-def old_and_new_table(found: OldAndNew) -> FittedTable | None:
-    """F1 by label of the old model and of the new one; None if the task is not scored so."""
-    headings = [Column(name=COLUMNS[0]), *columns(*COLUMNS[1:], right=COLUMNS[1:])]
-    title = "f1 by label on the old dev rows"
-    return FittedTable(title=title, columns=headings, rows=list(found.cells)) if found.cells else None
-
-
 def latest_table(runs: Sequence[ListedRun]) -> FittedTable:
     """A table with one line per task: how many runs it has, and the latest of them."""
+    counts = Counter(run.task for run in runs)
     latest = {run.task: run for run in sorted(runs, key=lambda run: run.finished)}
     rows = [
         {
-            "task": run.task, "runs": str(sum(other.task == run.task for other in runs)), "latest": run.id,
-            "model": run.model, "score": _headline_score(run), "finished": run.finished,
+            "task": run.task, "runs": str(counts[run.task]), "latest": run.id, "model": run.model,
+            "score": _headline_score(run), "finished": run.finished,
         }
         for run in sorted(latest.values(), key=lambda run: run.finished)
     ]  # fmt: skip
@@ -184,17 +167,17 @@ def summary_table(records: Sequence[RunRecord]) -> FittedTable:
         first = group[0]
         splits = [split for split in first.scores if split.startswith("dev")]  # MNLI has two
         for split in splits or [first.first_split]:
-            failures = [failed(record, split) for record in group]
+            count = failures(group, split)
             for name in plain_metrics(first.scores[split]):
                 metric, shown = first.metric(name), first.metric(name).shown
                 each = summarised([record.scores[split][name] for record in group], metric)
                 bases = [base for record in group if (base := record.best_baseline(split, name)) is not None]
                 rows.append({
                     "task": first.task, "model": first.model, "settings": as_plain_text(settings),
-                    "runs": str(len(group)), CONSTANT: "" if None in failures else str(sum(map(bool, failures))),
+                    "runs": str(len(group)), CONSTANT: "" if count is None else str(count),
                     "metric": f"{split} {name}", "mean": shown(each.mean),
                     "sd": "" if each.sd is None else shown(each.sd),
-                    "95 % interval": " to ".join(map(shown, interval_of(group, split, name) or ())),
+                    "95 % interval": metric.ends(interval_of(group, split, name)),
                     "best": shown(each.best), "best baseline": shown(metric.spacing.mean(bases)) if bases else "",
                 })  # fmt: skip
     return table_from_cells("all runs", rows, right=[CONSTANT, "mean", "sd", "95 % interval", "best", "best baseline"])
@@ -205,27 +188,19 @@ def summary_lines(records: Sequence[RunRecord], *, diverged: int = 0) -> list[st
 
     `diverged` is the number of runs without a score.
     """
-    found = by_setting(records)
     which = f"{so_many(diverged, 'run')} diverged and {noun(diverged, 'is', 'are')}"
     lines = [f"{which} excluded from the mean"] if diverged else []
-    tasks = dict.fromkeys(group[0].task for group in found)
-    for task in tasks:
-        mine = [group for group in found if group[0].task == task]
-        split, name = mine[0][0].first_split, mine[0][0].headline
-        for group in mine:
-            lines += [f"{task}: {note}"] if (note := shared_encoders(group)) else []
+    for task in dict.fromkeys(record.task for record in records):
+        mine = by_setting(record for record in records if record.task == task)
+        lines += [f"{task}: {note}" for note in map(shared_encoders, mine) if note]
         if len(mine) > 1:
             best = best_group([record for group in mine for record in group])
-            chosen = differing_settings([group[0] for group in mine])[mine.index(best)]
-            others = [other for other in best[0].scores if other != split]
+            first, chosen = best[0], differing_settings([group[0] for group in mine])[mine.index(best)]
+            metric, split = first.metric(first.headline), first.first_split
+            others = [other for other in first.scores if other != split]
             lines.append(
-                f"{task}: best of {len(mine)} settings on {split} by {name}: {as_plain_text(chosen)}"
-                + "".join(f"; {_mean(best, other, name)} on {other}" for other in others)
+                f"{task}: best of {len(mine)} settings on {split} by {metric.name}: {as_plain_text(chosen)}"
+                + "".join(f"; {metric.shown(mean_score(best, other, metric.name))} on {other}" for other in others)
                 + f" (it was chosen on {split}, so its score there is optimistic)"
             )
     return lines
-
-
-def _mean(group: Sequence[RunRecord], split: str, metric: str) -> str:
-    found = group[0].metric(metric)
-    return found.shown(found.spacing.mean([record.scores[split][metric] for record in group]))

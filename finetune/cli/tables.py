@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.box import HEAVY_HEAD
 from rich.cells import cell_len, chop_cells
@@ -94,7 +94,11 @@ class FittedTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The first form that fits, with control characters escaped."""
-        rows = [[cell if isinstance(cell, Text) else Text(printable(cell)) for cell in row] for row in self._rows]
+        rows = [
+            [cell if isinstance(cell, Text) else Text(printable(cell)) for cell in row]
+            for row in self.rows
+            if not isinstance(row, str)
+        ]
         whole = [
             replace(column, name=one_line(column.name), cells=[row[at] for row in rows])
             for at, column in enumerate(self.columns)
@@ -107,10 +111,10 @@ class FittedTable:
         for shown in (whole, filled, short, varied):
             if (widths := self._widths(shown, options.max_width)) is not None:
                 break
-        constant = [
-            f"{column.name} {column.texts[0]}".strip() for column in short if column not in shown and column.texts[0]
-        ]
-        common = ", ".join(constant) if shown is varied else ""
+        common = ""
+        if shown is varied:
+            constant = [column for column in short if column not in shown and column.texts[0]]
+            common = ", ".join(f"{column.name} {column.texts[0]}".strip() for column in constant)
         title = one_line(f"{self.title} ({common})" if self.title and common else self.title or common)
         yield from _styled(title, "table.title", console, options.max_width)
         if widths is None:
@@ -120,17 +124,13 @@ class FittedTable:
         for note in self.notes:
             yield from _styled(note, "table.caption", console, options.max_width)
 
-    @property
-    def _rows(self) -> list[CellRow]:
-        return [row for row in self.rows if not isinstance(row, str)]
-
     def _widths(self, columns: Sequence[Column], available: int) -> list[int] | None:
         """The width of each column; None where they need more than is available."""
         room = available - (3 * len(columns) + 1)
         least, most = [], []
         for column in columns:
             heading = column.name if self.headed else ""
-            natural = max([cell_len(line) for text in column.texts for line in text.splitlines()], default=0)
+            natural = max((cell_len(line) for text in column.texts for line in text.splitlines()), default=0)
             word = max(map(cell_len, heading.split()), default=0)
             least.append(max(min(natural, LEAST_TEXT) if column.words else natural, word))
             most.append(max(natural, cell_len(heading)))
@@ -211,29 +211,35 @@ def wrapped(text: str, width: int) -> list[str]:
     return lines
 
 
-def table_from_cells(
+def fitted_table(
     title: str,
-    rows: Sequence[Mapping[str, TextCell]],
+    headings: Sequence[str],
+    rows: Sequence[CellRow | str],
     *,
     right: Collection[str] = (),
     words: Collection[str] = WORDS,
-    notes: Sequence[str] = (),
+    **how: Any,
 ) -> FittedTable:
-    """A table of rows with cells by heading; names of models and times may be shortened."""
-    headings = [
+    """A table of rows under headings; names of models and times may be shortened, and `how` are fields of the table."""
+    columns = [
         Column(name=name, right=name in right, words=name in words, names=name in NAMES, short=SHORT.get(name))
-        for name in next(iter(rows), ())
+        for name in headings
     ]
-    return FittedTable(title=title, columns=headings, rows=[tuple(row.values()) for row in rows], notes=notes)
+    return FittedTable(title=title, columns=columns, rows=rows, **how)
+
+
+def table_from_cells(title: str, rows: Sequence[Mapping[str, TextCell]], **how: Any) -> FittedTable:
+    """A table of rows with cells by heading; `how` as of `fitted_table`."""
+    return fitted_table(title, [*next(iter(rows), ())], [tuple(row.values()) for row in rows], **how)
 
 
 def as_table(form: "Form") -> FittedTable:
     """A form of results; groups of rows are below their titles."""
-    table = table_from_cells(form.title, form.cells, right=form.header[form.left :], notes=form.notes)
-    if not form.grouped:
-        return table
-    rows: list[CellRow | str] = [line for title, some in form.groups for line in (title, *some)]
-    return replace(table, columns=table.columns[1:], rows=rows)
+    rows: list[CellRow | str] = list(form.rows)
+    if form.grouped:
+        rows = [line for title, group in form.groups for line in (title, *group)]
+    headings = form.header[form.grouped :]
+    return fitted_table(form.title, headings, rows, right=form.header[form.left :], notes=form.notes)
 
 
 def layout_table(layout: "Layout") -> FittedTable:
@@ -255,7 +261,6 @@ def layout_table(layout: "Layout") -> FittedTable:
 
 
 def _styled(text: str, style: str, console: Console, width: int) -> Iterator[Segment]:
-    """The lines of a title or a note, in a style."""
     for line in wrapped(printable(text), width) if text else ():
         yield Segment(line, console.get_style(style))
         yield Segment.line()

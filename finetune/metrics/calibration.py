@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from finetune.metrics.row_means import mean_interval
+from finetune.metrics.significance import mean_interval
 
 BINS = 10
 CUT_OFFS = (0.5, 0.7, 0.9, 0.95)

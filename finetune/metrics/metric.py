@@ -38,7 +38,11 @@ class Metric:
         """A number that is greater for a better score; a score that is not a number is the worst."""
         if math.isnan(score):
             return -math.inf
-        return score if self.greater_is_better else -score
+        return self.towards_better(score)
+
+    def towards_better(self, difference: float) -> float:
+        """A difference of scores, positive where it is for the better."""
+        return difference if self.greater_is_better else -difference
 
     def shown(self, score: float) -> str:
         """A score as tables show it."""
@@ -48,6 +52,19 @@ class Metric:
         """A difference of scores as tables show it, with its sign."""
         shown = self.shown(difference)
         return shown if shown.startswith("-") else f"+{shown}"
+
+    @property
+    def heading(self) -> str:
+        """The name, and that lower is better where it is."""
+        return self.name if self.greater_is_better else f"{self.name} (lower is better)"
+
+    def ends(self, interval: Interval | None) -> str:
+        """`81.2 to 84.0`; empty for None."""
+        return " to ".join(map(self.shown, interval or ()))
+
+    def signed_ends(self, interval: Interval | None) -> str:
+        """`-0.4 to +2.1`, of a difference; empty for None."""
+        return " to ".join(map(self.signed, interval or ()))
 
     def scaled(self, score: float) -> float:
         """A score times the scale."""

@@ -1,4 +1,7 @@
-"""Significance tests for two models: paired bootstrap over rows and seeds, and McNemar."""
+"""Significance: paired bootstrap over rows and seeds, McNemar's test, intervals of means, and tests from records alone.
+
+scipy.special is imported in half the time that scipy.stats takes, with which the tests compare.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +20,7 @@ SKETCH_STEPS = 32  # of a byte are a standard deviation
 LEAST_ROWS = 6  # that can have a p below 5 % if all differ alike: 2 ** (1 - 6)
 LEVELS = 220  # quantiles of a distribution, one of which is that of 97.5 %
 Z = 1.959964  # normal quantile for 95 % on two sides
+HALVINGS = 60  # of the search for an interval's end
 ROWS_AT_ONCE = 500_000  # sampled rows in memory at once; they fit the caches
 Z_BOTH = Z + 0.841621  # normal quantiles for a level of 5 % on two sides and a power of 80 %
 
@@ -147,20 +151,34 @@ def half_over_seeds(scores: Sequence[float], by_rows: Sequence[float], sketches:
     as noise from Student's t. Where a sketch is missing, rows are taken to change all seeds alike: that is wider.
     """
     normal, student = quantiles(len(scores) - 1)
-    columns = [np.frombuffer(bytes.fromhex(one), np.int8).astype(float) for one in sketches]
-    known = all(len(column) and column.std() for column in columns)
-    drawn = np.stack(columns if known else [normal] * len(scores), axis=1)
-    drawn = (drawn - drawn.mean(0)) / drawn.std(0) * np.asarray(by_rows)
+    errors = np.asarray(by_rows)
+    drawn = _sketched_chance(sketches, errors)
+    if drawn is None:
+        drawn = _standardised(np.stack([normal] * len(scores), axis=1)) * errors
     rows, (variance, _) = float(drawn.mean(1).std()), seed_variance(np.asarray(scores), drawn)
     if not variance:
         return Z * rows
     return float(np.quantile(rows * normal[:, None] + math.sqrt(variance) * student, 0.975))
 
 
+def _standardised(drawn: np.ndarray) -> np.ndarray:
+    return np.asarray((drawn - drawn.mean(0)) / drawn.std(0))
+
+
+def _sketched_chance(sketches: Sequence[str], errors: np.ndarray) -> np.ndarray | None:
+    """What resamples of the rows do to scores with these standard errors `(resamples, seeds)`; None if a sketch is
+    missing.
+    """
+    columns = [np.frombuffer(bytes.fromhex(text), np.int8).astype(float) for text in sketches]
+    if not all(len(column) and column.std() for column in columns):
+        return None
+    return np.asarray(_standardised(np.stack(columns, axis=1)) * errors)
+
+
 @lru_cache
 def quantiles(freedom: int) -> tuple[np.ndarray, np.ndarray]:
     """Evenly spread quantiles of the normal distribution and of Student's t, each `(LEVELS,)`."""
-    from scipy.special import ndtri, stdtrit  # in half the time that scipy.stats takes to import
+    from scipy.special import ndtri, stdtrit
 
     levels = (np.arange(LEVELS) + 0.5) / LEVELS
     return ndtri(levels), stdtrit(freedom, levels)
@@ -251,3 +269,104 @@ def _minimal_rows(difference: float, *, rows: int, by_rows: float, by_seeds: flo
     """
     left = (difference / Z_BOTH) ** 2 - by_seeds**2
     return max(LEAST_ROWS, math.ceil(rows * by_rows / left)) if difference and left > 0 else None
+
+
+def mean_interval(scores: np.ndarray, *, bounded: bool) -> Interval | None:
+    """The 95 % interval of the mean of scores `(rows,)` from 0, and up to 1 if `bounded`; None where it is unknown.
+
+    Wilson's (1927) where all scores are 0 or 1, which has a width also where all are 1; else Student's t, which has
+    none without spread.
+    """
+    if bounded and np.isin(scores, (0, 1)).all():
+        return wilson(int(scores.sum()), of=len(scores))
+    if len(scores) < 2 or scores.std() < NO_SPREAD:
+        return None
+    from scipy.special import stdtrit
+
+    mean, error = float(scores.mean()), float(scores.std(ddof=1)) / math.sqrt(len(scores))
+    half = float(stdtrit(len(scores) - 1, 0.975)) * error
+    return max(0.0, mean - half), min(1.0, mean + half) if bounded else mean + half
+
+
+def wilson(right: int, *, of: int) -> Interval:
+    """Wilson's 95 % score interval of a share; `of` is at least 1."""
+    share, z2 = right / of, Z**2
+    middle = share + z2 / (2 * of)
+    half = Z * math.sqrt(share * (1 - share) / of + z2 / (4 * of**2))
+    return max(0.0, (middle - half) / (1 + z2 / of)), min(1.0, (middle + half) / (1 + z2 / of))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SketchedScores:
+    """What records keep of runs that differ only in seeds: scores, 95 % intervals over rows (None where there is none)
+    and sketches (empty where there is none).
+    """
+
+    scores: Sequence[float]
+    intervals: Sequence[Interval | None]
+    sketches: Sequence[str]
+    spacing: Spacing = DIFFERENCES
+
+    @property
+    def knows_rows(self) -> bool:
+        """Whether the chance of rows is known of every run."""
+        return all(ends is not None for ends in self.intervals)
+
+    def chance_of_rows(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """What resamples do to the scores, each `(resamples, seeds)`: if rows change all seeds alike, which is the
+        widest, and by the sketches.
+        """
+        ends = [self.spacing.values(interval) for interval in self.intervals if interval is not None]
+        errors = np.array([(high - low) / 2 / Z for low, high in ends])
+        return _standardised(quantiles(1)[0])[:, None] * errors, _sketched_chance(self.sketches, errors)
+
+
+def sketched_difference(a: SketchedScores, b: SketchedScores) -> Difference | None:
+    """B minus A on the same rows, as `paired_bootstrap` tests it with predictions; None where nothing can be told.
+
+    Rows that both sides share are known by their sketches; without these they are taken as independent, which is wider.
+    Where a record has no interval the chance is that of seeds alone, for these rows (Welch's t), of two runs or more.
+    """
+    sides, spacing = (a, b), a.spacing
+    values = [np.array(spacing.values(side.scores)) for side in sides]
+    by_rows, drawn = 0.0, [np.zeros((2, len(side.scores))) for side in sides]
+    if a.knows_rows and b.knows_rows:
+        (alike_a, shared_a), (alike_b, shared_b) = (side.chance_of_rows() for side in sides)
+        drawn = [alike_a if shared_a is None else shared_a, alike_b if shared_b is None else shared_b]
+        if shared_a is not None and shared_b is not None:
+            by_rows = float((shared_b.mean(1) - shared_a.mean(1)).std())
+        else:
+            by_rows = math.hypot(float(alike_a.mean(1).std()), float(alike_b.mean(1).std()))
+    elif min(map(len, values)) < 2:
+        return None
+    if not np.isfinite([*values[0], *values[1], by_rows]).all():
+        return None
+    by_seeds, freedom = chance_of_seeds([seed_variance(*side) for side in zip(values, drawn, strict=True)])
+    step, means = float(values[1].mean() - values[0].mean()), [spacing.mean(side.scores) for side in sides]
+    if not by_rows and not by_seeds:  # the same predictions, or equal scores of all seeds
+        return None if step else Difference(a=means[0], b=means[1], interval=None, p=1.0)
+    half = _half_width(by_rows, by_seeds, freedom)
+    ends = spacing.differences((step - half, step + half), means[0], means[1])
+    return Difference(a=means[0], b=means[1], interval=ends, p=min(1.0, _beyond(abs(step), by_rows, by_seeds, freedom)))
+
+
+def _beyond(step: float, by_rows: float, by_seeds: float, freedom: float) -> float:
+    """The probability that a normal deviation from rows and one of Student's t from seeds add up to `step` or more, to
+    either side.
+    """
+    from scipy.special import ndtr, stdtr
+
+    if not by_seeds:
+        return float(2 * ndtr(-step / by_rows))
+    return float(2 * stdtr(freedom, (-step - by_rows * quantiles(1)[0]) / by_seeds).mean())
+
+
+def _half_width(by_rows: float, by_seeds: float, freedom: float) -> float:
+    """Half the 95 % interval: the deviation with 5 % beyond it."""
+    low, high = 0.0, Z * by_rows + by_seeds
+    while _beyond(high, by_rows, by_seeds, freedom) > 0.05:
+        low, high = high, 2 * high
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _beyond(middle, by_rows, by_seeds, freedom) > 0.05 else (low, middle)
+    return high

@@ -1,11 +1,12 @@
 """Sizes of the data, such as 10%,25%,50%,100%: shares of the training rows, each a run; the best of several runs."""
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import Any
 
 from finetune.errors import UserError, shown_value
 from finetune.runs.record import RunRecord
-from finetune.runs.seeds import by_setting, groups
+from finetune.runs.seeds import by_setting, groups, mean_score
 
 PERCENTAGES, SHARES = "Give percentages, such as 10%,25%,50%,100%", "Give shares, such as [0.1, 0.25, 0.5, 1]"
 FEWEST_SIZES, MOST_SIZES = 2, 20
@@ -45,14 +46,11 @@ def exact_percent(share: float) -> str:
 
 def by_share(records: Sequence[RunRecord]) -> list[dict[float, list[RunRecord]]]:
     """The runs of each setting that was run with several shares of the same rows, by share, smallest first."""
-    found = []
-    for group in groups(records, over=[SETTING]):
-        sizes: dict[float, list[RunRecord]] = {}
-        for record in group:
-            sizes.setdefault(share_of(record), []).append(record)
-        if len(sizes) > 1:
-            found.append({share: sizes[share] for share in sorted(sizes)})
-    return found
+    sizes = [
+        {share: list(runs) for share, runs in groupby(sorted(group, key=share_of), key=share_of)}
+        for group in groups(records, over=[SETTING])
+    ]
+    return [by_size for by_size in sizes if len(by_size) > 1]
 
 
 def of_largest_sizes(records: Sequence[RunRecord]) -> list[RunRecord]:
@@ -74,8 +72,8 @@ def best_group(records: Sequence[RunRecord]) -> list[RunRecord]:
     """
 
     def rank(group: Sequence[RunRecord]) -> float:
-        metric = group[0].metric(group[0].headline)
-        return metric.rank(metric.spacing.mean([record.score for record in group]))
+        first = group[0]
+        return first.metric(first.headline).rank(mean_score(group, first.first_split, first.headline))
 
     return max(by_setting(of_largest_sizes(records)), key=rank)
 

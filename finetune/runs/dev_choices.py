@@ -10,7 +10,7 @@ OWN_DATA = ("shape", "text", "label")  # options that only user data has
 def dev_choices(record: RunRecord) -> list[str]:
     """Sentences on options that were chosen on the scored rows, and on those chosen on other rows."""
     split, *others = record.scores
-    options, chosen, sentences = _options(record), _of_scored(record), []
+    options, chosen, sentences = _options(record), chosen_by_scored(record), []
     if record.cross_fitted and options:
         plural = len(options) > 1 or options[0].endswith("s")  # such as `thresholds`
         were, those = ("were", "those") if plural else ("was", "that")
@@ -19,14 +19,13 @@ def dev_choices(record: RunRecord) -> list[str]:
             f"{split}; the saved model has {those} chosen on all"
         )
     if chosen:
-        unbiased = _unbiased(record, others)
-        sentences.append(f"{split} chose {' and '.join(chosen)}, so that its scores are optimistic{unbiased}")
+        sentences.append(f"{split} chose {chosen}, so that its scores are optimistic{_unbiased(record, others)}")
     return sentences
 
 
 def chosen_by_scored(record: RunRecord) -> str:
     """What the rows of dev chose that they are themselves predicted with, in words; may be empty."""
-    return " and ".join(_of_scored(record))
+    return " and ".join([*_epoch(record), *([] if record.cross_fitted else _options(record))])
 
 
 def known_to_model(record: RunRecord) -> str:
@@ -39,22 +38,12 @@ def known_to_model(record: RunRecord) -> str:
     return ""
 
 
-def is_optimistic(record: RunRecord) -> bool:
-    """Whether anything was chosen on the dev rows that are scored."""
-    return bool(_epoch(record)) or (bool(_options(record)) and not record.cross_fitted)
-
-
 def chosen_for_model(record: RunRecord) -> str:
     """What was chosen on all of dev for the saved model, in words; may be empty."""
     return " and ".join((*_epoch(record), *_options(record)))
 
 
-def _of_scored(record: RunRecord) -> list[str]:
-    return [*_epoch(record), *([] if record.cross_fitted else _options(record))]
-
-
 def _options(record: RunRecord) -> list[str]:
-    """The names of the options that were chosen on dev."""
     given = record.recipe.get("options") or {}
     return [name for name in record.chosen if record.options.get(name) is not None and name not in given]
 

@@ -41,13 +41,11 @@ class Summary:
 
 def summarised(scores: Sequence[float], metric: Metric) -> Summary:
     """The summary of at least one score of a metric."""
-    spacing = metric.spacing
-    values, mean = spacing.values(scores), spacing.mean(scores)
-    half = half_of(values)
+    spacing, mean = metric.spacing, metric.spacing.mean(scores)
+    half, interval = _student(spacing.values(scores))
     return Summary(
         n=len(scores), mean=mean, best=max(scores, key=metric.rank), sd=_deviation(scores),
-        interval=metric.possible(spacing.interval(_around(values, half)), around=mean),
-        half=spacing.difference(half, mean, mean),
+        interval=metric.possible(spacing.interval(interval), around=mean), half=spacing.difference(half, mean, mean),
     )  # fmt: skip
 
 
@@ -59,32 +57,27 @@ def paired(pairs: Sequence[tuple[float, float]], metric: Metric) -> Summary:
     spacing, sides = metric.spacing, [*zip(*pairs, strict=True)]
     differences = [second - first for first, second in pairs]
     steps = [y - x for x, y in zip(*map(spacing.values, sides), strict=True)]
-    half, (a, b) = half_of(steps), map(spacing.mean, sides)
+    (half, interval), (a, b) = _student(steps), map(spacing.mean, sides)
     mean = spacing.difference(statistics.fmean(steps), a, b)
     return Summary(
         n=len(pairs), mean=mean, best=max(differences, key=metric.rank), sd=_deviation(differences),
-        interval=metric.possible_difference(spacing.differences(_around(steps, half), a, b), around=mean),
+        interval=metric.possible_difference(spacing.differences(interval, a, b), around=mean),
         half=spacing.difference(half, a, b),
     )  # fmt: skip
 
 
-def half_of(values: Sequence[float]) -> float:
-    """Half the width of the 95 % interval of the mean (Student's t); 0 where there is none."""
-    n = len(values)
-    if (sd := _deviation(values)) is None or sd < NO_SPREAD:
-        return 0.0
-    from scipy.special import stdtrit  # Student's t, in half the time that scipy.stats takes to import
+def _student(values: Sequence[float]) -> tuple[float, Interval | None]:
+    """Half the width of the 95 % interval of the mean (Student's t), and the interval; 0 and None without spread."""
+    n, sd = len(values), _deviation(values)
+    if sd is None or sd < NO_SPREAD:
+        return 0.0, None
+    from scipy.special import stdtrit  # in half the time that scipy.stats takes to import
 
-    return float(stdtrit(n - 1, 0.975)) * sd / math.sqrt(n)
-
-
-def _around(values: Sequence[float], half: float) -> Interval | None:
-    mean = statistics.fmean(values)
-    return (mean - half, mean + half) if half else None
+    mean, half = statistics.fmean(values), float(stdtrit(n - 1, 0.975)) * sd / math.sqrt(n)
+    return half, (mean - half, mean + half)
 
 
 def _deviation(values: Sequence[float]) -> float | None:
-    """The standard deviation; None of a single value, and where one is not finite."""
     return statistics.stdev(values) if len(values) > 1 and all(map(math.isfinite, values)) else None
 
 
@@ -97,13 +90,13 @@ def groups(records: Iterable[RunRecord], *, over: Sequence[str] = ()) -> list[li
     rows too.
     """
     every, found = list(records), dict[str, list[RunRecord]]()
+    left, rows_differ = (*SEEDS, *over, "model"), [key for key in over if key.startswith("options.")]
     for record, settings in zip(every, applied(every), strict=True):
-        left = (*SEEDS, *over, "model")
         equal = {key: value for key, value in settings.items() if key not in left and not key.startswith(PREFIX)}
         encoder = encoder_of(record.model, record.weights, settings.get("tokenizer"))
         began = encoder if record.lineage is None else record.lineage.but_seeds
         scored = {split: plain_metrics(scores) for split, scores in record.scores.items()}
-        data = None if any(key in settings for key in over if key.startswith("options.")) else record.data
+        data = None if settings.keys() & rows_differ else record.data
         facts = [record.task, record.task_version, began, record.precision, equal, scored, data]
         found.setdefault(json.dumps(facts, sort_keys=True), []).append(record)
     return list(found.values())
@@ -116,8 +109,7 @@ def by_setting(records: Iterable[RunRecord]) -> list[list[RunRecord]]:
 
 def same_but_seeds(record: RunRecord, records: Iterable[RunRecord]) -> list[RunRecord]:
     """The records that differ from this one only in their seeds."""
-    others = [other for other in records if other.id != record.id]
-    return groups([record, *others])[0][1:]
+    return groups([record, *(other for other in records if other.id != record.id)])[0][1:]
 
 
 def seeds_of(record: RunRecord) -> tuple[int, int]:
@@ -140,11 +132,13 @@ def same_seeds(a: Sequence[RunRecord], b: Sequence[RunRecord]) -> list[tuple[int
     """
     if shared_encoders(a) or shared_encoders(b):
         return []
-    places = {seeds_of(record): index for index, record in enumerate(b)}
-    pairs = [(i, places[seeds]) for i, seeds in enumerate(map(seeds_of, a)) if seeds in places]
-    began = [(a[i].lineage, b[j].lineage) for i, j in pairs]
-    alike = [first is None or second is None or first.seed == second.seed for first, second in began]
-    return [pair for pair, same in zip(pairs, alike, strict=True) if same]
+    places, pairs = {seeds_of(record): index for index, record in enumerate(b)}, []
+    for index, record in enumerate(a):
+        other = places.get(seeds_of(record))
+        began = [] if other is None else [run.seed for run in (record.lineage, b[other].lineage) if run is not None]
+        if other is not None and len(set(began)) < 2:
+            pairs.append((index, other))
+    return pairs
 
 
 def failed(record: RunRecord, split: str) -> bool | None:
@@ -155,14 +149,24 @@ def failed(record: RunRecord, split: str) -> bool | None:
     By accuracy where the task has it, else by the headline; None where there is no such baseline.
     """
     metric = "accuracy" if "accuracy" in record.scores[split] else record.headline
-    baselines = record.baselines.get(split, {})
-    constants = next(([scores[metric]] for name, scores in baselines.items() if name in CONSTANT), None)
-    if constants is None:
+    constants = [scores[metric] for name, scores in record.baselines.get(split, {}).items() if name in CONSTANT][:1]
+    if not constants:
         return None
-    labels, rows, rank = record.labels.get(split, {}), record.rows.get(split, 0), record.metric(metric).rank
-    if metric == "accuracy" and rows and sum(labels.values()) == rows:
-        constants.append(max(labels.values()) / rows)
+    counts, rows, rank = record.labels.get(split, {}).values(), record.rows.get(split, 0), record.metric(metric).rank
+    if metric == "accuracy" and rows and sum(counts) == rows:
+        constants.append(max(counts) / rows)
     return not rank(record.scores[split][metric]) > max(map(rank, constants))
+
+
+def failures(records: Sequence[RunRecord], split: str) -> int | None:
+    """How many of the runs `failed`; None where there is no such baseline, and without runs."""
+    verdicts = [failed(record, split) for record in records]
+    return None if not verdicts or None in verdicts else sum(map(bool, verdicts))
+
+
+def mean_score(records: Sequence[RunRecord], split: str, name: str) -> float:
+    """The mean of a metric's scores, of its spacing."""
+    return records[0].metric(name).spacing.mean([record.scores[split][name] for record in records])
 
 
 def differing_settings(records: Sequence[RunRecord]) -> list[dict[str, Any]]:
@@ -176,8 +180,10 @@ def differing_settings(records: Sequence[RunRecord]) -> list[dict[str, Any]]:
 def shared_encoders(records: Sequence[RunRecord]) -> str:
     """A note where runs share encoders of earlier runs, so that an interval over them covers too little; else empty."""
     runs = {record.lineage.run for record in records if record.lineage is not None}
-    if not runs or len(runs) == len(records):
+    count = len(runs)
+    if count in (0, len(records)):
         return ""
-    which = f"the encoder of run {next(iter(runs))}" if len(runs) == 1 else f"encoders of {len(runs)} runs"
-    trained = "its training" if len(runs) == 1 else f"their training by {len(runs)} seeds only"
+    which, trained = f"encoders of {count} runs", f"their training by {count} seeds only"
+    if count == 1:
+        which, trained = f"the encoder of run {next(iter(runs))}", "its training"
     return f"{so_many(len(records), 'run')} start from {which}: an interval over them does not cover {trained}"

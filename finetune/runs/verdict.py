@@ -3,14 +3,14 @@
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
 from finetune.data.messages import noun
 from finetune.metrics.metric import Metric
 from finetune.metrics.significance import Z, half_over_seeds
-from finetune.runs.dev_choices import is_optimistic
+from finetune.runs.dev_choices import chosen_by_scored
 from finetune.runs.recipe_diff import applied
 from finetune.runs.record import RunRecord
 from finetune.runs.record_parts import Margin, ScoreInterval, best_baseline
@@ -37,17 +37,14 @@ TOO_FEW_SEEDS = "use 3 or more: of two, an interval is too wide to tell anything
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """The headline score of a split against the best baseline.
+    """The headline score of a split, the mean of `records`, against the best baseline.
 
     `level`: "better" or "worse" if the 95 % interval of the difference leaves zero out, else "unclear"; without an
-    interval "worse" if the score is lower; "alone" without a baseline. `judged` is a sentence on the difference, empty
-    without a baseline, and `scored` one on the score. `score`, intervals and `difference` (model minus baseline) are in
-    units of the score, not times the metric's scale.
+    interval "worse" if the score is lower; "alone" without a baseline. `score`, intervals and `difference` (model minus
+    baseline) are in units of the score, not times the metric's scale; `p` is that of a single run.
     """
 
-    level: Level
-    judged: str
-    scored: str
+    records: Sequence[RunRecord]
     split: str
     metric: Metric
     score: float
@@ -58,12 +55,47 @@ class Verdict:
     p: float | None
 
     @property
+    def level(self) -> Level:
+        """What the difference shows."""
+        difference, interval = self.difference, self.difference_interval
+        if difference is None:
+            return "alone"
+        better = self.metric.towards_better
+        low, high = sorted(map(better, interval)) if interval else (-math.inf, better(difference))
+        if math.isnan(difference) or high < 0:
+            return "worse"
+        return "better" if low > 0 else "unclear"
+
+    @property
+    def of(self) -> str:
+        """`dev macro f1`."""
+        return f"{self.split} {self.metric.name}"
+
+    @property
+    def baseline_score(self) -> float | None:
+        """The best baseline's score; None without one."""
+        return None if self.difference is None else self.score - self.difference
+
+    @property
+    def judged(self) -> str:
+        """A sentence on the difference; empty without a baseline."""
+        return "" if self.baseline is None else _as_sentence(_judged(self))
+
+    @property
+    def scored(self) -> str:
+        """A sentence on the score."""
+        return _as_sentence(_scored(self))
+
+    @property
     def sentence(self) -> str:
         """Both sentences."""
         return f"{self.judged} {self.scored}".lstrip()
 
     def __str__(self) -> str:
         return self.sentence
+
+    def __repr__(self) -> str:
+        return f"<Verdict {self.level}: {self.sentence}>"
 
 
 def verdict_of(records: Sequence[RunRecord], *, split: str | None = None) -> Verdict:
@@ -78,35 +110,30 @@ def verdict_of(records: Sequence[RunRecord], *, split: str | None = None) -> Ver
     metric = first.metric(first.headline)
     spacing, scores = metric.spacing, [record.scores[split][metric.name] for record in records]
     values, score = spacing.values(scores), spacing.mean(scores)
-    baseline, against = _baseline(records, split, metric)
     margins = [record.margins.get(split, Margin()) for record in records]
     interval, difference, apart = margins[0].interval, None, margins[0].difference_interval
     sketches = [margin.sketch for margin in margins]
     if len(records) > 1 and (any(sketches) or len(set(scores)) > 1):  # else all rows are right: one run's is as wide
         ends = [margin.interval and spacing.values(margin.interval) for margin in margins]
         interval = spacing.interval(_over_seeds(ends, values, sketches))
+    baseline, against = _baseline(records, split, metric)
     if baseline is not None:
         usual = spacing.mean(against)
         difference = score - usual
         if len(records) > 1:
             steps = [value - base for base, value in zip(spacing.values(against), values, strict=True)]
-            of_runs = zip(margins, against, scores, strict=True)
             ends = [
                 margin.difference_interval and [spacing.step(end, base, own) for end in margin.difference_interval]
-                for margin, base, own in of_runs
+                for margin, base, own in zip(margins, against, scores, strict=True)
             ]
-            sketches = [margin.difference_sketch for margin in margins]
-            apart = spacing.differences(_over_seeds(ends, steps, sketches), usual, score)
+            over = _over_seeds(ends, steps, [margin.difference_sketch for margin in margins])
+            apart = spacing.differences(over, usual, score)
         apart = metric.possible_difference(apart, around=difference)
-    else:
-        apart = None
-    verdict = Verdict(
-        level=_level(metric, difference, apart), judged="", scored="", split=split, metric=metric, score=score,
-        interval=metric.possible(interval, around=score), baseline=baseline, difference=difference,
-        difference_interval=apart, p=margins[0].p if len(records) == 1 else None,
+    return Verdict(
+        records=records, split=split, metric=metric, score=score, interval=metric.possible(interval, around=score),
+        baseline=baseline, difference=difference, difference_interval=None if baseline is None else apart,
+        p=margins[0].p if len(records) == 1 else None,
     )  # fmt: skip
-    judged, scored = "" if baseline is None else _judged(verdict, records), _scored(verdict, records)
-    return replace(verdict, judged=_as_sentence(judged), scored=_as_sentence(scored))
 
 
 def shortfall(records: Sequence[RunRecord], *, split: str) -> str:
@@ -155,31 +182,21 @@ def _over_seeds(
     return middle - half, middle + half
 
 
-def _level(metric: Metric, difference: float | None, interval: ScoreInterval | None) -> Level:
-    if difference is None:
-        return "alone"
-    sign = 1 if metric.greater_is_better else -1
-    low, high = sorted(sign * end for end in interval) if interval else (-math.inf, sign * difference)
-    if math.isnan(difference) or high < 0:
-        return "worse"
-    return "better" if low > 0 else "unclear"
-
-
 def _as_sentence(text: str) -> str:
     return text and f"{text[0].upper()}{text[1:]}."
 
 
-def _scored(verdict: Verdict, records: Sequence[RunRecord]) -> str:
+def _scored(verdict: Verdict) -> str:
     """`dev accuracy is 64.0 (95 % 59.0 to 69.0)`, and what to know of the rows and seeds behind it."""
-    first, split, shown = records[0], verdict.split, verdict.metric.shown
-    text = f"{split} {verdict.metric.name} is {shown(verdict.score)}"
-    text += f" (95 % {' to '.join(map(shown, verdict.interval))})" if verdict.interval else ""
+    records, split, metric, first = verdict.records, verdict.split, verdict.metric, verdict.records[0]
+    text = f"{verdict.of} is {metric.shown(verdict.score)}"
+    text += f" (95 % {metric.ends(verdict.interval)})" if verdict.interval else ""
     if len(records) > 1:
         folds = len({str([settings.get(name) for name in FOLDS]) for settings in applied(records)})
         runs = f"{folds} folds" if folds == len(records) else f"{len(records)} runs of {folds} folds"
         text += f", mean of {runs if folds > 1 else f'{len(records)} seeds'}"
     text += f" ({TOO_FEW_SEEDS})" if len(records) == 2 else ""
-    if split == first.first_split and is_optimistic(first):
+    if split == first.first_split and chosen_by_scored(first):
         text += "; optimistic, because these rows also chose the epoch or an option"
     text += f"; {' and '.join(leaks)}, so that it is too high" if (leaks := first.leaks(split)) else ""
     if 0 < (rows := first.rows.get(split, 0)) < FEW_ROWS:
@@ -188,21 +205,22 @@ def _scored(verdict: Verdict, records: Sequence[RunRecord]) -> str:
     return text
 
 
-def _judged(verdict: Verdict, records: Sequence[RunRecord]) -> str:
+def _judged(verdict: Verdict) -> str:
     """`14.0 points better than TF-IDF (95 % 9.0 to 19.1)`, and what follows from it."""
-    text, metric, difference = _against(verdict), verdict.metric, verdict.difference or 0.0
-    # One run's baseline may be that prediction; of a text nothing else can be used instead of a worse encoder.
-    alike = len(records) == 1 and verdict.baseline in CONSTANT and metric.rank(difference) <= 0
-    failures = "" if alike or records[0].is_pretraining else _failures(records, verdict.split)
-    more = [failures] if failures else []
-    if not difference or not math.isfinite(difference):
-        return "; ".join([text, *more])
-    if verdict.difference_interval is not None:
-        text += f" (95 %: {_ends(metric, verdict.difference_interval)})"
-    if verdict.level == "worse":
-        return "; ".join([text if records[0].is_pretraining else f"{text}, do not use it", *more])
-    text += ", which may be chance" if verdict.level == "unclear" and verdict.difference_interval else ""
-    return "; ".join([text, *["the baseline is simpler"] * (metric.rank(difference) < 0), *more])
+    records, metric, difference = verdict.records, verdict.metric, verdict.difference or 0.0
+    of_text, text, more = records[0].is_pretraining, _against(verdict), list[str]()
+    if difference and math.isfinite(difference):
+        if verdict.difference_interval is not None:
+            text += f" (95 %: {_ends(metric, verdict.difference_interval)})"
+        if verdict.level == "worse":
+            text += "" if of_text else ", do not use it"  # of a text nothing else can be used
+        else:
+            text += ", which may be chance" if verdict.level == "unclear" and verdict.difference_interval else ""
+            more += ["the baseline is simpler"] * (metric.rank(difference) < 0)
+    # one run's baseline may be that constant prediction
+    if not of_text and not (len(records) == 1 and verdict.baseline in CONSTANT and metric.rank(difference) <= 0):
+        more.append(_failures(records, verdict.split))
+    return "; ".join([text, *filter(None, more)])
 
 
 def _against(verdict: Verdict) -> str:

@@ -7,8 +7,15 @@ from functools import partial
 
 from finetune.data.rows import Row
 from finetune.metrics.metric import Metric
-from finetune.metrics.row_means import wilson
-from finetune.metrics.significance import Difference, Resampled, Rescored, paired_bootstrap, score_interval, sketch
+from finetune.metrics.significance import (
+    Difference,
+    Resampled,
+    Rescored,
+    paired_bootstrap,
+    score_interval,
+    sketch,
+    wilson,
+)
 from finetune.metrics.spacing import Interval
 from finetune.metrics.sums import Counted
 from finetune.runs.record_parts import Margin, best_baseline
@@ -43,7 +50,8 @@ def margin(
     ours = resampled_metrics(task, answers, rows)[metric.name]
     if not math.isfinite(ours.score):
         return Margin()
-    resamples = _resamples(ours)
+    most = RESAMPLES if isinstance(ours, Counted) else RESAMPLES // RECOMPUTED
+    resamples = max(FEWEST_RESAMPLES, min(most, MOST_DRAWS // ours.size))
     interval = metric.possible(score_interval(ours, resamples=resamples), around=ours.score) or _at_an_end(metric, ours)
     best = best_baseline({name: task.score(given, rows) for name, given in baselines.items()}, metric)
     theirs = best and resampled_metrics(task, baselines[best], rows)[metric.name]
@@ -65,13 +73,10 @@ def difference_of(metric: Metric, a: Sequence[Resampled], b: Sequence[Resampled]
     found = paired_bootstrap(a, b, resamples=resamples, spacing=metric.spacing)
     interval, first, second = found.interval, _at_an_end(metric, a[0]), _at_an_end(metric, b[0])
     if interval is None and first is not None and second is not None:
-        interval = _newcombe(found, first, second)
+        down = math.hypot(found.b - second[0], first[1] - found.a)
+        up = math.hypot(second[1] - found.b, found.a - first[0])
+        interval = found.value - down, found.value + up
     return replace(found, interval=metric.possible_difference(interval, around=found.value))
-
-
-def _newcombe(found: Difference, a: Interval, b: Interval) -> Interval:
-    down, up = math.hypot(found.b - b[0], a[1] - found.a), math.hypot(b[1] - found.b, found.a - a[0])
-    return found.value - down, found.value + up
 
 
 def _at_an_end(metric: Metric, scored: Resampled) -> Interval | None:
@@ -87,8 +92,3 @@ def _at_an_end(metric: Metric, scored: Resampled) -> Interval | None:
         return None
     least, most = wilson(rows if scored.score == high else 0, of=rows)
     return low + least * (high - low), low + most * (high - low)
-
-
-def _resamples(metric: Resampled) -> int:
-    most = RESAMPLES if isinstance(metric, Counted) else RESAMPLES // RECOMPUTED
-    return max(FEWEST_RESAMPLES, min(most, MOST_DRAWS // metric.size))

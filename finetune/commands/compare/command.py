@@ -2,23 +2,22 @@
 
 import json
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from finetune.analysis.compare import Comparisons
-from finetune.analysis.comparison import Changed, Comparison
+from finetune.analysis.comparison import Changed, Comparison, Comparisons
 from finetune.api.run import open_run
 from finetune.cli.arguments import RESULTS, Json, Out, TaskOf
 from finetune.cli.console import as_plain_text, standard_output
 from finetune.cli.next_commands import GivenOptions, results_of
 from finetune.cli.options import note_line
-from finetune.cli.tables import CellRow, Column, FittedTable, columns
+from finetune.cli.tables import CellRow, FittedTable, fitted_table
 from finetune.cli.terminal import echo, one_line
 from finetune.commands.compare.api import compare as compared
 from finetune.data.messages import so_many
-from finetune.inference.exported.export_facts import is_export
 from finetune.task_types.saved_predictions import labelled_table
 from finetune.task_types.types import data_types
 
@@ -26,7 +25,7 @@ NOT_TEXT = ("id", "gold", "answers", "start", "title", "document")  # of a row's
 
 
 def compare_command(
-    a: Annotated[str, typer.Argument(help="A run (folder, id, or its task), or an export.")],
+    a: Annotated[str, typer.Argument(help="A run: folder, id, or its task.")],
     b: Annotated[str, typer.Argument(help="Another of the same task.")],
     others: Annotated[list[str] | None, typer.Argument(help="More of them: each is compared with the first.")] = None,
     seeds: Annotated[bool, typer.Option("--seeds", help="Use all runs that differ from each only in seeds.")] = False,
@@ -52,64 +51,46 @@ def compare_command(
         console.print_line(note_line(note))
     if isinstance(found, Comparison) and changed and found.changed:
         console.print(_changed_table(found, changed))
-    if any(map(is_export, given)):
-        return
     kept = GivenOptions(out=results_of(a, out))
     options = [*(["--split", split] if split else []), *(["--task", task] if task else [])]
     with_seeds = [kept.command("compare", *given, "--seeds", *options)] * (not seeds and _has_seeds(given, out))
-    console.print_next(kept.command("report", *_ids(found)), *with_seeds)
-
-
-def _ids(found: Comparison | Comparisons) -> list[str]:
-    """The runs of all sides."""
     sides = (found.a, found.b) if isinstance(found, Comparison) else found.runs.values()
-    return [run for side in sides for run in side]
+    console.print_next(kept.command("report", *chain.from_iterable(sides)), *with_seeds)
 
 
 def _has_seeds(given: Sequence[str], out: Path) -> bool:
     """Whether there are other seeds of one of the runs, which all differ in more than those."""
-    sides = [{run.id for run in open_run(one, seeds=True, out=out).runs} for one in given]
-    every = set().union(*sides)
-    return len(every) == sum(map(len, sides)) > len(given)
+    sides = [{run.id for run in open_run(name, seeds=True, out=out).runs} for name in given]
+    return len(set().union(*sides)) == sum(map(len, sides)) > len(given)
 
 
 def _several_table(found: Comparisons) -> FittedTable:
     """For each metric a line for each side."""
-    letter, runs, settings, *numbers = found.columns
-    several = any(found.settings.values())
-    words = [Column(name=settings, words=True)] * several
+    headings, several = found.columns, any(found.settings.values())
     rows: list[CellRow | str] = []
     for title, lines in found.cells:
         rows += [title, *([*line[:2], *[one_line(line[2])] * several, *line[3:]] for line in lines)]
-    return FittedTable(
-        title=one_line(found.title),
-        columns=[Column(name=letter), Column(name=runs, words=True), *words, *columns(*numbers, right=numbers)],
-        rows=rows,
-        notes=[found.tests],
-    )
+    shown = [*headings[:2], *headings[2:3] * several, *headings[3:]]
+    return fitted_table(one_line(found.title), shown, rows, right=headings[3:], notes=[found.tests])
 
 
 def _comparison_table(found: Comparison) -> FittedTable:
-    """A line for each metric."""
     name, *numbers = found.columns
-    return FittedTable(
-        title=one_line(found.title),
-        columns=[Column(name=name, words=True), *columns(*numbers, right=numbers)],
-        rows=list(map(tuple, found.cells)),
-        notes=[found.tests, *filter(None, [found.pairs])],
-    )
+    notes = [found.tests, *filter(None, [found.pairs])]
+    return fitted_table(one_line(found.title), found.columns, found.cells, right=numbers, words=[name], notes=notes)
 
 
 def _changed_table(found: Comparison, most: int) -> FittedTable:
     """Some of the rows that only one side has right."""
-    better = [sum(change.better == side for change in found.changed) for side in "ab"]
+    a, b = (sum(change.better == side for change in found.changed) for side in "ab")
     first = " (of each side's first run)" if len(found.a) > 1 or len(found.b) > 1 else ""
-    title = f"{so_many(better[0])} that only A has right, {better[1]:,} that only B has right{first}"
-    rows = []
-    for change in found.changed[:most]:
-        rows.append((str(change.row["id"]), *map(as_plain_text, _changed_cells(change, found.shape))))
-    headings = [Column(name="id"), *(Column(name=name, words=True) for name in ("text", "label", "A", "B"))]
-    return FittedTable(title=one_line(title), columns=headings, rows=rows, ruled=True)
+    title = one_line(f"{so_many(a)} that only A has right, {b:,} that only B has right{first}")
+    rows = [
+        (str(change.row["id"]), *map(as_plain_text, _changed_cells(change, found.shape)))
+        for change in found.changed[:most]
+    ]
+    words = ["text", "label", "A", "B"]
+    return fitted_table(title, ["id", *words], rows, words=words, ruled=True)
 
 
 def _changed_cells(change: Changed, shape: str) -> list[Any]:

@@ -1,22 +1,24 @@
-"""`finetune.ls`: recipes, tasks, finished runs and interrupted ones."""
+"""`finetune.ls`: recipes, tasks, finished runs and interrupted ones, and the leaderboard of a task."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from finetune.analysis.form import Form
+from finetune.analysis.leaderboard import Board, board_form, leaderboards
 from finetune.api.quiet import plainly
-from finetune.commands.ls.board import Leaderboard, leaderboard_of, no_task
 from finetune.data.files import is_data
 from finetune.data.messages import so_many
+from finetune.errors import UserError
 from finetune.metrics.scores import plain_metrics
 from finetune.runs import recipe as recipes
-from finetune.runs.folder import data_name, folder_name
+from finetune.runs.folder import data_name, folder_name, with_results
 from finetune.runs.interrupted import InterruptedRun, interrupted_runs
-from finetune.runs.lookup import runs_of
+from finetune.runs.lookup import find_run, no_run, runs_of
 from finetune.runs.recipe_diff import listed_differences
 from finetune.runs.record import ListedRun
-from finetune.runs.record_files import listed_runs
+from finetune.runs.record_files import listed_runs, load_record, readable_records
 from finetune.task_types.options import option_names
 from finetune.task_types.registry import available
 from finetune.training.targets import recipe_files
@@ -26,6 +28,46 @@ if TYPE_CHECKING:
 
 COLUMNS = ("task", "id", "model", "encoder", "settings", "seed", "metric", "score", "finished")
 UNFINISHED = ("task", "id", "update", "updates", "epoch", "epochs", "checkpoint", "last", "running")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leaderboard:
+    """What `finetune.ls().board(task)` returns: the runs of a task, those that differ only in seeds as one line.
+
+    Example: `finetune.ls().board("mrpc").frame`
+
+    Attributes:
+        name: The task, or the data file.
+        boards: For each version of the data the lines of its runs, the best first.
+    """
+
+    name: str
+    boards: Sequence[Board]
+
+    @property
+    def form(self) -> Form:
+        """The cells and notes as they are printed."""
+        return board_form(self.boards)
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """A row for each line; scores and differences as computed, 0.843 for 84.3 points."""
+        import pandas as pd
+
+        return pd.DataFrame(self.form.numbers)
+
+    @plainly
+    def write(self, file: str | Path, *, force: bool = False) -> Path:
+        """Writes a .md file, or a .csv file with the numbers of `frame`, and returns its path.
+
+        With `force` it replaces a file that we did not write. Raises UserError for another suffix.
+        """
+        path = Path(file)
+        made = f"finetune ls {self.name} --board -o {path.name}"
+        return self.form.write(path, made=made, reads=self.name, force=force)
+
+    def __repr__(self) -> str:
+        return f"<Leaderboard {self.form.title}>"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +98,12 @@ class Listing:
 
         Raises UserError where it has no finished run.
         """
-        return leaderboard_of(str(task), self.out)
+        name, files = str(task), [folder.record_file for folder in runs_of(str(task), self.out)]
+        folder = _folder(name)
+        records = [record for _, record in readable_records(files, load_record) if folder_name(record.task) == folder]
+        if not records:
+            raise _no_task(name, self.out)
+        return Leaderboard(name=name, boards=leaderboards(sorted(records, key=lambda record: record.finished)))
 
     @property
     def runs(self) -> "pd.DataFrame":
@@ -65,12 +112,11 @@ class Listing:
         """
         import pandas as pd
 
-        words = [", ".join(f"{k}={v}" for k, v in each.items()) for each in listed_differences(self.finished)]
-        encoders = ["" if one.lineage is None else one.lineage.brief for one in self.finished]
-        rows = [
-            (one.task, one.id, one.model, encoder, settings, one.recipe.seed, one.headline, one.score, one.finished)
-            for one, encoder, settings in zip(self.finished, encoders, words, strict=True)
-        ]
+        rows = []
+        for run, differing in zip(self.finished, listed_differences(self.finished), strict=True):
+            settings = ", ".join(f"{key}={value}" for key, value in differing.items())
+            names = (run.task, run.id, run.model, run.lineage.brief if run.lineage else "", settings)
+            rows.append((*names, run.recipe.seed, run.headline, run.score, run.finished))
         return pd.DataFrame(rows, columns=list(COLUMNS))
 
     @property
@@ -78,8 +124,7 @@ class Listing:
         """A row for each unfinished run: what was done of how much, its last checkpoint, and whether it is running."""
         import pandas as pd
 
-        rows = [tuple(getattr(one, name) for name in UNFINISHED) for one in self.unfinished]
-        return pd.DataFrame(rows, columns=list(UNFINISHED))
+        return pd.DataFrame(list(map(vars, self.unfinished)), columns=list(UNFINISHED))
 
     def __repr__(self) -> str:
         return f"<Listing of {so_many(len(self.finished), 'run')}, {len(self.unfinished)} not finished>"
@@ -102,11 +147,15 @@ def ls(out: str | Path = "results", *, task: str | Path | None = None) -> Listin
         UserError: For a task without runs.
     """
     found = {name: recipes.load_recipe(file, options=option_names) for name, file in recipe_files().items()}
-    finished, unfinished = listed_runs(Path(out)), interrupted_runs(Path(out))
+    name, finished, unfinished = str(task), listed_runs(Path(out)), interrupted_runs(Path(out))
     if task is not None:
-        finished, unfinished = _of_task(str(task), Path(out), finished, unfinished)
+        ids, folder = {folder.path.name for folder in runs_of(name, Path(out))}, _folder(name)
+        finished = [run for run in finished if run.id in ids]
+        unfinished = [run for run in unfinished if run.task == folder]
+        if not finished and not unfinished:
+            raise _no_task(name, Path(out))
     return Listing(
-        recipes={name: f"{one.task} with {one.model}" for name, one in found.items()},
+        recipes={name: f"{recipe.task} with {recipe.model}" for name, recipe in found.items()},
         tasks={name: list(plain_metrics(task.metric_names)) for name, task in sorted(available().items())},
         finished=finished,
         unfinished=unfinished,
@@ -114,13 +163,14 @@ def ls(out: str | Path = "results", *, task: str | Path | None = None) -> Listin
     )
 
 
-def _of_task(
-    name: str, out: Path, finished: Sequence[ListedRun], unfinished: Sequence[InterruptedRun]
-) -> tuple[list[ListedRun], list[InterruptedRun]]:
-    """The runs of a task or of data. Raises UserError where there is none of either."""
-    ids = {folder.path.name for folder in runs_of(name, out)}
-    folder = folder_name(data_name(name) if is_data(name) else name)
-    mine = [one for one in finished if one.id in ids], [one for one in unfinished if one.task == folder]
-    if not any(mine):
-        raise no_task(name, out)
-    return mine
+def _folder(name: str) -> str:
+    return folder_name(data_name(name) if is_data(name) else name)
+
+
+def _no_task(name: str, out: Path) -> UserError:
+    """The error for a name that no task with runs has; that of a run says of which task it is."""
+    run = find_run(name, out)
+    if run is None:
+        return no_run(name, out)
+    task = load_record(run.record_file).task
+    return UserError(f"{name} is a run, of {task}", f"Name the task: {with_results('ls', task, out=out)}")

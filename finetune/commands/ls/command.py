@@ -16,10 +16,8 @@ from finetune.cli.tables import as_table
 from finetune.cli.terminal import echo_rows, one_line, say
 from finetune.commands.ls.api import Listing
 from finetune.commands.ls.api import ls as listed
-from finetune.commands.ls.board import Leaderboard, unfinished_words
-from finetune.data.messages import so_many
+from finetune.data.messages import noun, so_many
 from finetune.errors import UserError
-from finetune.runs.record import ListedRun
 
 TEXT = "-text"  # the end of the name of a task of another's texts, to train an encoder on
 MOST_LISTED = 30  # runs: of more, a line a task and the latest runs
@@ -43,94 +41,74 @@ def ls_command(
             f"{output}: only a leaderboard is written to a file",
             "Add --board: " + GivenOptions(out=out).command("ls", task or "TASK", "--board", "-o", str(output)),
         )
+    kept, console = GivenOptions(out=out), standard_output()
     if board:
-        _print_board(task, output, out, force=force, as_json=as_json, running=running)
+        _print_board(console, task, output, kept, force=force, as_json=as_json, running=running)
         return
     found = listed(out, task=task)
-    if as_json:
-        _print_json(found, running=running)
-        return
-    console = standard_output()
-    if running:
-        under_way = [run for run in found.unfinished if run.running]
+    under_way = [run for run in found.unfinished if run.running]
+    if as_json:  # with the columns of `finetune.ls`
+        for frame in [found.interrupted.query("running == True")] if running else [found.runs, found.interrupted]:
+            echo_rows(frame)
+    elif running:
         console.print(running_table(under_way) if under_way else f"no run in {out} is trained now")
-        return
-    _print_runs(console, found, whole=task is not None)
-    if task is None:
-        _print_names(console, found)
-    console.print_next(*_next(found, GivenOptions(out=out), task))
+    else:
+        _print_runs(console, found, task, kept)
 
 
-def _print_runs(console: Terminal, found: Listing, *, whole: bool) -> None:
-    """All runs, or of very many a line a task and the latest; then those that are not finished."""
-    if found.finished and (whole or len(found.finished) <= MOST_LISTED):
+def _print_runs(console: Terminal, found: Listing, task: str | None, kept: GivenOptions) -> None:
+    """All runs, or of very many a line a task and the latest; those that are not finished; then recipes and tasks."""
+    finished = sorted(found.finished, key=lambda run: run.finished)
+    if task is None and len(finished) > MOST_LISTED:
+        console.print(latest_table(finished))
+        console.print(runs_table(finished[-LATEST:], title=f"the latest {LATEST} of {so_many(len(finished), 'run')}"))
+    elif finished:
         console.print(runs_table(found.finished))
-    elif found.finished:
-        latest = sorted(found.finished, key=lambda run: run.finished)[-LATEST:]
-        console.print(latest_table(found.finished))
-        console.print(runs_table(latest, title=f"the latest {LATEST} of {so_many(len(found.finished), 'run')}"))
     if found.unfinished:
         console.print(interrupted_table(found.unfinished))
-
-
-def _print_names(console: Terminal, found: Listing) -> None:
-    """The recipes, and the tasks with those of their texts in one line."""
-    console.print(facts_table("recipes", found.recipes))
-    console.print(facts_table("tasks", tasks_by_name(found.tasks)))
-
-
-def _next(found: Listing, kept: GivenOptions, task: str | None) -> list[str]:
-    """What to look at: the latest run, and the leaderboard of a task with several."""
-    if not found.finished:
-        return [kept.command("run", "FILE")]
-    latest = max(found.finished, key=lambda run: run.finished)
-    name = task or latest.task
-    boards = [kept.command("ls", name, "--board")] * (_count(found.finished, latest.task) > 1)
-    return [kept.command("show", latest.id), *boards, *[kept.command("run", "FILE")] * (task is None)]
-
-
-def _count(runs: Sequence[ListedRun], task: str) -> int:
-    return sum(run.task == task for run in runs)
+    if task is None:
+        console.print(facts_table("recipes", found.recipes))
+        console.print(facts_table("tasks", tasks_by_name(found.tasks)))
+    next_commands = []
+    if finished:
+        latest = max(finished, key=lambda run: run.finished)
+        several = sum(run.task == latest.task for run in finished) > 1
+        boards = [kept.command("ls", task or latest.task, "--board")] * several
+        next_commands = [kept.command("show", latest.id), *boards]
+    if task is None or not finished:
+        next_commands.append(kept.command("run", "FILE"))
+    console.print_next(*next_commands)
 
 
 def _print_board(
-    task: str | None, output: Path | None, out: Path, *, force: bool, as_json: bool, running: bool
-) -> None:
+    console: Terminal, task: str | None, output: Path | None, kept: GivenOptions,
+    *, force: bool, as_json: bool, running: bool,
+) -> None:  # fmt: skip
     """Prints or writes the leaderboard. Raises UserError without a task, or without finished runs."""
     if task is None:
-        names = dict.fromkeys(run.task for run in listed(out).finished)
-        way = f"Name one: {', '.join(names)}" if names else f"There is no finished run in {out}"
+        names = dict.fromkeys(run.task for run in listed(kept.out).finished)
+        way = f"Name one: {', '.join(names)}" if names else f"There is no finished run in {kept.out}"
         raise UserError("a leaderboard is of one task", way)
     if running:
         raise UserError("a leaderboard has finished runs", "Leave out --running or --board")
     if output is not None:
         require_table_file(output, reads=task, force=force)
-    found = listed(out, task=task)
-    made = found.board(task)
-    if words := unfinished_words(found.unfinished):
-        say(one_line(note_line(words)), err=True)
+    found = listed(kept.out, task=task)
+    board, unfinished = found.board(task), found.unfinished
+    if unfinished:
+        under_way = sum(run.running for run in unfinished)
+        left_out = f"{so_many(len(unfinished), 'run')} without scores yet {noun(len(unfinished), 'is', 'are')} left out"
+        say(one_line(note_line(left_out + f" ({under_way} trained now)" * bool(under_way))), err=True)
     if as_json:
-        echo_rows(made.frame)
+        echo_rows(board.frame)
     elif output is not None:
-        made.write(output, force=force)
-        say(f"{output}: {made.form.title}", err=True)
+        board.write(output, force=force)
+        say(f"{output}: {board.form.title}", err=True)
     else:
-        _print_form(made, GivenOptions(out=out), task)
-
-
-def _print_form(made: Leaderboard, kept: GivenOptions, task: str) -> None:
-    console = standard_output()
-    console.print(as_table(made.form))
-    best = made.boards[0].lines[:2]
-    two = [kept.command("compare", *(line.records[0].id for line in best), "--seeds")] * (len(best) > 1)
-    console.print_next(kept.command("ls", task, "--board", "-o", "board.md"), *two)
-
-
-def _print_json(found: Listing, *, running: bool) -> None:
-    """A line of JSON for each run, finished or not, with the columns of `finetune.ls`."""
-    frames = [found.interrupted.query("running == True")] if running else [found.runs, found.interrupted]
-    for frame in frames:
-        echo_rows(frame)
+        console.print(as_table(board.form))
+        best = [line.records[0].id for line in board.boards[0].lines[:2]]
+        two = [kept.command("compare", *best, "--seeds")] * (len(best) > 1)
+        console.print_next(kept.command("ls", task, "--board", "-o", "board.md"), *two)
 
 
 def tasks_by_name(tasks: Mapping[str, Sequence[str]]) -> dict[str, str]:

@@ -4,9 +4,10 @@ In the last one, as in the paper's Table 1 (Devlin et al. 2019), our scores on d
 ones on test are groups of rows that are never mixed.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from statistics import fmean
-from typing import Any
+from typing import Any, TypeVar
 
 from finetune.analysis.form import Form
 from finetune.analysis.published import Anchor
@@ -15,13 +16,14 @@ from finetune.commands.table.lines import TableLine
 from finetune.data.messages import noun, so_many
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric
-from finetune.runs.dev_choices import is_optimistic
+from finetune.metrics.spacing import Interval
+from finetune.runs.dev_choices import chosen_by_scored
 from finetune.runs.lineage import SEEDS
 from finetune.runs.recipe_diff import settings_of
-from finetune.runs.record import RunRecord
 from finetune.runs.record_parts import Cost
 from finetune.runs.seeds import Summary
 
+K = TypeVar("K")
 OURS, OUR_TEST, DEV, TEST = "ours, on dev", "ours, on test", "published, on dev", "published, on test"
 BASELINES = "baselines of our runs, on dev"
 GROUPS = (OURS, BASELINES, OUR_TEST, DEV, TEST)
@@ -36,16 +38,17 @@ def runs_form(table: PaperTable, lines: Sequence[TableLine], *, cost: bool = Fal
     published = [anchor for line in lines for anchor in line.published]
     cells = []
     for line in lines:
-        shown, count = line.metric.shown, f"{len(line.runs)}{line.best_of}" if line.runs else "no run"
+        metric = line.metric
         on_dev, on_test = (
-            "; ".join(f"{shown(a.score)}{HIDDEN * a.hidden}{_version(a)} [{sources[a.source]}]" for a in anchors)
+            "; ".join(f"{metric.shown(a.score)}{HIDDEN * a.hidden}{_version(a)} [{sources[a.source]}]" for a in anchors)
             for anchors in (line.published_dev, line.published_test)
         )
         cells.append({
-            "": line.row.name, "metric": line.metric.name, "model": line.model, "runs": count,
-            "failed": _text(line.failed), "dev": score_words(line.dev, line.metric),
-            "95 % interval": _ends(line.dev, shown), "published dev": on_dev, "verdict": "; ".join(line.verdicts),
-            "test": score_words(line.test, line.metric), "published test": on_test,
+            "": line.row.name, "metric": metric.name, "model": line.model,
+            "runs": f"{len(line.runs)}{line.best_of}" if line.runs else "no run",
+            "failed": _text(line.failed), "dev": score_words(line.dev, metric),
+            "95 % interval": _ends(line.dev, metric.ends), "published dev": on_dev,
+            "verdict": "; ".join(line.verdicts), "test": score_words(line.test, metric), "published test": on_test,
             **{name: _text(value, COST[name]) for name, value in zip(COST, _cost(line), strict=True) if cost},
         })  # fmt: skip
     notes = [
@@ -72,21 +75,23 @@ def paired_form(table: PaperTable, lines: Sequence[TableLine]) -> Form:
     in_paper = any(line.paper is not None for line in lines)
     cells = []
     for line in lines:
-        metric, count, control = line.metric, len(line.runs), _ends(line.from_control, line.metric.signed)
-        places = 1 if line.paper is None or round(line.paper, 1) == line.paper else 2
+        metric, count, change, control = line.metric, len(line.runs), line.difference, line.from_control
+        control_ends = _ends(control, metric.signed_ends)
         cell = {
             "score": f"{line.row.name}: {metric.name}{', lower is better' * (not metric.greater_is_better)}",
             **{name: line.names.get(name, "") for name in names},
             "runs": f"{count} of {line.planned}" if count < line.planned else str(count or ""),
-            "dev": _mean(line.dev, metric.shown), "change": _mean(line.difference, metric.signed),
-            "95 % interval": _ends(line.difference, metric.signed),
-            "detects": _text((line.difference and line.difference.half) or None, metric.shown),
-            f"from {table.control}": _mean(line.from_control, metric.signed) + f" ({control})" * bool(control),
-            "paper*": _text(line.paper, f"{{:.{places}f}}".format)
-            + _text(line.paper_difference, f" ({{:+.{places}f}})".format),
+            "dev": _mean(line.dev, metric.shown), "change": _mean(change, metric.signed),
+            "95 % interval": _ends(change, metric.signed_ends),
+            "detects": _text((change and change.half) or None, metric.shown),
         }  # fmt: skip
-        left_out = {"from ": not table.control, "paper*": not in_paper}
-        cells.append({name: text for name, text in cell.items() if not left_out.get(name)})
+        if table.control:
+            cell[f"from {table.control}"] = _mean(control, metric.signed) + f" ({control_ends})" * bool(control_ends)
+        if in_paper:
+            places = 1 if line.paper is None or round(line.paper, 1) == line.paper else 2
+            change_there = _text(line.paper_difference, f" ({{:+.{places}f}})".format)
+            cell["paper*"] = _text(line.paper, f"{{:.{places}f}}".format) + change_there
+        cells.append(cell)
     pairs = {line.difference.n for line in lines if line.difference is not None}
     here = f" ({' or '.join(map(str, sorted(pairs)))} here)" * bool(pairs)
     notes = [
@@ -112,17 +117,9 @@ def paper_form(table: PaperTable, lines: Sequence[TableLine]) -> Form:
         raise UserError(f"the table '{table.title}' has no form with tasks as columns", "Leave `form` out")
     lines = [line for line in lines if line.row.key in columns]
     metrics, sources = {line.row.key: line.metric for line in lines}, _sources(lines)
-    groups: dict[tuple[str, str], dict[Any, list[float]]] = {}
+    groups: dict[tuple[str, str], dict[tuple[str, str], list[float]]] = {}
     for line in lines:
-        found = [(group, line.model, own.mean) for group, own in ((OURS, line.dev), (OUR_TEST, line.test)) if own]
-        found += [
-            (BASELINES, "TF-IDF" if name.startswith("tfidf") else CONSTANT.get(name, name), own[line.metric.name])
-            for run in line.runs
-            for name, own in run.baselines[line.row.split].items()
-        ]
-        for group, anchors in ((DEV, line.published_dev), (TEST, line.published_test)):
-            found += [(group, f"{line.model} [{sources[one.source]}]", one.score) for one in anchors]
-        for group, name, score in found:
+        for group, name, score in _system_scores(line, sources):
             groups.setdefault((group, name), {}).setdefault(line.row.key, []).append(score)
     systems = {system: {key: fmean(some) for key, some in scores.items()} for system, scores in groups.items()}
     ours = {name: scores for (group, name), scores in systems.items() if group == OURS}
@@ -140,13 +137,16 @@ def paper_form(table: PaperTable, lines: Sequence[TableLine]) -> Form:
             complete = {*keys}.issubset(scores)
             row[heading] = f"{fmean(metrics[key].scaled(scores[key]) for key in keys):.1f}" if complete else ""
         cells.append(row)
-    lacking = _joined(((model, name) for model, scores in ours.items() for name, metric in columns
-                       if (name, metric) not in scores), ", ")  # fmt: skip
+    lacking = _joined((model, key[0]) for model, scores in ours.items() for key in columns if key not in scores)
     without = f" ({'; '.join(f'{model}: {names}' for model, names in lacking.items())})" * bool(lacking)
-    of_metrics = _joined(((metric, name) for name, metric in columns), ", ")
-    counts = _joined((((line.model, f"{so_many(len(line.runs), 'run')}{line.best_of}{',' * bool(line.best_of)}"),
-                       line.row.name) for line in lines if line.runs), ", ")  # fmt: skip
-    counts = _joined(((model, f"{count} of {names}") for (model, count), names in counts.items()), "; ")
+    of_metrics = _joined((metric, name) for name, metric in columns)
+    counts: dict[str, list[str]] = {}
+    for (model, count), names in _joined(
+        ((line.model, f"{so_many(len(line.runs), 'run')}{line.best_of}{',' * bool(line.best_of)}"), line.row.name)
+        for line in lines
+        if line.runs
+    ).items():
+        counts.setdefault(model, []).append(f"{count} of {names}")
     published = [(line.row.name, anchor) for line in lines for anchor in line.published]
     outdated = ", ".join(dict.fromkeys(name for name, anchor in published if anchor.outdated))
     notes = [
@@ -158,12 +158,23 @@ def paper_form(table: PaperTable, lines: Sequence[TableLine]) -> Form:
             else f"{heading}: of {', '.join(name for name, _ in keys)}, which all of ours have."
             for heading, keys in averages.items()
         ),
-        *(f"{model}: {text}." for model, text in counts.items()),
+        *(f"{model}: {'; '.join(texts)}." for model, texts in counts.items()),
         *_caveats(lines),
         "On test: scored by a server on hidden labels; not comparable with dev." * any(a.hidden for _, a in published),
         f"Published scores of {outdated} may be of an older version of the data set." * bool(outdated),
     ]
     return _form(table, lines, cells, notes, left=2, grouped=True)
+
+
+def _system_scores(line: TableLine, sources: Mapping[str, int]) -> Iterator[tuple[str, str, float]]:
+    """(group, system, score) of our means, of baselines, and of published scores."""
+    yield from ((group, line.model, own.mean) for group, own in ((OURS, line.dev), (OUR_TEST, line.test)) if own)
+    for run in line.runs:
+        for name, scores in run.baselines[line.row.split].items():
+            system = "TF-IDF" if name.startswith("tfidf") else CONSTANT.get(name, name)
+            yield BASELINES, system, scores[line.metric.name]
+    for group, anchors in ((DEV, line.published_dev), (TEST, line.published_test)):
+        yield from ((group, f"{line.model} [{sources[anchor.source]}]", anchor.score) for anchor in anchors)
 
 
 def _form(
@@ -184,57 +195,57 @@ def _form(
     return Form(title=table.title, cells=cells, notes=[*filter(None, notes), *listed], behind=behind, **facts)
 
 
-def _caveats(lines: Sequence[TableLine]) -> list[str]:
+def _caveats(lines: Sequence[TableLine]) -> Iterator[str]:
     """Caveats on our scores, with the lines they apply to."""
-
-    def which(holds: Callable[[RunRecord], bool]) -> str:
-        some = [line for line in lines if any(map(holds, line.runs))]
-        return "; ".join(f"{line.row.name} {line.metric.name}, {line.model}" for line in some)
-
-    equal = any(line.dev is not None and line.dev.n > 1 and line.dev.interval is None for line in lines)
-    optimistic, fitted = which(is_optimistic), which(lambda run: run.cross_fitted)
-    return [
-        "Several runs with equal scores have no interval: another seed may score differently." * equal,
-        f"Epoch or threshold chosen on dev, so these dev scores are optimistic: {optimistic}." * bool(optimistic),
-        f"Cross-fitted: scored on dev with thresholds chosen on other rows of dev: {fitted}." * bool(fitted),
-    ]
+    if any(line.dev is not None and line.dev.n > 1 and line.dev.interval is None for line in lines):
+        yield "Several runs with equal scores have no interval: another seed may score differently."
+    for holds, text in (
+        (chosen_by_scored, "Epoch or threshold chosen on dev, so these dev scores are optimistic"),
+        (attrgetter("cross_fitted"), "Cross-fitted: scored on dev with thresholds chosen on other rows of dev"),
+    ):
+        which = [f"{line.row.name} {line.metric.name}, {line.model}" for line in lines if any(map(holds, line.runs))]
+        if which:
+            yield f"{text}: {'; '.join(which)}."
 
 
 def numbers_of(line: TableLine, *, pairs: bool = False, cost: bool = False) -> dict[str, str]:
     """A row of a CSV file: a number a column, in points, seconds and bytes."""
-    metric, change, control = line.metric, line.difference, line.from_control
-
-    def points(anchors: Iterable[Anchor]) -> str:
-        return "; ".join(f"{metric.scaled(anchor.score):.2f}" for anchor in anchors)
-
-    return {
+    metric, change = line.metric, line.difference
+    hidden = [anchor for anchor in line.published_test if anchor.hidden]
+    shown = [anchor for anchor in line.published_test if not anchor.hidden]
+    dev, test, server = (
+        "; ".join(f"{metric.scaled(anchor.score):.2f}" for anchor in some)
+        for some in (line.published_dev, shown, hidden)
+    )
+    numbers = {
         "row": line.row.name, "metric": metric.name, "model": line.model, "settings_tried": str(line.choices),
         "runs": str(len(line.runs)), "failed": _text(line.failed),
         **_points(line.dev, metric, dev_mean="mean", dev_sd="sd", dev_low="low", dev_high="high", dev_best="best"),
         **_points(line.test, metric, test_mean="mean", test_sd="sd"),
-        "published_dev": points(line.published_dev), "verdict": "; ".join(line.verdicts),
-        "published_test": points(anchor for anchor in line.published_test if not anchor.hidden),
-        "published_server": points(anchor for anchor in line.published_test if anchor.hidden),
+        "published_dev": dev, "verdict": "; ".join(line.verdicts), "published_test": test, "published_server": server,
         "sources": "; ".join(f"{anchor.source}{_version(anchor)}" for anchor in line.published),
         "run_ids": "; ".join(run.id for run in line.runs),
-    } | (
-        {
+    }  # fmt: skip
+    if pairs:
+        numbers |= {
             "pairs": _text(change and change.n),
             **_points(change, metric, difference="mean", difference_low="low", difference_high="high", detects="half"),
-            **_points(control, metric, from_control="mean", from_control_low="low", from_control_high="high"),
+            **_points(line.from_control, metric, from_control="mean", from_control_low="low", from_control_high="high"),
             "paper": _text(line.paper, "{:g}".format),
-        } if pairs else {}
-    ) | {
-        name: _text(value, "{:.12g}".format) for name, value in zip(Cost.model_fields, _cost(line), strict=True) if cost
-    }  # fmt: skip
+        }
+    if cost:
+        numbers |= {
+            name: _text(value, "{:.12g}".format) for name, value in zip(Cost.model_fields, _cost(line), strict=True)
+        }
+    return numbers
 
 
 def _points(summary: Summary | None, metric: Metric, **columns: str) -> dict[str, str]:
-    """Columns of statistics of scores, empty where there are none."""
-    low, high = (summary and summary.interval) or (None, None)
-    values = vars(summary) | {"low": low, "high": high, "half": summary.half or None} if summary else {}
-    shown = {name: None if (value := values.get(of)) is None else metric.scaled(value) for name, of in columns.items()}
-    return {name: _text(value, "{:.3f}".format) for name, value in shown.items()}
+    values: dict[str, float | None] = {}
+    if summary is not None:
+        low, high = summary.interval or (None, None)
+        values = vars(summary) | {"low": low, "high": high, "half": summary.half or None}
+    return {name: _text(values.get(of), lambda value: f"{metric.scaled(value):.3f}") for name, of in columns.items()}
 
 
 def score_words(summary: Summary | None, metric: Metric) -> str:
@@ -263,7 +274,6 @@ COST = {"device time": _time, "memory": _memory, "GPU memory": _memory}  # colum
 
 
 def _sources(lines: Sequence[TableLine]) -> dict[str, int]:
-    """The sources of published scores, numbered by first appearance."""
     every = dict.fromkeys(anchor.source for line in lines for anchor in line.published)
     return {source: number for number, source in enumerate(every, start=1)}
 
@@ -273,8 +283,8 @@ def _version(anchor: Anchor) -> str:
     return f" ({so_many(anchor.rows) if anchor.rows else 'first version'})" * anchor.outdated
 
 
-def _ends(summary: Summary | None, shown: Callable[[float], str]) -> str:
-    return " to ".join(map(shown, (summary and summary.interval) or ()))
+def _ends(summary: Summary | None, shown: Callable[[Interval | None], str]) -> str:
+    return shown(None if summary is None else summary.interval)
 
 
 def _mean(summary: Summary | None, shown: Callable[[float], str]) -> str:
@@ -285,9 +295,8 @@ def _text(value: Any, shown: Callable[[Any], str] = str) -> str:
     return "" if value is None else shown(value)
 
 
-def _joined(pairs: Iterable[tuple[Any, str]], separator: str) -> dict[Any, str]:
-    """The different texts of each key in one."""
-    texts: dict[Any, dict[str, None]] = {}
+def _joined(pairs: Iterable[tuple[K, str]]) -> dict[K, str]:
+    texts: dict[K, dict[str, None]] = {}
     for key, text in pairs:
         texts.setdefault(key, {})[text] = None
-    return {key: separator.join(some) for key, some in texts.items()}
+    return {key: ", ".join(some) for key, some in texts.items()}

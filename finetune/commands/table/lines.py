@@ -8,6 +8,7 @@ the same seed, whose encoders were pre-trained with that seed too.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from finetune.analysis.published import DEFAULTS as STRUCTURE
@@ -19,7 +20,7 @@ from finetune.runs.lineage import SEEDS, Lineage
 from finetune.runs.lookup import NOT_SETTINGS, lineage_of
 from finetune.runs.recipe_diff import DEFAULTS, applied
 from finetune.runs.record import RunRecord
-from finetune.runs.seeds import Summary, failed, groups, paired, summarised
+from finetune.runs.seeds import Summary, failures, groups, mean_score, paired, summarised
 from finetune.runs.toml import flat
 from finetune.task_types.resolved_run import ResolvedRun
 
@@ -86,11 +87,11 @@ class TableLine:
     def _verdict(self, anchor: Anchor) -> str:
         if not anchor.is_of(anchor.split, self.runs[0].rows[self.row.split]):
             return "other rows"
-        ends = (self.dev and self.dev.interval) or (-math.inf, math.inf)
+        ends, margin = (self.dev and self.dev.interval) or (-math.inf, math.inf), self.margin
         low, high = (self.metric.scaled(end - anchor.score) for end in ends)
-        if -self.margin <= low and high <= self.margin:
+        if -margin <= low and high <= margin:
             return "equal"
-        return "lower" if high < -self.margin else "higher" if low > self.margin else "undecided"
+        return "lower" if high < -margin else "higher" if low > margin else "undecided"
 
 
 def lines_of(table: PaperTable, records: Sequence[RunRecord]) -> list[TableLine]:
@@ -98,29 +99,29 @@ def lines_of(table: PaperTable, records: Sequence[RunRecord]) -> list[TableLine]
 
     If a model was run with several settings, the best on dev are shown.
     """
-    lines: list[TableLine] = []
-    settings = list(zip(records, applied(records), strict=True))
-    for row in table.row:
-        fitting = [run for run, own in settings if run.task == row.task and not _unlike(run, own, row)]
-        lines += _lines(row, table, fitting)
-    return lines
+    runs = list(zip(records, applied(records), strict=True))
+    return [
+        line
+        for row in table.row
+        for line in _lines(row, table, [run for run, own in runs if not _unlike(run, own, row)])
+    ]
 
 
 def left_out(table: PaperTable, records: Sequence[RunRecord]) -> list[str]:
     """For each task whose runs fit no row, how many they are and why: `1 run of rte left out: limit=200`."""
-    notes, settings = [], list(zip(records, applied(records), strict=True))
+    notes, runs = [], list(zip(records, applied(records), strict=True))
     for task in dict.fromkeys(row.task for row in table.row):
         rows = [row for row in table.row if row.task == task]
-        why = [min((_unlike(*run, row) for row in rows), key=len) for run in settings if run[0].task == task]
+        why = [min((_unlike(*run, row) for row in rows), key=len) for run in runs if run[0].task == task]
         if why and all(why):
-            reasons = ", ".join(dict.fromkeys(reason for reasons in why for reason in reasons))
+            reasons = ", ".join(dict.fromkeys(chain.from_iterable(why)))
             notes.append(f"{so_many(len(why), 'run')} of {task} left out: {reasons}")
     return notes
 
 
 def _unlike(record: RunRecord, settings: Mapping[str, Any], row: TableRow) -> list[str]:
-    """Why a run of the row's task does not fit the row; nothing where it does."""
-    if row.split not in record.scores:
+    """Why a run does not fit the row; nothing where it does."""
+    if record.task != row.task or row.split not in record.scores:
         return [f"no scores on {row.split}"]
     wanted = {"limit": row.limit, **STRUCTURE, **row.settings}
     reasons = [f"{key}={settings.get(key)}" for key, value in wanted.items() if settings.get(key) != value]
@@ -131,23 +132,18 @@ def _lines(row: TableRow, table: PaperTable, fitting: Sequence[RunRecord]) -> It
     metric = fitting[0].metric(row.metric) if fitting else Metric(row.metric)
     published = [
         anchor
-        for anchor in anchors(task=row.task, settings=row.settings)
-        if row.limit is None
-        and (anchor.metric, anchor.split in (row.split, "test", row.server)) == (row.metric, True)
+        for anchor in (anchors(task=row.task, settings=row.settings) if row.limit is None else ())
+        if anchor.metric == row.metric
+        and anchor.split in (row.split, "test", row.server)
         and (anchor.source.startswith(table.source) if table.source else "/" in anchor.model)
     ]
-
-    def score(runs: Sequence[RunRecord]) -> float:
-        return metric.rank(metric.spacing.mean([run.scores[row.split][row.metric] for run in runs]))
-
     for model in dict.fromkeys([*(run.model for run in fitting), *(anchor.model for anchor in published)]) or [""]:
         choices = groups((run for run in fitting if run.model == model), over=row.over)
-        runs = max(choices, key=score, default=[])
-        failures = [failed(run, row.split) for run in runs]
-        theirs = sorted((one for one in published if one.model == model), key=lambda one: one.hidden)
+        runs = max(choices, key=lambda runs: metric.rank(mean_score(runs, row.split, row.metric)), default=[])
+        theirs = sorted((anchor for anchor in published if anchor.model == model), key=lambda anchor: anchor.hidden)
         yield TableLine(
             row=row, metric=metric, model=model, runs=runs, choices=len(choices), margin=table.margin,
-            failed=None if not runs or None in failures else sum(map(bool, failures)),
+            failed=failures(runs, row.split),
             published_dev=[anchor for anchor in theirs if anchor.split == row.split],
             published_test=[anchor for anchor in theirs if anchor.split != row.split],
         )  # fmt: skip
@@ -167,60 +163,58 @@ def _systems(
     row: TableRow, table: PaperTable, records: Sequence[tuple[Point, RunRecord]], plan: Sequence[ResolvedRun]
 ) -> Iterator[TableLine]:
     metric = next((run.metric(row.metric) for _, run in records if run.task == row.task), Metric(row.metric))
+    scored = [(point, run) for point, run in records if row.split in run.scores]
     seeds: dict[str, set[int]] = {}
     runs: dict[str, dict[int, RunRecord]] = {}
     for system in table.system:
         planned = _planned(system, row, plan)
         points = [_planned_point(run) for run in planned]
         seeds[system.name] = {run.recipe.seed for run in planned}
-        scored = (run for point, run in records if row.split in run.scores and point in points)
-        runs[system.name] = {run.recipe["seed"]: run for run in scored}  # the latest of each seed
-    first = next((name for name in seeds if seeds[name]), "")
+        runs[system.name] = {run.recipe["seed"]: run for point, run in scored if point in points}  # the latest of each
 
-    def difference(system: System, other: str) -> Summary | None:
+    def difference(name: str, other: str) -> Summary | None:
         """Over the seeds of both systems whose runs have the same data and precision."""
-        pairs = [(runs[other][seed], run) for seed, run in runs[system.name].items() if seed in runs.get(other, {})]
         scores = [
             (before.scores[row.split][row.metric], after.scores[row.split][row.metric])
-            for before, after in pairs
-            if (before.data, before.precision) == (after.data, after.precision)
+            for seed, after in runs[name].items()
+            if (before := runs.get(other, {}).get(seed)) is not None
+            and (before.data, before.precision) == (after.data, after.precision)
         ]
-        return paired(scores, metric) if scores and system.name != other else None
+        return paired(scores, metric) if scores and name != other else None
 
-    first_paper = None
+    first, first_paper = next((name for name in seeds if seeds[name]), ""), None
     for system in table.system:
-        paper = _in_paper(system, row, table)
-        if seeds[system.name] or paper is not None:
+        name, paper = system.name, _in_paper(system, row, table)
+        if seeds[name] or paper is not None:
             first_paper = first_paper or paper
             yield TableLine(
-                row=row, metric=metric, model=system.name, runs=list(runs[system.name].values()),
-                names=system.columns or {table.heading: system.name}, planned=len(seeds[system.name]),
-                difference=difference(system, first), from_control=difference(system, table.control),
+                row=row, metric=metric, model=name, runs=list(runs[name].values()), planned=len(seeds[name]),
+                names=system.columns or {table.heading: name}, difference=difference(name, first),
+                from_control=difference(name, table.control),
                 paper=paper, paper_difference=(paper - first_paper or None) if paper and first_paper else None,
             )  # fmt: skip
 
 
 def _planned(system: System, row: TableRow, plan: Sequence[ResolvedRun]) -> list[ResolvedRun]:
     """The runs of a system on the row's task; for a task of pre-training the runs that its other runs start from."""
-    runs: list[ResolvedRun | None] = []
+    runs: list[ResolvedRun] = []
     for run in plan if system.settings else ():
         settings = flat(run.recipe.model_dump())
-        if all(
-            settings.get(key) in (some if isinstance(some, list) else [some]) for key, some in system.settings.items()
-        ):
-            runs += [run, run.first]
-    return [run for run in runs if run is not None and run.task.name == row.task]
+        wanted = [(key, some if isinstance(some, list) else [some]) for key, some in system.settings.items()]
+        if all(settings.get(key) in values for key, values in wanted):
+            runs += [one for one in (run, run.first) if one is not None and one.task.name == row.task]
+    return runs
 
 
 def _in_paper(system: System, row: TableRow, table: PaperTable) -> float | None:
     """The paper's score as it is shown there."""
-    wanted = system.paper, row.metric, "dev"
-    scores = [
-        100 * one.score
-        for one in anchors(task=row.published_as or row.task)
-        if (one.model, one.metric, one.split) == wanted and one.source.startswith(table.source)
-    ]
-    return row.published.get(system.paper, next(iter(scores), None))
+    if system.paper in row.published:
+        return row.published[system.paper]
+    for anchor in anchors(task=row.published_as or row.task):
+        is_its = (anchor.model, anchor.metric, anchor.split) == (system.paper, row.metric, "dev")
+        if is_its and anchor.source.startswith(table.source):
+            return 100 * anchor.score
+    return None
 
 
 def _point(run: Lineage) -> Point:
@@ -229,7 +223,6 @@ def _point(run: Lineage) -> Point:
 
 
 def _planned_point(run: ResolvedRun) -> Point:
-    every = flat(run.recipe.model_dump(exclude={"grid"}))
-    changed = {key: value for key, value in every.items() if value != DEFAULTS.get(key)}
-    settings = {key: changed[key] for key in changed.keys() - {*SEEDS, *NOT_SETTINGS}}
+    every = flat(run.recipe.model_dump(exclude={"grid", *SEEDS, *NOT_SETTINGS}))
+    settings = {key: value for key, value in every.items() if value != DEFAULTS.get(key)}
     return run.task.name, settings, run.recipe.model if run.first is None else _planned_point(run.first)

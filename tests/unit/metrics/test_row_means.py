@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, ttest_1samp
 
-from finetune.metrics.row_means import mean_interval
+from finetune.metrics.significance import mean_interval
 
 
 def some(right: int, of: int) -> np.ndarray:

@@ -6,9 +6,18 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from finetune.metrics import sketched
-from finetune.metrics.significance import SKETCH_STEPS, SKETCHED, Z, holm, paired_bootstrap, score_interval, sketch
-from finetune.metrics.sketched import SketchedScores, sketched_difference
+from finetune.metrics import significance
+from finetune.metrics.significance import (
+    SKETCH_STEPS,
+    SKETCHED,
+    SketchedScores,
+    Z,
+    holm,
+    paired_bootstrap,
+    score_interval,
+    sketch,
+    sketched_difference,
+)
 from finetune.metrics.sums import Counted, mean_counted
 
 ROWS = 300
@@ -73,7 +82,7 @@ def test_equal_settings_are_called_different_in_one_of_twenty_boards(
     """The best is chosen by the scores that are tested, so all pairs count: with those of the best alone, Holm's
     correction is wrong more often.
     """
-    monkeypatch.setattr(sketched, "HALVINGS", 0)  # the ends of intervals are not asked for, and take most of the time
+    monkeypatch.setattr(significance, "HALVINGS", 0)  # the ends of intervals take most of the time
     generator = np.random.default_rng(11)
     boards, wrong = 300, 0
     for _ in range(boards):

@@ -7,7 +7,7 @@ from support.paths import ROOT
 from finetune.commands.table.declaration import load_table
 from finetune.commands.table.forms import runs_form
 from finetune.commands.table.lines import lines_of
-from finetune.runs.dev_choices import dev_choices, is_optimistic
+from finetune.runs.dev_choices import chosen_by_scored, dev_choices
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.runs.record_parts import DataFinding
@@ -33,7 +33,7 @@ def epochs(count: int) -> list[dict[str, Any]]:
 def test_a_run_that_chose_nothing_says_nothing() -> None:
     record = load_record(MRPC)
     assert dev_choices(record) == []
-    assert not is_optimistic(record)
+    assert not chosen_by_scored(record)
     assert dev_choices(changed(record, train={"select": "best", "epochs": 1}, epochs=epochs(1))) == []
     squad = load_record(SQUAD)
     given = changed(squad, recipe={"options": {"threshold": 0.0, "threshold_em": 0.0}}, chosen=[])
@@ -71,5 +71,5 @@ def test_a_threshold_of_squad_is_named_in_the_record_and_in_tables() -> None:
     text = str(runs_form(table, lines_of(table, [record])).notes)
     assert "so these dev scores are optimistic: SQuAD 2.0 f1, minilm; SQuAD 2.0 em, minilm." in text
     fitted = record.model_copy(update={"cross_fitted": True})
-    assert not is_optimistic(fitted)
+    assert not chosen_by_scored(fitted)
     assert "chosen on other rows of dev: SQuAD 2.0 f1" in str(runs_form(table, lines_of(table, [fitted])).notes)

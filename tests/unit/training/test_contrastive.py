@@ -19,7 +19,7 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.thresholds import claims_of
 from finetune.models.feature import Feature
-from finetune.runs.dev_choices import is_optimistic
+from finetune.runs.dev_choices import chosen_by_scored
 from finetune.runs.events import unwatched
 from finetune.runs.folder import RunFolder
 from finetune.runs.recipe_tables import Train
@@ -167,7 +167,7 @@ def test_a_run_by_the_preset_is_scored_once_and_saved(tiny_bert: Path, tmp_path:
     record = run(resolved_run(planned.recipe), RunOptions(source=Source(), out=tmp_path / "out"), watch=unwatched)
     assert record.parts == ("part", 1)
     assert len(record.epochs) == 1
-    assert not is_optimistic(record)
+    assert not chosen_by_scored(record)
     assert "linear-probe" in record.baselines["dev"]
     (folds,) = [note for note in record.notes if note.startswith("by 5 folds of the 36 training rows macro f1 is ")]
     assert ", and that of " in folds
