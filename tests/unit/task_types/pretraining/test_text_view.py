@@ -6,7 +6,7 @@ import pytest
 
 from finetune.data.documents import Document
 from finetune.task_types.pretraining.chosen_words import chosen_words
-from finetune.task_types.pretraining.dev import labels_of_document
+from finetune.task_types.pretraining.objectives import OBJECTIVES
 from finetune.task_types.pretraining.view import MARKED, TextView
 from finetune.task_types.view import Line
 
@@ -14,7 +14,7 @@ KOREAN = Document("ko", ("영화 내용은 없고 다들 얘기뿐이네", "배�
 
 
 def line(document: Document, found: list[str], nats: list[float], **more: list[bool]) -> Line:
-    label = labels_of_document(document, paired="next" in more)
+    label = OBJECTIVES["mlm-nsp" if "next" in more else "mlm"]().labels(document)
     answer = {"words": found, "nats": nats} | more
     return {"id": document.id, "lines": list(document.lines), "gold": label, "prediction": answer}
 
