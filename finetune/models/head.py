@@ -9,6 +9,7 @@ from transformers.activations import ACT2FN
 
 from finetune.errors import UserError
 from finetune.models.backbone import Backbone
+from finetune.models.batch import Batch
 from finetune.models.families import head_dropout
 from finetune.models.family_rows import HeadName, Layers
 from finetune.models.feature import LABEL
@@ -74,6 +75,10 @@ class Head(nn.Module):
         if hasattr(self, "norm"):
             hidden = self.norm(hidden)
         return self.output(self.dropout(hidden))  # type: ignore[no-any-return]
+
+    def in_training(self, batch: Batch) -> Batch:
+        """The batch that the encoder reads in training, where a head changes it."""
+        return batch
 
     def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Any:
         """Logits `(batch, n)` of the pooled output `(batch, width)`, or `(batch, length, n)` of the sequence output.

@@ -52,6 +52,7 @@ class EncoderWithHead(nn.Module):
         feature's choices, `(batch, most choices)`, minus infinity where a feature has fewer.
         """
         batch = Batch(input_ids, attention_mask, token_type_ids, choices, positions, states)
+        batch = self.head.in_training(batch) if self.training else batch
         logits: Logits = self.head(*self.hidden(batch))
         return logits if choices is None else _by_feature(logits.squeeze(-1), choices)  # type: ignore[union-attr]
 

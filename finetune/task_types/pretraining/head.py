@@ -147,6 +147,35 @@ class NextSentenceHead(WordHead):
         return {"num_labels": 2}
 
 
+class TrainingParts(Head):
+    """A head with a part, `training_only`, that `initialise` adds for training, and that a saved model does not need."""
+
+    training_only: ClassVar[str]
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.register_load_state_dict_pre_hook(_without_part)
+
+    def to_checkpoint(self) -> dict[str, Tensor]:
+        return {self._checkpoint_name(name): tensor for name, tensor in self._saved().items()}
+
+    def from_checkpoint(self, state: dict[str, Tensor]) -> None:
+        saved = {name: state[self._checkpoint_name(name)] for name in self._saved()}
+        self.load_state_dict(self.state_dict() | saved)
+
+    def _saved(self) -> dict[str, Tensor]:
+        part = f"{self.training_only}."
+        return {name: tensor for name, tensor in self.state_dict().items() if not name.startswith(part)}
+
+
+def _without_part(head: Any, state: dict[str, Any], prefix: str, *_: Any) -> None:
+    """Leaves the part out of a state that is loaded, where a head does not train: a model in our own format has it."""
+    part = f"{prefix}{head.training_only}."
+    if not hasattr(head, head.training_only):
+        for name in [name for name in state if name.startswith(part)]:
+            del state[name]
+
+
 def refused(backbone: Backbone, what: str, remedy: str, able: Iterable[str]) -> UserError:
     """The error for encoders of a type, and those that are able."""
     return UserError(f"encoders of type '{backbone.config.model_type}' {what}", f"Choose {remedy}: {', '.join(able)}")
