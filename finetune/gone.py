@@ -12,7 +12,10 @@ GONE: dict[str, tuple[str, str]] = {
         "Unset it: they are in English, and the documentation has Korean pages",
     ),
     "encoder-decoder": ("wrote a text from another one", "Name an encoder, or use Seq2SeqTrainer of transformers"),
-    "generator_size": ("was the width of the generator of objective=rtd", "Leave it out: it is a quarter of the encoder's"),
+    "generator_size": (
+        "was the width of the generator of objective=rtd",
+        "Leave it out: it is a quarter of the encoder's",
+    ),
     "mask=spans": ("masked spans of words", "Set objective=mlm-sbo, or mask=words"),
     "held_out.fold": (
         "chose another part of the training rows to hold out",

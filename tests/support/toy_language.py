@@ -20,6 +20,8 @@ def write_groups(file: Path, *, documents: int, seed: int = 0) -> Path:
     second one of three others, and so the third. Every word is known from its line, and the order of the lines.
     """
     drawn, groups = random.Random(seed), (WORDS[:3], WORDS[3:6], WORDS[6:9])
-    texts = ["\n".join(" ".join([drawn.choice(group)] * drawn.randint(5, 8)) for group in groups) for _ in range(documents)]
+    texts = [
+        "\n".join(" ".join([drawn.choice(group)] * drawn.randint(5, 8)) for group in groups) for _ in range(documents)
+    ]
     file.write_text("\n\n".join(texts) + "\n", encoding="utf-8")
     return file

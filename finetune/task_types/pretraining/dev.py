@@ -46,12 +46,12 @@ def word_features(
     vocabulary: PieceVocabulary,
     *,
     size: int,
-    masked: bool = True,
     before: int = 0,
+    masked: bool = True,
     chosen: Callable[[Document], Iterable[ChosenWord]] = chosen_words,
 ) -> list[Feature]:
-    """A feature for each piece of at most `size` tokens with a chosen word, whose tokens are read, so many places
-    `before` them, and the labels; `masked` or not.
+    """A feature for each piece of at most `size` tokens with a chosen word, whose tokens are the labels: they are
+    `masked` and read, or read so many places `before` them, where they are not masked.
     """
     words, shared = _owners(documents, tokens, vocabulary, list(map(set, map(chosen, documents))))
     features, pieces = list[Feature](), PieceFeatures(tokens, vocabulary, size=size)
@@ -60,7 +60,7 @@ def word_features(
         if len(positions):
             feature, places = pieces.at(index), positions - start + len(vocabulary.single.before)
             ids = np.array(feature.input_ids)
-            if masked:
+            if masked and not before:
                 ids[places] = vocabulary.mask_id
             note = DevPiece(words=words[positions], shared=shared[positions], vocabulary=vocabulary)
             label = {WORDS: tokens.ids[positions].astype(np.int64)}
@@ -86,16 +86,16 @@ def word_answers(
     for reduced, feature in zip(logits, features, strict=True):
         if feature.note.pair is not None:
             continue
-        owners = feature.note.words.tolist(), feature.note.shared.tolist()
-        for (first, last), divided, label, (nats, best) in zip(*owners, feature.label[WORDS], reduced[:, :2].tolist()):
+        parts = feature.note.words, feature.note.shared, feature.label[WORDS], reduced[:, :2]
+        for (first, last), divided, label, (nats, best) in zip(*(part.tolist() for part in parts), strict=True):
             for number in range(first, last + 1):  # of a token of several words, chosen or not, each costs its part
-                tokens[feature.row, number].append((nats / divided, int(label), int(best)))
+                tokens[feature.row, number].append((nats / divided, label, int(best)))
+    vocabulary: Any = features[0].note.vocabulary if features else None
     answers = list[dict[str, Any]]()
     for row, document in enumerate(rows):
         answers.append({"words": [], "nats": []})
         for index, word in enumerate(chosen_words(document)):
-            scored, vocabulary = tokens[row, index], features[0].note.vocabulary if features else None
-            costs, labels, best = ([part[place] for part in scored] for place in range(3))
+            costs, labels, best = ([part[place] for part in tokens[row, index]] for place in range(3))
             lacking = not labels or vocabulary.unknown_id in labels
             text = "" if lacking else word.text if labels == best else vocabulary.tokenizer.decode(best).strip()
             answers[-1]["words"].append(text)

@@ -66,13 +66,14 @@ def _reading(
     features: Sequence[Feature], ids: np.ndarray, positions: np.ndarray, targets: np.ndarray, *, before: int
 ) -> list[Feature]:
     """The features with these ids, which read so many places before the positions of the targets."""
-    starts = np.cumsum([0, *(len(feature.input_ids) for feature in features)])
-    bounds = np.searchsorted(positions, starts[1:-1])
-    parts = (np.split(ids, starts[1:-1]), np.split(positions, bounds), np.split(targets, bounds))
-    return [
-        replace(feature, input_ids=own, reads=read - before - start, label={**(feature.label or {}), WORDS: target})
-        for feature, start, own, read, target in zip(features, starts[:-1], *parts, strict=True)
-    ]
+    ends = np.cumsum([0, *map(len, features)])
+    bounds = np.searchsorted(positions, ends)
+    reading = list[Feature]()
+    for feature, start, end, first, last in zip(features, ends, ends[1:], bounds, bounds[1:], strict=False):
+        label = {**(feature.label or {}), WORDS: targets[first:last]}
+        reads = positions[first:last] - before - start
+        reading.append(replace(feature, input_ids=ids[start:end], reads=reads, label=label))
+    return reading
 
 
 def _drawn(group: np.ndarray, sizes: np.ndarray, share: float, generator: np.random.Generator) -> np.ndarray:
@@ -123,10 +124,13 @@ def text_and_lines(feature: Feature) -> tuple[slice, np.ndarray]:
 def pair_of(first: tuple[Feature, slice], second: tuple[Feature, slice], label: int) -> Feature:
     """The first feature with the tokens at the positions of both as two texts, and the label NEXT."""
     (feature, _), template = first, first[0].note.vocabulary.pair
-    ids, units = zip(*((np.asarray(of.input_ids)[part], of.note.units[part].copy()) for of, part in (first, second)))
+    ids = [np.asarray(source.input_ids)[part] for source, part in (first, second)]
+    units = [source.note.units[part].copy() for source, part in (first, second)]
     for text in units:
         text[:1][text[:1] == INSIDE] = STARTS
-    before, between, after = (np.zeros(len(each), np.int8) for each in (template.before, template.between, template.after))
+    before, between, after = (
+        np.zeros(len(special), np.int8) for special in (template.before, template.between, template.after)
+    )
     note = replace(feature.note, units=np.concatenate([before, units[0], between, units[1], after]))
     inputs, segments = template.fill(*ids)
     return replace(feature, input_ids=inputs, token_type_ids=segments, note=note, label={NEXT: label})

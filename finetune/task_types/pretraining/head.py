@@ -87,8 +87,11 @@ class WordHead(Head):
     def reduced(self, logits: Any, labels: Mapping[str, Tensor]) -> Tensor:
         """`(batch, positions, 2)`: the loss of each label in nats, 0 where it is ignored, and the most probable id."""
         flat, wanted = logits.flatten(0, 1), labels[WORDS].flatten()  # classes last, twice as fast as in the middle
-        parts = zip(flat.split(POSITIONS_AT_ONCE), wanted.split(POSITIONS_AT_ONCE), strict=True)  # as the loss copies
-        nats = [functional.cross_entropy(*part, ignore_index=IGNORED, reduction="none") for part in parts]
+        parts = (torch.split(each, POSITIONS_AT_ONCE) for each in (flat, wanted))  # since cross-entropy copies
+        nats = [
+            functional.cross_entropy(some, ids, ignore_index=IGNORED, reduction="none")
+            for some, ids in zip(*parts, strict=True)
+        ]
         return torch.stack([torch.cat(nats).view_as(labels[WORDS]), logits.argmax(-1).to(nats[0].dtype)], dim=-1)
 
     def config_settings(self) -> dict[str, Any]:
@@ -148,13 +151,13 @@ class NextSentenceHead(WordHead):
 
 
 class TrainingParts(Head):
-    """A head with a part, `training_only`, that `initialise` adds for training, and that a saved model does not need."""
+    """A head with a part, `training_only`, that `initialise` adds for training and a saved model does not need."""
 
     training_only: ClassVar[str]
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.register_load_state_dict_pre_hook(_without_part)
+        self.register_load_state_dict_pre_hook(_without_part)  # type: ignore[no-untyped-call]
 
     def to_checkpoint(self) -> dict[str, Tensor]:
         return {self._checkpoint_name(name): tensor for name, tensor in self._saved().items()}

@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 class Objective:
     """Masked words, and what every objective has: what is drawn for an update, the head, and how dev is scored.
 
-    `version` is raised when its features change. `masks` says what is masked where the setting `mask` cannot. A
-    `paired` one reads two texts at once, in training from a batch of `least_batch` pieces or more, in dev of
-    `least_documents` of two lines or more. `reads_before`: each word is predicted from the token before it.
+    `version` is raised when its features change. `masks` says what is masked where the setting `mask` cannot. With
+    `reads_before` nothing is, and each word is predicted from the token before it. A `paired` one reads two texts at
+    once, in training from a batch of `least_batch` pieces or more, in dev of `least_documents` of two lines or more.
     """
 
     what: ClassVar[str] = "masked words"
@@ -65,11 +65,11 @@ class Objective:
         self, features: Sequence[Feature], generator: np.random.Generator, *, share: float, unit: MaskUnit
     ) -> Sequence[Feature]:
         """The features of an update, from pieces whose notes are `Piece`; all that is random is of the generator."""
-        return with_masks(features, generator, share=share, unit=unit)
+        return next_words(features) if self.reads_before else with_masks(features, generator, share=share, unit=unit)
 
     def encode(self, rows: Sequence[Document], vocabulary: PieceVocabulary, *, size: int) -> list[Feature]:
         """The features of dev, of at most `size` tokens without special ones."""
-        return word_features(rows, dev_tokens(rows, vocabulary), vocabulary, size=size)
+        return word_features(rows, dev_tokens(rows, vocabulary), vocabulary, size=size, before=self.reads_before)
 
     def labels(self, row: Document) -> dict[str, Any]:
         """The label of a document, a list for each name."""
@@ -132,14 +132,6 @@ class NextWord(Objective):
 
         return NextWordHead(backbone)
 
-    def draw(
-        self, features: Sequence[Feature], generator: np.random.Generator, *, share: float, unit: MaskUnit
-    ) -> Sequence[Feature]:
-        return next_words(features)
-
-    def encode(self, rows: Sequence[Document], vocabulary: PieceVocabulary, *, size: int) -> list[Feature]:
-        return word_features(rows, dev_tokens(rows, vocabulary), vocabulary, size=size, masked=False, before=1)
-
 
 def _plugin(name: str, module: str) -> Objective:
     """That of a module. Raises UserError for one that cannot be used."""
@@ -155,7 +147,10 @@ FOLDER = "finetune.task_types.plugins.objectives"
 FILES = [file.name for file in iter_modules([str(Path(__file__).parents[1] / "plugins" / "objectives")])]
 MODULES = {name.replace("_", "-"): f"{FOLDER}.{name}" for name in FILES}
 MODULES |= {entry.name: entry.value for entry in entry_points(group="finetune.objectives")}
-OBJECTIVES: dict[str, Callable[[], Objective]] = {name: partial(_plugin, name, MODULES[name]) for name in MODULES} | OWN
+OBJECTIVES: dict[str, Callable[[], Objective]] = {
+    **{name: partial(_plugin, name, module) for name, module in MODULES.items()},
+    **OWN,
+}
 LISTED = "; ".join([*(f"{name}: {kind.what}" for name, kind in OWN.items()), f"plug-ins: {', '.join(MODULES)}"])
 
 if TYPE_CHECKING:

@@ -111,7 +111,7 @@ def tokens_of(
         lengths += map(len, encoded)
         ids.append(np.array([number for line in encoded for number in line.ids], kind))
         words = [(place, word) for place, line in enumerate(encoded) for word in line.word_ids]
-        starts.append(np.diff(np.reshape(words, (-1, 2)), axis=0, prepend=-1).any(axis=1))
+        starts.append(np.any(np.diff(np.reshape(words, (-1, 2)), axis=0, prepend=-1), axis=1))
         if with_offsets:
             offsets.append(np.array([pair for line in encoded for pair in line.offsets], np.int32).reshape(-1, 2))
     return Tokens(

@@ -22,7 +22,7 @@ TRIMMED = 8  # at most this part of a text is left out at an end within a line, 
 LEAST = 3  # tokens of a text that is trimmed
 
 
-def with_sentence_order(features: Sequence[Feature], generator: np.random.Generator, *, size: int) -> list[Feature]:
+def with_sentence_order(features: Sequence[Feature], generator: np.random.Generator, **_: int) -> list[Feature]:
     """Each feature as two texts, divided at one of its line ends, and swapped by chance.
 
     The label NEXT says so. A feature without a line end is divided in the middle, without a label.
@@ -40,8 +40,8 @@ def with_sentence_order(features: Sequence[Feature], generator: np.random.Genera
             label = IS_SWAPPED if chance >= 0.5 else IN_ORDER
         if label != IGNORED and not whole:
             first, second = _within(first, ends[:2]), _within(second, ends[2:])
-        texts = (feature, first), (feature, second)
-        pairs.append(pair_of(*texts[:: -1 if label == IS_SWAPPED else 1], label))
+        one, two = (second, first) if label == IS_SWAPPED else (first, second)
+        pairs.append(pair_of((feature, one), (feature, two), label))
     return pairs
 
 

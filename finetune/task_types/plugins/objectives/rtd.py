@@ -93,7 +93,9 @@ class ReplacedTokens(Objective):
 def _named(row: Document, scores: np.ndarray) -> dict[str, Any]:
     """The prediction for a document from a logit for each of its words, `(words,)`."""
     words, numbers = words_of(exchanged(row)[0]), list(exchanged(row)[1])
-    scores = np.where(np.isinf(scores), scores.min(initial=0, where=~np.isinf(scores)), scores)  # of words without tokens
+    scores = np.where(
+        np.isinf(scores), scores.min(initial=0, where=~np.isinf(scores)), scores
+    )  # of words without tokens
     named = np.argsort(-scores, kind="stable")[: len(numbers)].tolist()
     instead = iter(sorted(set(named) - set(numbers)))
     found = [words_of(row)[n].text if n in named else f"[{words[next(instead)].text}]" for n in numbers]
@@ -181,7 +183,7 @@ class ReplacedHead(TrainingParts):
 
 
 class Generator(nn.Module):
-    """An encoder SIZE times as wide as another and as deep, whose embeddings it shares, with a head for masked words."""
+    """An encoder SIZE times as wide as another, as deep and with its embeddings, with a head for masked words."""
 
     def __init__(self, encoder: Any) -> None:
         from transformers import ElectraConfig, ElectraModel

@@ -33,7 +33,7 @@ def texts_of(feature: Feature, folder: Path) -> list[str]:
 def test_the_pairs_of_a_document_by_hand(tiny_bert: Path) -> None:
     features, seen = piece_features([DOCUMENT], tiny_bert, size=20)[:], set()
     for seed in range(40):
-        (pair,) = with_sentence_order(features, np.random.default_rng(seed), size=19)
+        (pair,) = with_sentence_order(features, np.random.default_rng(seed))
         seen.add((*texts_of(pair, tiny_bert), pair.label[NEXT]))
     assert seen == {
         ("the cat sat", "a dog ran she saw", IN_ORDER),
@@ -45,14 +45,14 @@ def test_the_pairs_of_a_document_by_hand(tiny_bert: Path) -> None:
 
 def test_a_text_of_one_line_has_no_label_and_ends_within_a_line_are_of_both(tiny_bert: Path) -> None:
     (one,) = piece_features([Document("1", ("the cat sat on a house",))], tiny_bert, size=20)[:]
-    (pair,) = with_sentence_order([one], np.random.default_rng(0), size=19)
+    (pair,) = with_sentence_order([one], np.random.default_rng(0))
     assert (texts_of(pair, tiny_bert), pair.label[NEXT]) == (["the cat sat", "on a house"], IGNORED)
     words = "the cat sat on a house it was red and old".split()  # noqa: SIM905
     lines = Document("1", (" ".join(words), " ".join(words)))
     pieces = [piece for piece in piece_features([lines], tiny_bert, size=15)[:] if len(piece.note.lines) == 2]
     assert pieces
     for seed in range(20):
-        for pair in with_sentence_order(pieces, np.random.default_rng(seed), size=15):
+        for pair in with_sentence_order(pieces, np.random.default_rng(seed)):
             texts = [text.split() for text in texts_of(pair, tiny_bert)]
             if pair.label[NEXT] != IGNORED:
                 assert all(text[0] != "the" and text[-1] != "old" for text in texts)
@@ -63,7 +63,7 @@ def test_half_of_the_pairs_are_swapped(name: str, request: pytest.FixtureRequest
     features = piece_features(documents(60, lines=(3, 8)), request.getfixturevalue(name), size=48)[:]
     labels = Counter[int]()
     for seed in range(10):
-        for pair in with_sentence_order(features, np.random.default_rng(seed), size=48):
+        for pair in with_sentence_order(features, np.random.default_rng(seed)):
             labels[pair.label[NEXT]] += 1
             assert len(pair.input_ids) == len(pair.note.units)
     assert chisquare([labels[IN_ORDER], labels[IS_SWAPPED]]).pvalue > 1e-3
@@ -97,5 +97,5 @@ def test_one_document_of_two_lines_is_enough_and_none_is_not(tiny_bert: Path) ->
     ours.require_batch(1)
     with pytest.raises(UserError, match="dev has fewer than 1"):
         task([Document("1", ("the cat",))]).load(None, "dev")  # type: ignore[arg-type]
-    (pair,) = with_sentence_order(piece_features([DOCUMENT], tiny_bert, size=20)[:], np.random.default_rng(0), size=19)
+    (pair,) = with_sentence_order(piece_features([DOCUMENT], tiny_bert, size=20)[:], np.random.default_rng(0))
     assert (pair.note.units == SPECIAL).sum() == 3

@@ -107,7 +107,10 @@ def test_both_losses_equal_a_plain_computation(name: str, request: pytest.Fixtur
     assert seen[True] and seen[False]
     assert float(losses[WORDS]) == pytest.approx(words, rel=1e-4)
     assert float(losses[REPLACED]) == pytest.approx(WEIGHT * tokens, rel=1e-4)
-    assert label_counts(features) == {WORDS: sum(len(f.label[WORDS]) for f in features), REPLACED: sum(map(len, features))}
+    assert label_counts(features) == {
+        WORDS: sum(len(f.label[WORDS]) for f in features),
+        REPLACED: sum(map(len, features)),
+    }
 
 
 def test_no_gradient_passes_through_the_samples_and_the_embeddings_are_one(tiny_bert: Path) -> None:
@@ -144,7 +147,9 @@ def test_an_electra_loads_in_transformers_and_a_bert_in_our_own_format(
                 assert torch.allclose(logits[0, : len(reads), 0], scores[0, reads], atol=1e-5)  # type: ignore[arg-type, index]
         encoder, new = saved_encoder(saved, load_config(saved))
         assert not [name for name in new if "pooler" not in name]
-        assert torch.equal(encoder.embeddings.word_embeddings.weight, model.backbone.encoder.embeddings.word_embeddings.weight)
+        assert torch.equal(
+            encoder.embeddings.word_embeddings.weight, model.backbone.encoder.embeddings.word_embeddings.weight
+        )
 
 
 def test_dev_exchanges_words_by_the_text_alone_and_they_stay_words() -> None:

@@ -35,8 +35,8 @@ from finetune.task_types.pretraining.dev import (
     word_answers,
     word_labels,
 )
-from finetune.task_types.pretraining.pieces import WORDS
 from finetune.task_types.pretraining.draw import IS_NEXT, IS_RANDOM
+from finetune.task_types.pretraining.pieces import WORDS
 from finetune.task_types.pretraining.task import TextTask
 
 ROWS = documents(12, lines=(1, 6))
@@ -190,9 +190,7 @@ def test_predictions_are_written_as_words(tiny_bert: Path) -> None:
     expected = [[0.5 * len(tokens[row, i]) for i in range(len(one["words"]))] for row, one in enumerate(gold)]
     assert [one["nats"] for one in right] == expected
     cat = tokenizer.convert_tokens_to_ids("cat")
-    wrong = word_answers(
-        reduced(features, 0.5, [[cat] * len(f.label["words"]) for f in features]), features, ROWS
-    )
+    wrong = word_answers(reduced(features, 0.5, [[cat] * len(f.label["words"]) for f in features]), features, ROWS)
     for row, one in enumerate(wrong):
         assert one["words"] == [" ".join(["cat"] * len(tokens[row, i])) for i in range(len(one["words"]))]
 
