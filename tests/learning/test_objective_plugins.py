@@ -36,10 +36,11 @@ def trained(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("objective", "updates", "metric", "least"),
     [
-        ("mlm-sop", 400, "sentence order", 0.95),
+        ("mlm-sop", 600, "sentence order", 0.95),
         ("mlm-sbo", 400, "masked accuracy", 0.85),
         ("rtd", 600, "replaced words", 0.8),
     ],

@@ -32,10 +32,10 @@ def with_masks(
     word = np.cumsum(units == STARTS) - 1 if unit == "words" else np.arange(len(text))
     first = np.flatnonzero(np.diff(word, prepend=-1))
     positions = text[_drawn(number[first], np.bincount(word).astype(float), share, generator)[word]]
-    return masked(features, positions, generator.random(len(positions)), generator)
+    return masked_at(features, positions, generator.random(len(positions)), generator)
 
 
-def masked(
+def masked_at(
     features: Sequence[Feature], positions: np.ndarray, chances: np.ndarray, generator: np.random.Generator
 ) -> list[Feature]:
     """The features with some positions of the whole batch, sorted, masked and read; the labels are the ids there.

@@ -41,7 +41,7 @@ class WordHead(Head):
                 "this encoder reads from left to right, and masked words need both sides", "Set objective=ltr"
             )
         if config.model_type not in FAMILIES:
-            raise refused(backbone, "cannot be pre-trained here", "one of the types", FAMILIES)
+            raise encoder_refused(backbone, "cannot be pre-trained here", "one of the types", FAMILIES)
         if backbone.reader is not None:
             raise UserError(
                 "pre-training reads the last layer alone",
@@ -107,7 +107,9 @@ class NextWordHead(WordHead):
     def __init__(self, backbone: Backbone) -> None:
         if not can_be_left_to_right(backbone.config):
             able = [family.title for family in FAMILIES.values() if family.left_to_right]
-            raise refused(backbone, "cannot read from left to right", "an encoder that can, or another objective", able)
+            raise encoder_refused(
+                backbone, "cannot read from left to right", "an encoder that can, or another objective", able
+            )
         super().__init__(backbone)
         backbone.encoder.config.is_decoder = True  # for where it is loaded again
         for module in backbone.encoder.modules():
@@ -127,7 +129,7 @@ class NextSentenceHead(WordHead):
         name = FAMILIES[backbone.config.model_type].next_sentence
         if name is None or getattr(backbone.encoder, "pooler", None) is None:
             able = [family.title for family in FAMILIES.values() if family.next_sentence]
-            raise refused(backbone, "have no pooler for next sentences", "one that has, or objective=mlm", able)
+            raise encoder_refused(backbone, "have no pooler for next sentences", "one that has, or objective=mlm", able)
         self.next = nn.Linear(backbone.width, 2)
         self.checkpoint_names["next"] = name
         self.uses_pooler = True
@@ -179,6 +181,6 @@ def _without_part(head: Any, state: dict[str, Any], prefix: str, *_: Any) -> Non
             del state[name]
 
 
-def refused(backbone: Backbone, what: str, remedy: str, able: Iterable[str]) -> UserError:
+def encoder_refused(backbone: Backbone, what: str, remedy: str, able: Iterable[str]) -> UserError:
     """The error for encoders of a type, and those that are able."""
     return UserError(f"encoders of type '{backbone.config.model_type}' {what}", f"Choose {remedy}: {', '.join(able)}")

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from finetune.models.backbone import Backbone, at_positions
 from finetune.models.feature import IGNORED, Feature
 from finetune.models.head import norm_layer
-from finetune.task_types.pretraining.draw import MaskUnit, masked
+from finetune.task_types.pretraining.draw import MaskUnit, masked_at
 from finetune.task_types.pretraining.head import TrainingParts, WordHead
 from finetune.task_types.pretraining.objectives import Objective
 from finetune.task_types.pretraining.pieces import INSIDE, SPECIAL, STARTS, WORDS
@@ -24,7 +24,7 @@ from finetune.task_types.pretraining.pieces import INSIDE, SPECIAL, STARTS, WORD
 BOUNDARY = "boundary"  # labels of masked tokens: id, where among the reads both ends of its span are, and its place
 HIDDEN = "hidden"  # among the logits: the vectors that are read
 PLACES, PLACE_WIDTH = 20, 200  # of a span's tokens that are predicted from its ends, as in the original code
-LONGEST, MORE = 10, 0.2  # words of a span, and the chance that it ends after each: 3.8 words on average
+MOST_WORDS, MORE = 10, 0.2  # words of a span, and the chance that it ends after each: 3.8 words on average
 SPREAD = 0.02  # of the vectors of places at the start
 TRIES = 100  # spans that are drawn for a piece, at most
 
@@ -46,7 +46,7 @@ class SpanBoundaries(Objective):
         positions = np.concatenate([own + start for own, start in zip(drawn, starts, strict=False)])
         span = np.cumsum(np.diff(positions, prepend=-2) > 1) - 1
         chances = generator.random(len(positions))[span]
-        return [with_boundaries(feature) for feature in masked(features, positions, chances, generator)]
+        return [with_boundaries(feature) for feature in masked_at(features, positions, chances, generator)]
 
 
 def span_positions(units: np.ndarray, share: float, generator: np.random.Generator) -> np.ndarray:
@@ -61,7 +61,7 @@ def span_positions(units: np.ndarray, share: float, generator: np.random.Generat
     for _ in range(TRIES if len(starts) else 0):
         first = last = int(generator.integers(len(starts)))
         limit = starts[first] + wanted - np.count_nonzero(chosen)
-        for word in range(first + 1, min(first + min(int(generator.geometric(MORE)), LONGEST), len(starts))):
+        for word in range(first + 1, min(first + min(int(generator.geometric(MORE)), MOST_WORDS), len(starts))):
             if starts[word] != ends[last] or ends[word] > limit:  # behind a special token, or more than is wanted
                 break
             last = word

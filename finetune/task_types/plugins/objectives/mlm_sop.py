@@ -19,7 +19,7 @@ from finetune.task_types.pretraining.pieces import PieceVocabulary, Tokens
 
 IN_ORDER, IS_SWAPPED = 0, 1  # labels of pairs, as in the original code
 TRIMMED = 8  # at most this part of a text is left out at an end within a line, and one token more
-LEAST = 3  # tokens of a text that is trimmed
+LEAST_TOKENS = 3  # tokens of a text that is trimmed
 
 
 def with_sentence_order(features: Sequence[Feature], generator: np.random.Generator, **_: int) -> list[Feature]:
@@ -36,7 +36,7 @@ def with_sentence_order(features: Sequence[Feature], generator: np.random.Genera
             begin, cuts, end = int(borders[0]), borders[1:-1], int(borders[-1])
         cut = int(cuts[int(draw * len(cuts))]) if len(cuts) else (begin + end + 1) // 2
         first, second, label = slice(begin, cut), slice(cut, end), IGNORED
-        if whole or (len(cuts) and min(cut - begin, end - cut) >= LEAST):
+        if whole or (len(cuts) and min(cut - begin, end - cut) >= LEAST_TOKENS):
             label = IS_SWAPPED if chance >= 0.5 else IN_ORDER
         if label != IGNORED and not whole:
             first, second = _within(first, ends[:2]), _within(second, ends[2:])

@@ -31,7 +31,7 @@ from finetune.models.head import activation, dense_layer
 from finetune.task_types.pretraining.chosen_words import chosen_words, random_bits, words_of
 from finetune.task_types.pretraining.dev import DIGITS, dev_tokens, word_features
 from finetune.task_types.pretraining.draw import MaskUnit, with_masks
-from finetune.task_types.pretraining.head import TrainingParts, refused
+from finetune.task_types.pretraining.head import TrainingParts, encoder_refused
 from finetune.task_types.pretraining.objectives import Objective
 from finetune.task_types.pretraining.pieces import WORDS, PieceVocabulary
 
@@ -137,7 +137,7 @@ class ReplacedHead(TrainingParts):
         super().__init__(())
         config = backbone.config
         if config.model_type not in GENERATING or backbone.left_to_right or backbone.reader is not None:
-            raise refused(backbone, "have no generator for objective=rtd here", "one of the types", GENERATING)
+            raise encoder_refused(backbone, "have no generator for objective=rtd here", "one of the types", GENERATING)
         self.dense = dense_layer(config, backbone.width, backbone.width)
         self.activation = activation(config, "hidden_act")
         self.output = nn.Linear(backbone.width, 1)

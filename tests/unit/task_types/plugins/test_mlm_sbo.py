@@ -18,7 +18,7 @@ from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
-from finetune.task_types.plugins.objectives.mlm_sbo import BOUNDARY, LONGEST, span_positions, with_boundaries
+from finetune.task_types.plugins.objectives.mlm_sbo import BOUNDARY, MOST_WORDS, span_positions, with_boundaries
 from finetune.task_types.pretraining.pieces import INSIDE, SPECIAL, STARTS, WORDS
 from finetune.task_types.pretraining.task import TextTask
 
@@ -61,7 +61,7 @@ def test_spans_are_whole_words_apart_from_each_other(share: float) -> None:
         lengths += [int(np.count_nonzero(units[run] == STARTS)) for run in runs]
         counts.append(chosen.sum() / 87)
     assert np.mean(counts) == pytest.approx(share, rel=0.06)
-    assert max(lengths) == LONGEST and 2 < np.mean(lengths) < 4
+    assert max(lengths) == MOST_WORDS and 2 < np.mean(lengths) < 4
 
 
 def test_all_tokens_of_a_span_are_masked_random_or_stay(tiny_bert: Path) -> None:
