@@ -13,7 +13,7 @@ from finetune.inference.engine import Engine
 from finetune.models.building import build_model
 from finetune.models.device import build_accelerator
 from finetune.models.feature import Feature
-from finetune.models.model import EncoderWithHead, HeadFor
+from finetune.models.head import EncoderWithHead, HeadFor
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe

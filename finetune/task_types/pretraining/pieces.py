@@ -10,9 +10,8 @@ import numpy as np
 
 from finetune.data.documents import Document
 from finetune.errors import UserError
-from finetune.models.feature import Feature
-from finetune.models.feature_arrays import LazyFeatures
-from finetune.models.tokenizers.template import Template, template_of
+from finetune.models.feature import Feature, LazyFeatures
+from finetune.models.tokenizers.encoding import Template, template_of
 from finetune.runs.events import Watcher, Working, unwatched
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from finetune.errors import UserError
 from finetune.metrics.metric import Metric
 from finetune.metrics.words import perplexity_of
 from finetune.models.feature import Feature
-from finetune.models.tokenizers.own_vocabulary import own_vocabulary
+from finetune.models.tokenizers.train import own_vocabulary
 from finetune.runs.events import Watcher
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import NamedText

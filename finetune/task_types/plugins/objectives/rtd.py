@@ -24,10 +24,10 @@ from finetune.data.documents import Document
 from finetune.metrics.words import masked_accuracy, perplexity, probability
 from finetune.models.backbone import Backbone, at_positions
 from finetune.models.batch import Batch
-from finetune.models.encoder_sizes import BASE_WIDTH, SPREAD
 from finetune.models.feature import IGNORED, Feature
 from finetune.models.freezing import reinitialise
 from finetune.models.head import activation, dense_layer
+from finetune.models.untrained import BASE_WIDTH, SPREAD
 from finetune.task_types.pretraining.chosen_words import chosen_words, random_bits, words_of
 from finetune.task_types.pretraining.dev import DIGITS, dev_tokens, word_features
 from finetune.task_types.pretraining.draw import MaskUnit, with_masks

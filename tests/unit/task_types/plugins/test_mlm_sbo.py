@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from finetune.models.model_folder import load_trained, save_checkpoint
 from support.corpora import documents, piece_features
 from support.training import CPU
 from transformers import AutoModelForMaskedLM, AutoTokenizer
@@ -13,8 +14,6 @@ from finetune.errors import UserError
 from finetune.models.batch import collate
 from finetune.models.building import build_model
 from finetune.models.feature import IGNORED, Feature, label_counts
-from finetune.models.loading import load_trained
-from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train

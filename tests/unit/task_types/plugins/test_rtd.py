@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from finetune.models.model_folder import load_config, load_trained, save_checkpoint, saved_encoder
 from scipy.stats import chisquare
 from support.corpora import documents, piece_features
 from support.training import CPU
@@ -18,11 +19,8 @@ from finetune.models.batch import Batch, collate
 from finetune.models.building import build_model
 from finetune.models.feature import Feature, label_counts
 from finetune.models.fingerprint import OWN_WEIGHTS
-from finetune.models.loading import load_trained, saved_encoder
-from finetune.models.model import EncoderWithHead
-from finetune.models.saving import save_checkpoint
+from finetune.models.head import EncoderWithHead
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.models.weight_files import load_config
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.task_types.plugins.objectives.rtd import (

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from finetune.models.model_folder import save_checkpoint
 from support.corpora import TOKENIZERS, documents
 from support.toys import text_task
 from support.training import CPU
@@ -21,7 +22,6 @@ from finetune.inference.engine import Engine
 from finetune.models.building import build_model
 from finetune.models.device import build_accelerator
 from finetune.models.feature import IGNORED, Feature
-from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from finetune.models.model_folder import load_trained, save_checkpoint
 from safetensors.torch import load_file, save_file
 from support.encoders import NAMES
 from support.training import CPU, loss_of, named_inputs
@@ -27,10 +28,7 @@ from finetune.models import pretrained
 from finetune.models.batch import Batch, collate
 from finetune.models.building import build_model
 from finetune.models.feature import Feature, label_counts
-from finetune.models.head import Head
-from finetune.models.loading import load_trained
-from finetune.models.model import EncoderWithHead
-from finetune.models.saving import save_checkpoint
+from finetune.models.head import EncoderWithHead, Head
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train

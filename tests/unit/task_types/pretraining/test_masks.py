@@ -23,9 +23,8 @@ from finetune.errors import UserError
 from finetune.models.batch import collate
 from finetune.models.building import build_model
 from finetune.models.feature import IGNORED, Feature
-from finetune.models.tokenizers.kinds import KINDS
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.models.tokenizers.train import train_tokenizer
+from finetune.models.tokenizers.train import KINDS, train_tokenizer
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe
 from finetune.task_types.pretraining.draw import IS_NEXT, IS_RANDOM, next_words, with_masks, with_next_sentence
