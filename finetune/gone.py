@@ -12,12 +12,12 @@ GONE: dict[str, tuple[str, str]] = {
         "Unset it: they are in English, and the documentation has Korean pages",
     ),
     "encoder-decoder": ("wrote a text from another one", "Name an encoder, or use Seq2SeqTrainer of transformers"),
-    "generator_size": ("was the width of the generator of objective=rtd", "Leave it out"),
+    "generator_size": (
+        "was the width of the generator of objective=rtd",
+        "Leave it out: it is a quarter of the encoder's",
+    ),
     "choices_by=column": ("read labels as names of columns", "Set choices_by=letter, which reads them too"),
-    "mask=spans": ("masked spans of words", "Set mask=words, or leave it out"),
-    "objective=mlm-sbo": ("predicted masked spans from the tokens around them", "Set objective=mlm"),
-    "objective=mlm-sop": ("learned the order of two texts", "Set objective=mlm-nsp"),
-    "objective=rtd": ("told which tokens a generator had replaced", "Set objective=mlm"),
+    "mask=spans": ("masked spans of words", "Set objective=mlm-sbo, or mask=words"),
     "held_out.fold": (
         "chose another part of the training rows to hold out",
         "Leave it out, and hold out others with another held_out.seed",

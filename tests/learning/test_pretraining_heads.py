@@ -12,7 +12,7 @@ from finetune.models.feature import labels_by_name
 from finetune.models.head import Head
 from finetune.runs.recipe_tables import Train
 from finetune.task_types.pretraining.head import NextSentenceHead, NextWordHead, WordHead
-from finetune.task_types.pretraining.objectives import NEXT, WORDS
+from finetune.task_types.pretraining.pieces import NEXT, WORDS
 
 
 @pytest.mark.nightly

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from finetune.data.documents import Document
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.task_types.pretraining.pieces import PieceFeatures, tokens_of
-from finetune.task_types.pretraining.vocabulary import vocabulary_for
+from finetune.task_types.pretraining.pieces import PieceFeatures, tokens_of, vocabulary_of
 from support.encoders import WORDS
 
 RARE = ("catlike", "houses", "redder", "moonsun", "x9", "dog's")  # words of several tokens
@@ -31,7 +30,7 @@ def documents(count: int, *, lines: tuple[int, int] = (1, 6), seed: int = 0) -> 
 def piece_features(rows: Sequence[Document], folder: Path, *, size: int) -> PieceFeatures:
     """The pieces of documents, of at most `size` tokens, as features of training."""
     tokenizer = load_tokenizer(folder)
-    return PieceFeatures(tokens_of(rows, tokenizer), vocabulary_for("mlm", tokenizer), size=size)
+    return PieceFeatures(tokens_of(rows, tokenizer), vocabulary_of(tokenizer), size=size)
 
 
 def _line(drawn: random.Random) -> str:

@@ -21,6 +21,8 @@ ALL_PAIRS = "FINETUNE_ALL_PAIRS" in os.environ
 
 UNABLE = {
     "toy-text-mlm-nsp": [name for name, family in FAMILIES.items() if family.next_sentence is None],
+    "toy-text-mlm-sop": [name for name, family in FAMILIES.items() if family.next_sentence is None],
+    "toy-text-rtd": [name for name in FAMILIES if name not in ("bert", "electra")],
     "toy-text-ltr": [name for name, family in FAMILIES.items() if not family.left_to_right],
     "toy-written": ["big_bird", *(name for name in FAMILIES if name not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES)],
 }
@@ -59,6 +61,8 @@ KNOWN = {
     ("toy-choices", "roformer"): "a class that reads the last token, which may be padding",
     ("toy-choices", "deberta"): "no class",
     ("toy-spans-1", "nomic_bert"): "no class",
+    ("toy-text-rtd", "electra"): "an objective that few families have",
+    ("toy-text-mlm-sop", "albert"): "an objective that few families have",
     ("toy-text-ltr", "roberta"): "an objective that few families have",
     ("toy-written", "roberta"): "a decoder, which few families have",
     ("toy-choices", "gte"): "no class",

@@ -19,7 +19,7 @@ from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.task_types.pretraining.head import NextSentenceHead, NextWordHead, WordHead
-from finetune.task_types.pretraining.objectives import NEXT, WORDS
+from finetune.task_types.pretraining.pieces import NEXT, WORDS
 from finetune.training.trainer import Trainer
 from support.training import CPU, unscored
 

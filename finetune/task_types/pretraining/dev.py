@@ -5,7 +5,7 @@ All pieces of a document with a chosen word are read, so that each is scored onc
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,11 +13,9 @@ import numpy as np
 
 from finetune.data.documents import Document
 from finetune.models.feature import IGNORED, Feature
-from finetune.task_types.pretraining.chosen_words import chosen_words, random_bits, words_of
-from finetune.task_types.pretraining.objectives import NEXT, OBJECTIVES, WORDS
-from finetune.task_types.pretraining.pairs import IS_NEXT, IS_RANDOM, pair_lengths
-from finetune.task_types.pretraining.pieces import PieceFeatures, Tokens, tokens_of
-from finetune.task_types.pretraining.vocabulary import PieceVocabulary
+from finetune.task_types.pretraining.chosen_words import ChosenWord, chosen_words, random_bits, words_of
+from finetune.task_types.pretraining.draw import IS_NEXT, IS_RANDOM, pair_lengths
+from finetune.task_types.pretraining.pieces import NEXT, WORDS, PieceFeatures, PieceVocabulary, Tokens, tokens_of
 
 PAIRS = 4  # of a document, at most
 NONE = -1  # in place of the number of a word
@@ -31,38 +29,82 @@ class DevPiece:
     words of the text, chosen or not, its token is of, `(labels,)`; or the number of its pair.
     """
 
-    words: np.ndarray
-    shared: np.ndarray
+    words: Any = None
+    shared: Any = None
     vocabulary: PieceVocabulary
     pair: int | None = None
 
 
-def dev_features(
-    documents: Sequence[Document], vocabulary: PieceVocabulary, *, objective: str, size: int
+def dev_tokens(documents: Sequence[Document], vocabulary: PieceVocabulary) -> Tokens:
+    """The tokens of documents, with their characters."""
+    return tokens_of(documents, vocabulary.tokenizer, with_offsets=True)
+
+
+def word_features(
+    documents: Sequence[Document],
+    tokens: Tokens,
+    vocabulary: PieceVocabulary,
+    *,
+    size: int,
+    before: int = 0,
+    masked: bool = True,
+    chosen: Callable[[Document], Iterable[ChosenWord]] = chosen_words,
 ) -> list[Feature]:
-    """A feature for each piece of at most `size` tokens with a chosen word, whose tokens are masked and read, or read
-    at the position before them; then, with pairs, one for each of `pairs_of` the documents.
+    """A feature for each piece of at most `size` tokens with a chosen word, whose tokens are the labels: they are
+    `masked` and read, or read so many places `before` them, where they are not masked.
     """
-    tokens, kind = tokens_of(documents, vocabulary.tokenizer, with_offsets=True), OBJECTIVES[objective]
-    words, shared = _owners(documents, tokens, vocabulary)
+    words, shared = _owners(documents, tokens, vocabulary, list(map(set, map(chosen, documents))))
     features, pieces = list[Feature](), PieceFeatures(tokens, vocabulary, size=size)
     for index, (start, end) in enumerate(zip(pieces.starts, pieces.ends, strict=True)):
-        positions = np.flatnonzero(words[start:end, 0] != NONE)
-        if not len(positions):
+        positions = start + np.flatnonzero(words[start:end, 0] != NONE)
+        if len(positions):
+            feature, places = pieces.at(index), positions - start + len(vocabulary.single.before)
+            ids = np.array(feature.input_ids)
+            if masked and not before:
+                ids[places] = vocabulary.mask_id
+            note = DevPiece(words=words[positions], shared=shared[positions], vocabulary=vocabulary)
+            label = {WORDS: tokens.ids[positions].astype(np.int64)}
+            features.append(replace(feature, input_ids=ids, reads=places - before, label=label, note=note))
+    return features
+
+
+def word_labels(document: Document) -> dict[str, Any]:
+    """The chosen words and their nats, as in `metrics.words`."""
+    words = [word.text for word in chosen_words(document)]
+    return {"words": words, "nats": [0.0] * len(words)}
+
+
+def word_answers(
+    logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[Document]
+) -> list[dict[str, Any]]:
+    """For each document, in the form of its labels, the predicted words and the nats of the right ones.
+
+    `logits` are `Head.reduced`: nats and predicted ids. Where the vocabulary lacks a part of a word, it is not
+    predicted, and costs CHARACTER nats for each character beyond those of the unknown token.
+    """
+    tokens = defaultdict[Any, list[tuple[float, int, int]]](list)
+    for reduced, feature in zip(logits, features, strict=True):
+        if feature.note.pair is not None:
             continue
-        feature, places = pieces.at(index), positions + len(vocabulary.single.before)
-        ids = np.array(feature.input_ids)
-        if kind.masked:
-            ids[places] = vocabulary.mask_id
-        positions += start
-        label = {WORDS: tokens.ids[positions].astype(np.int64)} | ({NEXT: IGNORED} if kind.paired else {})
-        note = DevPiece(words=words[positions], shared=shared[positions], vocabulary=vocabulary)
-        features.append(replace(feature, input_ids=ids, reads=places - (not kind.masked), label=label, note=note))
-    return features + (_pair_features(documents, tokens, vocabulary, size=size) if kind.paired else [])
+        parts = feature.note.words, feature.note.shared, feature.label[WORDS], reduced[:, :2]
+        for (first, last), divided, label, (nats, best) in zip(*(part.tolist() for part in parts), strict=True):
+            for number in range(first, last + 1):  # of a token of several words, chosen or not, each costs its part
+                tokens[feature.row, number].append((nats / divided, label, int(best)))
+    vocabulary: Any = features[0].note.vocabulary if features else None
+    answers = list[dict[str, Any]]()
+    for row, document in enumerate(rows):
+        answers.append({"words": [], "nats": []})
+        for index, word in enumerate(chosen_words(document)):
+            costs, labels, best = ([part[place] for part in tokens[row, index]] for place in range(3))
+            lacking = not labels or vocabulary.unknown_id in labels
+            text = "" if lacking else word.text if labels == best else vocabulary.tokenizer.decode(best).strip()
+            answers[-1]["words"].append(text)
+            answers[-1]["nats"].append(round(sum(costs) + lacking * CHARACTER * len(word.text), DIGITS))
+    return answers
 
 
 def pairs_of(document: Document) -> list[tuple[int, bool]]:
-    """The pairs of a document: the line with which the second text begins, and whether it is the document's own.
+    """The pairs of a document: the line with which the second text begins, and whether it is as in the document.
 
     They are at most PAIRS line ends, evenly spread; by the text alone half of them on average are as they are in it.
     """
@@ -71,55 +113,53 @@ def pairs_of(document: Document) -> list[tuple[int, bool]]:
     return [(cut, random_bits(document, number) % 2 == 0) for number, cut in enumerate(cuts)]
 
 
-def labels_of_document(document: Document, *, paired: bool) -> dict[str, Any]:
-    """The chosen words, their nats, and whether the second text of each pair follows, as in `metrics.words`."""
-    words = [word.text for word in chosen_words(document)]
-    pairs = {"next": [is_next for _, is_next in pairs_of(document)]} if paired else {}
-    return {"words": words, "nats": [0.0] * len(words)} | pairs
+def pair_features(
+    documents: Sequence[Document], tokens: Tokens, vocabulary: PieceVocabulary, *, size: int
+) -> Iterator[Feature]:
+    """A feature for each pair of texts: a text and what follows it, or what another document has in its second half."""
+    several = [number for number, document in enumerate(documents) if len(document.lines) > 1]
+    for row in several:
+        others = [number for number in several if number != row] or [row]
+        for pair, (cut, is_next) in enumerate(pairs_of(documents[row])):
+            bits = random_bits(documents[row], pair) >> 1  # the lowest bit is the label
+            source = others[bits % len(others)]
+            first, own = tokens.of_lines(row, 0, cut), tokens.of_lines(row, cut)
+            other = tokens.of_lines(source, max(1, len(documents[source].lines) // 2))
+            lengths = len(first), len(own), len(other)
+            left, right = pair_lengths(*lengths, size=size, share=(bits >> 32) / 2**31)
+            second, label = (own, IS_NEXT) if is_next else (other, IS_RANDOM)
+            yield pair_feature(row, pair, first[-left:], second[:right], label=label, vocabulary=vocabulary)
 
 
-def predictions_of(
-    logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[Document], *, paired: bool
+def pair_feature(
+    row: int, pair: int, first: np.ndarray, second: np.ndarray, *, label: int, vocabulary: PieceVocabulary
+) -> Feature:
+    """Pair number `pair` of a document, of two texts' ids; it is read at its first position, without a label there."""
+    ids, segments = vocabulary.pair.fill(first, second)
+    labels, note = {WORDS: [IGNORED], NEXT: label}, DevPiece(vocabulary=vocabulary, pair=pair)
+    return Feature(row=row, input_ids=ids, token_type_ids=segments, reads=[0], label=labels, note=note)
+
+
+def pair_answers(
+    logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[Document]
 ) -> list[dict[str, Any]]:
-    """For each document, in the form of its labels, the predicted words and the nats of the right ones.
-
-    `logits` are `Head.reduced`: nats and predicted ids, and logits of pairs. Where the vocabulary lacks a part of a
-    word, it is not predicted, and costs CHARACTER nats for each character beyond those of the unknown token.
-    """
-    tokens, follows = defaultdict[Any, list[tuple[float, int, int]]](list), dict[Any, bool]()
-    for reduced, feature in zip(logits, features, strict=True):
-        note: DevPiece = feature.note
-        if note.pair is not None:
-            follows[feature.row, note.pair] = bool(reduced[0, 2 + IS_NEXT] >= reduced[0, 2 + IS_RANDOM])
-            continue
-        owners = zip(note.words.tolist(), note.shared, feature.label[WORDS], reduced[:, :2].tolist(), strict=True)
-        for (first, last), divided, label, (nats, best) in owners:
-            for number in range(first, last + 1):  # of a token of several words, chosen or not, each costs its part
-                tokens[feature.row, number].append((nats / int(divided), int(label), int(best)))
-    answers = list[dict[str, Any]]()
-    for row, document in enumerate(rows):
-        answer: dict[str, Any] = {"words": [], "nats": []}
-        for index, word in enumerate(chosen_words(document)):
-            costs, labels, best = map(list, zip(*tokens[row, index], strict=True) if tokens[row, index] else ([],) * 3)
-            vocabulary: Any = features[0].note.vocabulary if labels else None
-            lacking = not labels or vocabulary.unknown_id in labels
-            text = "" if lacking else word.text if labels == best else vocabulary.tokenizer.decode(best).strip()
-            answer["words"].append(text)
-            answer["nats"].append(round(sum(costs) + lacking * CHARACTER * len(word.text), DIGITS))
-        pairs = {"next": [follows[row, pair] for pair in range(len(pairs_of(document)))]} if paired else {}
-        answers.append(answer | pairs)
-    return answers
+    """For each document whether its pairs are as in the document, by the larger of the last two logits."""
+    following = {
+        (feature.row, feature.note.pair): bool(reduced[0, 2 + IS_NEXT] >= reduced[0, 2 + IS_RANDOM])
+        for reduced, feature in zip(logits, features, strict=True)
+        if feature.note.pair is not None
+    }
+    return [{"next": [following[row, pair] for pair in range(len(pairs_of(each)))]} for row, each in enumerate(rows)]
 
 
 def _owners(
-    documents: Sequence[Document], tokens: Tokens, vocabulary: PieceVocabulary
+    documents: Sequence[Document], tokens: Tokens, vocabulary: PieceVocabulary, chosen: Sequence[set[ChosenWord]]
 ) -> tuple[np.ndarray, np.ndarray]:
     """The first and the last chosen word (or NONE) that each token is of, `(tokens, 2)`, which special tokens are never
     of, and how many words of the text it is of, `(tokens,)`: of several, as of ideographs.
     """
     lines = np.cumsum([0, *(len(line) + 1 for document in documents for line in document.lines)])
     words = [(row, word) for row, document in enumerate(documents) for word in words_of(document)]
-    chosen = [set(chosen_words(document)) for document in documents]
     begins = np.array([lines[tokens.documents[row] + word.line] + word.start for row, word in words], np.int64)
     ends = begins + np.array([len(word.text) for _, word in words], np.int64)
     before = np.cumsum([0, *(word in chosen[row] for row, word in words)])  # chosen words before each word
@@ -130,31 +170,3 @@ def _owners(
     owners -= np.repeat(others, np.diff(tokens.bounds))[:, None]
     owners[(before[first] >= before[last]) | vocabulary.special[tokens.ids]] = NONE
     return owners, last - first
-
-
-def _pair_features(
-    documents: Sequence[Document], tokens: Tokens, vocabulary: PieceVocabulary, *, size: int
-) -> list[Feature]:
-    """A feature for each pair of texts, read at its first position, which has no label: a text and what follows it, or
-    what another document has in its second half.
-    """
-    several = [number for number, document in enumerate(documents) if len(document.lines) > 1]
-    ends, ids_of = tokens.bounds[1:], tokens.ids
-    features = list[Feature]()
-    for row in several:
-        others, lines = [number for number in several if number != row] or [row], tokens.lines[tokens.documents[row] :]
-        for pair, (cut, is_next) in enumerate(pairs_of(documents[row])):
-            bits = random_bits(documents[row], pair) >> 1  # the lowest bit is the label
-            source = others[bits % len(others)]
-            half = tokens.lines[tokens.documents[source] + max(1, len(documents[source].lines) // 2)]
-            first, own, other = (
-                ids_of[lines[0] : lines[cut]],
-                ids_of[lines[cut] : ends[row]],
-                ids_of[half : ends[source]],
-            )
-            left, right = pair_lengths(len(first), len(own), len(other), size=size, share=(bits >> 32) / 2**31)
-            ids, segments = vocabulary.pair.fill(first[-left:], (own if is_next else other)[:right])
-            note = DevPiece(words=np.array([[NONE, NONE]]), shared=np.array([0]), vocabulary=vocabulary, pair=pair)
-            label = {WORDS: [IGNORED], NEXT: IS_NEXT if is_next else IS_RANDOM}
-            features.append(Feature(row=row, input_ids=ids, token_type_ids=segments, reads=[0], label=label, note=note))
-    return features

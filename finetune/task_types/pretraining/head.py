@@ -15,7 +15,7 @@ from finetune.models.backbone import Backbone
 from finetune.models.families import FAMILIES, can_be_left_to_right
 from finetune.models.feature import IGNORED
 from finetune.models.head import Head, activation, dense_layer, norm_layer
-from finetune.task_types.pretraining.objectives import NEXT, WORDS
+from finetune.task_types.pretraining.pieces import NEXT, WORDS
 
 POSITIONS_AT_ONCE = 256  # positions whose loss is found together in predicting
 
@@ -35,13 +35,13 @@ class WordHead(Head):
 
     def __init__(self, backbone: Backbone) -> None:
         super().__init__(())
+        config = backbone.config
         if backbone.left_to_right and not self.left_to_right:
             raise UserError(
                 "this encoder reads from left to right, and masked words need both sides", "Set objective=ltr"
             )
-        config = backbone.config
         if config.model_type not in FAMILIES:
-            raise _refused(backbone, "cannot be pre-trained here", "one of the types", FAMILIES)
+            raise encoder_refused(backbone, "cannot be pre-trained here", "one of the types", FAMILIES)
         if backbone.reader is not None:
             raise UserError(
                 "pre-training reads the last layer alone",
@@ -49,10 +49,9 @@ class WordHead(Head):
             )
         family = FAMILIES[config.model_type]
         names = (None if getattr(config, "legacy", True) else family.words_unless_legacy) or family.words
-        self._shared: tuple[nn.Embedding] = (
-            backbone.encoder.get_input_embeddings(),
-        )  # in a tuple, so that it is not a part of this module
-        self.vocabulary, width = self._shared[0].weight.shape
+        embeddings = backbone.encoder.get_input_embeddings()
+        self._shared: tuple[nn.Embedding] = (embeddings,)  # in a tuple, so that it is not a part of this module
+        self.vocabulary, width = embeddings.weight.shape
         own = names.own_matrix and not config.tie_word_embeddings
         width = getattr(config, "output_embedding_size", width) if own else width
         self.checkpoint_names = {"decoder" if own else "": names.output}
@@ -70,9 +69,13 @@ class WordHead(Head):
         """`(batch, positions, width)` to `(batch, positions, vocabulary)`."""
         if hasattr(self, "dense"):
             hidden = self.norm(self.activation(self.dense(hidden)))
+        return self.words(hidden)
+
+    def words(self, vectors: Tensor) -> Tensor:
+        """Logits of the vocabulary from vectors as wide as the word embeddings."""
         if self.decoder is not None:
-            return self.decoder(hidden)
-        return functional.linear(hidden, self._shared[0].weight, self.bias)
+            return self.decoder(vectors)  # type: ignore[no-any-return]
+        return functional.linear(vectors, self._shared[0].weight, self.bias)
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Cross-entropy summed over the positions `(batch, positions)`."""
@@ -84,12 +87,12 @@ class WordHead(Head):
     def reduced(self, logits: Any, labels: Mapping[str, Tensor]) -> Tensor:
         """`(batch, positions, 2)`: the loss of each label in nats, 0 where it is ignored, and the most probable id."""
         flat, wanted = logits.flatten(0, 1), labels[WORDS].flatten()  # classes last, twice as fast as in the middle
-        parts = zip(
-            torch.split(flat, POSITIONS_AT_ONCE), torch.split(wanted, POSITIONS_AT_ONCE), strict=True
-        )  # cross-entropy copies
-        each = [functional.cross_entropy(*some, ignore_index=IGNORED, reduction="none") for some in parts]
-        nats = torch.cat(each).view(labels[WORDS].shape)
-        return torch.stack([nats, logits.argmax(-1).to(nats.dtype)], dim=-1)
+        parts = (torch.split(each, POSITIONS_AT_ONCE) for each in (flat, wanted))  # since cross-entropy copies
+        nats = [
+            functional.cross_entropy(some, ids, ignore_index=IGNORED, reduction="none")
+            for some, ids in zip(*parts, strict=True)
+        ]
+        return torch.stack([torch.cat(nats).view_as(labels[WORDS]), logits.argmax(-1).to(nats[0].dtype)], dim=-1)
 
 
 class NextWordHead(WordHead):
@@ -101,7 +104,7 @@ class NextWordHead(WordHead):
     def __init__(self, backbone: Backbone) -> None:
         if not can_be_left_to_right(backbone.config):
             able = [family.title for family in FAMILIES.values() if family.left_to_right]
-            raise _refused(
+            raise encoder_refused(
                 backbone, "cannot read from left to right", "an encoder that can, or another objective", able
             )
         super().__init__(backbone)
@@ -123,7 +126,7 @@ class NextSentenceHead(WordHead):
         name = FAMILIES[backbone.config.model_type].next_sentence
         if name is None or getattr(backbone.encoder, "pooler", None) is None:
             able = [family.title for family in FAMILIES.values() if family.next_sentence]
-            raise _refused(backbone, "have no pooler for next sentences", "one that has, or objective=mlm", able)
+            raise encoder_refused(backbone, "have no pooler for next sentences", "one that has, or objective=mlm", able)
         self.next = nn.Linear(backbone.width, 2)
         self.checkpoint_names["next"] = name
         self.uses_pooler = True
@@ -143,8 +146,33 @@ class NextSentenceHead(WordHead):
         return torch.cat([words, logits[NEXT].unsqueeze(1).expand(-1, words.shape[1], -1)], dim=-1)
 
 
-def _refused(backbone: Backbone, what: str, remedy: str, able: Iterable[str]) -> UserError:
+class TrainingParts(Head):
+    """A head with a part, `training_only`, that `initialise` adds for training and a saved model does not need."""
+
+    training_only: ClassVar[str]
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.register_load_state_dict_pre_hook(_without_part)  # type: ignore[no-untyped-call]
+
+    def names_in_checkpoint(self) -> dict[str, str]:
+        saved = (name for name in self.state_dict() if not name.startswith(f"{self.training_only}."))
+        parts = {name: name.rpartition(".") for name in saved}
+        return {name: f"{self.checkpoint_names[layer]}.{kind}" for name, (layer, _, kind) in parts.items()}
+
+    def from_checkpoint(self, state: dict[str, Tensor]) -> None:
+        saved = {ours: state[theirs] for ours, theirs in self.names_in_checkpoint().items()}
+        self.load_state_dict(self.state_dict() | saved)
+
+
+def _without_part(head: Any, state: dict[str, Any], prefix: str, *_: Any) -> None:
+    """Leaves the part out of a state that is loaded, where a head does not train: a model in our own format has it."""
+    part = f"{prefix}{head.training_only}."
+    if not hasattr(head, head.training_only):
+        for name in [name for name in state if name.startswith(part)]:
+            del state[name]
+
+
+def encoder_refused(backbone: Backbone, what: str, remedy: str, able: Iterable[str]) -> UserError:
+    """The error for encoders of a type, and those that are able."""
     return UserError(f"encoders of type '{backbone.config.model_type}' {what}", f"Choose {remedy}: {', '.join(able)}")
-
-
-HEADS: dict[str, type[WordHead]] = {"mlm": WordHead, "mlm-nsp": NextSentenceHead, "ltr": NextWordHead}

@@ -213,16 +213,11 @@ def text_task(name: str, options: Mapping[str, Any]) -> Task:
 def scored_on(task: Task, data: str, options: Mapping[str, str]) -> Task | None:
     """The task of a trained encoder on all documents of another text; None for tasks of another type.
 
-    Raises UserError for a label, which a text has not.
+    Raises UserError as `text_task`.
     """
     if not isinstance(task, TextTask):
         return None
-    if "label" in options:
-        raise UserError(f"{data}: is scored as unlabelled text, which has no label", "Leave label= out")
-    column, encoding = options.get("text", ""), options.get("encoding", "")
-    return replace(
-        task, name=data_name(data), read=CorpusReader(path=Path(data), column=column, dev=data, encoding=encoding)
-    )
+    return replace(task, name=data_name(data), read=text_task(data, {**options, "dev": data}).reader)
 
 
 def own_text(task: Task) -> CorpusReader | None:

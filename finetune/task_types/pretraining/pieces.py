@@ -9,17 +9,60 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from finetune.data.documents import Document
+from finetune.errors import UserError
 from finetune.models.feature import Feature, LazyFeatures
+from finetune.models.tokenizers.encoding import Template, template_of
 from finetune.runs.events import Watcher, Working, unwatched
-from finetune.task_types.pretraining.vocabulary import PieceVocabulary
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
+WORDS = "words"  # the name of the labels of words: one id for each position that is read
+NEXT = "next"  # the name of the labels of pairs; 0: the second text follows the first; 1: it does not
 CHARS_AT_ONCE, LEAST_CHARS = 1 << 20, 100  # characters that are tokenized together, and those that any line counts
 SPECIAL, STARTS, INSIDE = 0, 1, 2  # units: a special token, the first token of a word, another one of it
 WASTED = 8  # a piece ends with a line if that wastes at most this part of it
 TAIL = 4  # what exceeds a piece by less than this part of it does not become a piece by itself
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PieceVocabulary:
+    """A tokenizer with its templates of one text and of a pair, the ids of [MASK] and of unknown words, and `ordinary`
+    ids, of tokens that are not special.
+
+    `special` says of each id whether it is of a special token, `(vocabulary,)`, which a text that names it has too. An
+    unknown word is a word, and not special.
+    """
+
+    tokenizer: "PreTrainedTokenizerBase"
+    single: Template
+    pair: Template
+    mask_id: int
+    unknown_id: int | None
+    ordinary: np.ndarray
+    special: np.ndarray
+
+
+def vocabulary_of(tokenizer: "PreTrainedTokenizerBase") -> PieceVocabulary:
+    """A fast tokenizer's vocabulary. Raises UserError where it is not a fast one or has no [MASK]."""
+    if getattr(tokenizer, "backend_tokenizer", None) is None:
+        raise UserError("the tokenizer of this encoder is not a fast one", "Name another model, or tokenizer=FOLDER")
+    if tokenizer.mask_token_id is None:
+        raise UserError(
+            "the tokenizer of this model has no [MASK] token, which pre-training needs",
+            "Train one with `finetune tokenizer`, or name another model",
+        )
+    numbers = np.array(sorted(tokenizer.get_vocab().values()))
+    names = np.isin(np.arange(numbers[-1] + 1), tokenizer.all_special_ids)
+    return PieceVocabulary(
+        tokenizer=tokenizer,
+        single=template_of(tokenizer, pair=False),
+        pair=template_of(tokenizer),
+        mask_id=int(tokenizer.mask_token_id),
+        unknown_id=tokenizer.unk_token_id,
+        ordinary=numbers[~names[numbers]],
+        special=names & (np.arange(len(names)) != tokenizer.unk_token_id),
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -41,6 +84,11 @@ class Tokens:
         """Document i has the tokens [bounds[i] : bounds[i + 1]]: `(documents + 1,)`."""
         return np.asarray(self.lines[self.documents])
 
+    def of_lines(self, document: int, begin: int, end: int | None = None) -> np.ndarray:
+        """The ids of lines [begin : end] of a document, by default to its end."""
+        first, last = self.documents[document : document + 2]
+        return self.ids[self.lines[first + begin] : self.lines[last if end is None else first + end]]
+
 
 def tokens_of(
     documents: Sequence[Document],
@@ -52,8 +100,8 @@ def tokens_of(
     """The tokens of each line of documents, by a fast tokenizer."""
     lines = [line for document in documents for line in document.lines]
     batches = np.cumsum([len(line) + LEAST_CHARS for line in lines]) // CHARS_AT_ONCE
-    ids, kind = list[np.ndarray](), np.uint32 if len(tokenizer) > 1 << 16 else np.uint16
-    starts, lengths, offsets = list[np.ndarray](), [0], list[np.ndarray]()
+    kind, lengths = np.uint32 if len(tokenizer) > 1 << 16 else np.uint16, [0]
+    ids, starts, offsets = [np.zeros(0, kind)], [np.zeros(0, bool)], [np.zeros((0, 2), np.int32)]
     for _, group in groupby(range(len(lines)), batches.__getitem__):
         numbers = list(group)
         watch(Working("tokenizing text", numbers[0], len(lines)))
@@ -62,50 +110,16 @@ def tokens_of(
         lengths += map(len, encoded)
         ids.append(np.array([number for line in encoded for number in line.ids], kind))
         words = [(place, word) for place, line in enumerate(encoded) for word in line.word_ids]
-        starts.append(np.asarray(np.diff(np.reshape(words, (-1, 2)), axis=0, prepend=-1).any(axis=1)))
+        starts.append(np.any(np.diff(np.reshape(words, (-1, 2)), axis=0, prepend=-1), axis=1))
         if with_offsets:
             offsets.append(np.array([pair for line in encoded for pair in line.offsets], np.int32).reshape(-1, 2))
     return Tokens(
-        ids=np.concatenate(ids) if ids else np.zeros(0, kind),
-        starts=np.concatenate(starts) if starts else np.zeros(0, bool),
+        ids=np.concatenate(ids),
+        starts=np.concatenate(starts),
         lines=np.cumsum(lengths),
         documents=np.cumsum([0, *(len(document.lines) for document in documents)]),
-        offsets=np.concatenate(offsets) if offsets else np.zeros((0, 2), np.int32),
+        offsets=np.concatenate(offsets),
     )
-
-
-def pieces(tokens: Tokens, size: int) -> np.ndarray:
-    """Cuts all documents into pieces of at most `size` tokens: the document, the first token and the end of each,
-    `(pieces, 3)`.
-
-    They end with a line where that wastes little, else before a word, and within a word only if it has more than `size`
-    tokens. Where little would be left for the last piece, the last two are about equally long.
-    """
-    found = array("q")
-    for row, (start, end) in enumerate(pairwise(tokens.bounds.tolist())):
-        while start < end:
-            cut = _cut(tokens, start, end, size)
-            found.extend((row, start, cut))
-            start = cut
-    return np.frombuffer(found, np.int64).reshape(-1, 3) if found else np.zeros((0, 3), np.int64)
-
-
-def _cut(tokens: Tokens, start: int, end: int, size: int) -> int:
-    """Where the piece that begins at `start` ends, in a document that ends at `end`."""
-    left = end - start
-    limit = start + (left if left <= size else -(-left // 2) if left <= size + size // TAIL else size)
-    if limit == end:
-        return end
-    line = int(tokens.lines[np.searchsorted(tokens.lines, limit, side="right") - 1])
-    if line > start and limit - line <= size // WASTED:
-        return line
-    full = start + min(left, size)
-    for cut in (limit, full):  # the second where a word fills half of the rest
-        while cut > start and cut < len(tokens.ids) and not tokens.starts[cut]:
-            cut -= 1
-        if cut > start:
-            return cut
-    return full
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -121,14 +135,22 @@ class Piece:
 
 
 class PieceFeatures(LazyFeatures):
-    """A feature for each piece of at most `size` tokens, between special tokens and without labels; its note is a
-    `Piece`.
+    """A feature for each piece of at most `size` tokens of the documents, between special tokens and without labels;
+    its note is a `Piece`.
+
+    Pieces end with a line where that wastes little, else before a word, and within a word only if it has more than
+    `size` tokens. Where little would be left for the last piece, the last two are about equally long.
     """
 
     def __init__(self, tokens: Tokens, vocabulary: PieceVocabulary, *, size: int) -> None:
         self.tokens = tokens
         self.vocabulary = vocabulary
-        self.rows, self.starts, self.ends = pieces(tokens, size).T
+        cuts = array("q")
+        for row, (start, end) in enumerate(pairwise(tokens.bounds.tolist())):
+            while start < end:
+                cuts.extend((row, start, cut := _cut(tokens, start, end, size)))
+                start = cut
+        self.rows, self.starts, self.ends = np.array(cuts, np.int64).reshape(-1, 3).T
         self.lengths = self.ends - self.starts + vocabulary.single.special_tokens
         self.truncated = np.zeros(len(self.rows), bool)
 
@@ -148,3 +170,21 @@ class PieceFeatures(LazyFeatures):
         lines = np.unique(self.tokens.lines[first:last]) - begin + before
         note = Piece(units=units, lines=lines, vocabulary=self.vocabulary)
         return Feature(row=int(self.rows[index]), input_ids=ids, token_type_ids=segments, note=note)
+
+
+def _cut(tokens: Tokens, start: int, end: int, size: int) -> int:
+    """Where the piece that begins at `start` ends, in a document that ends at `end`."""
+    left = end - start
+    if left <= size:
+        return end
+    full = start + size
+    limit = start + -(-left // 2) if left <= size + size // TAIL else full
+    line = int(tokens.lines[np.searchsorted(tokens.lines, limit, side="right") - 1])
+    if line > start and limit - line <= size // WASTED:
+        return line
+    for cut in (limit, full):  # the second where a word fills half of the rest
+        while cut > start and not tokens.starts[cut]:
+            cut -= 1
+        if cut > start:
+            return cut
+    return full

@@ -31,12 +31,12 @@ from finetune.task_types.pretraining.dev import (
     CHARACTER,
     NONE,
     PAIRS,
-    labels_of_document,
     pairs_of,
-    predictions_of,
+    word_answers,
+    word_labels,
 )
-from finetune.task_types.pretraining.objectives import WORDS
-from finetune.task_types.pretraining.pairs import IS_NEXT, IS_RANDOM
+from finetune.task_types.pretraining.draw import IS_NEXT, IS_RANDOM
+from finetune.task_types.pretraining.pieces import WORDS
 from finetune.task_types.pretraining.task import TextTask
 
 ROWS = documents(12, lines=(1, 6))
@@ -182,17 +182,15 @@ def reduced(features: Sequence[Feature], nats: float, predicted: Sequence[Sequen
 def test_predictions_are_written_as_words(tiny_bert: Path) -> None:
     tokenizer, task = load_tokenizer(tiny_bert), text_task()
     features = task.encode(ROWS, tokenizer, 64)
-    right = predictions_of(reduced(features, 0.5, [labels_in(f) for f in features]), features, ROWS, paired=False)
-    gold = [labels_of_document(document, paired=False) for document in ROWS]
+    right = word_answers(reduced(features, 0.5, [labels_in(f) for f in features]), features, ROWS)
+    gold = [word_labels(document) for document in ROWS]
     assert [one["words"] for one in right] == [one["words"] for one in gold]
     assert {nats for one in gold for nats in one["nats"]} == {0.0}
     tokens = by_word(features)
     expected = [[0.5 * len(tokens[row, i]) for i in range(len(one["words"]))] for row, one in enumerate(gold)]
     assert [one["nats"] for one in right] == expected
     cat = tokenizer.convert_tokens_to_ids("cat")
-    wrong = predictions_of(
-        reduced(features, 0.5, [[cat] * len(f.label["words"]) for f in features]), features, ROWS, paired=False
-    )
+    wrong = word_answers(reduced(features, 0.5, [[cat] * len(f.label["words"]) for f in features]), features, ROWS)
     for row, one in enumerate(wrong):
         assert one["words"] == [" ".join(["cat"] * len(tokens[row, i])) for i in range(len(one["words"]))]
 
@@ -204,7 +202,7 @@ def test_a_word_that_the_vocabulary_lacks_is_not_predicted_and_costs_each_charac
     backend = tokenizer.backend_tokenizer
     backend.normalizer = normalizers.Sequence([backend.normalizer, normalizers.Replace("q", "")])
     features = task.encode(rows, tokenizer, 16)
-    found = predictions_of(reduced(features, 2.0, [labels_in(f) for f in features]), features, rows, paired=False)
+    found = word_answers(reduced(features, 2.0, [labels_in(f) for f in features]), features, rows)
     unknown, cat, dropped, none = found
     assert (unknown["words"], unknown["nats"]) == ([""], [round(2 + 3 * CHARACTER, 6)])
     assert (cat["words"], cat["nats"]) == (["cat"], [2.0])
@@ -238,7 +236,7 @@ def test_each_word_of_a_token_costs_its_part_whether_the_others_are_chosen_or_no
     assert sum(map(np.count_nonzero, both)) > 5
     assert all((f.note.shared[of_both] == 2).all() for f, of_both in zip(features, both, strict=True))
     logits = [np.column_stack([2.0 * f.note.shared, f.label["words"]]) for f in features]
-    right = predictions_of(logits, features, rows, paired=False)
+    right = word_answers(logits, features, rows)
     assert {nats for one in right for nats in one["nats"]} == {2.0}
     assert [one["words"] for one in right] == [[word.text for word in chosen_words(row)] for row in rows]
 

@@ -33,7 +33,7 @@ from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.task_types.pretraining.head import NextSentenceHead, NextWordHead, WordHead
-from finetune.task_types.pretraining.objectives import NEXT, WORDS
+from finetune.task_types.pretraining.pieces import NEXT, WORDS
 
 TEXTS = [("the cat sat on a house", "it was red"), ("a dog ran", "the moon was big and old"), ("she saw", "a bird")]
 

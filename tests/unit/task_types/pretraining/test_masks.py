@@ -27,12 +27,9 @@ from finetune.models.tokenizers.load import load_tokenizer
 from finetune.models.tokenizers.train import KINDS, train_tokenizer
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe
-from finetune.task_types.pretraining.masks import next_words, with_masks
-from finetune.task_types.pretraining.objectives import NEXT, WORDS
-from finetune.task_types.pretraining.pairs import IS_NEXT, IS_RANDOM, with_next_sentence
-from finetune.task_types.pretraining.pieces import INSIDE, SPECIAL, STARTS, Piece
+from finetune.task_types.pretraining.draw import IS_NEXT, IS_RANDOM, next_words, with_masks, with_next_sentence
+from finetune.task_types.pretraining.pieces import INSIDE, NEXT, SPECIAL, STARTS, WORDS, Piece, vocabulary_of
 from finetune.task_types.pretraining.task import TextTask
-from finetune.task_types.pretraining.vocabulary import vocabulary_for
 
 TEXT = ("the red cat sat " * 9,)
 PAPER = (0.8, 0.1, 0.1)
@@ -80,7 +77,7 @@ def test_15_percent_of_the_tokens_are_predicted(unit: str, folder: Path) -> None
 @pytest.mark.parametrize("sizes", [(2,), (3,), (1, 1, 4)])
 def test_words_of_any_size_make_up_the_share(share: float, sizes: tuple[int, ...], tiny_bert: Path) -> None:
     """Also of words of one size alone, of which no number has exactly the share."""
-    vocabulary = vocabulary_for("mlm", load_tokenizer(tiny_bert))
+    vocabulary = vocabulary_of(load_tokenizer(tiny_bert))
     units = [SPECIAL, *([STARTS, *[INSIDE] * (size - 1)] for size in sizes * 20), SPECIAL]
     flat = np.concatenate([np.atleast_1d(unit) for unit in units]).astype(np.int8)
     note = Piece(units=flat, lines=np.array([1]), vocabulary=vocabulary)
@@ -91,7 +88,7 @@ def test_words_of_any_size_make_up_the_share(share: float, sizes: tuple[int, ...
 
 @pytest.mark.parametrize("unit", ["tokens", "words"])
 def test_of_these_80_percent_become_mask_10_random_and_10_stay(unit: str, folder: Path) -> None:
-    vocabulary = vocabulary_for("mlm", load_tokenizer(folder))
+    vocabulary = vocabulary_of(load_tokenizer(folder))
     counts, random = Counter[str](), Counter[int]()
     for before, after in drawn(masking(unit), some_pieces(folder), 30):
         assert np.asarray(after.label[WORDS]).tolist() == np.asarray(before.input_ids)[after.reads].tolist()
@@ -226,7 +223,7 @@ def test_the_first_word_is_not_read_at_itself(tiny_bert: Path) -> None:
     """A tokenizer that puts nothing before a text leaves nothing to predict its first word from."""
     tokenizer, rows = copy.deepcopy(load_tokenizer(tiny_bert)), documents(3)
     tokenizer.backend_tokenizer.post_processor = TemplateProcessing(single="$A", pair="$A $B:1", special_tokens=[])
-    assert not vocabulary_for("mlm", tokenizer).single.before
+    assert not vocabulary_of(tokenizer).single.before
     task = TextTask(name="text", read=None, objective="ltr")  # type: ignore[arg-type]
     for make in (
         lambda: task.encode(rows, tokenizer, 32),
@@ -239,7 +236,7 @@ def test_the_first_word_is_not_read_at_itself(tiny_bert: Path) -> None:
 
 def lined(rows: int, lines: Sequence[int], folder: Path) -> list[Feature]:
     """Features of lines of these lengths; a token's id is its row times 1000 and its place in the text."""
-    vocabulary, total = vocabulary_for("mlm", load_tokenizer(folder)), sum(lines)
+    vocabulary, total = vocabulary_of(load_tokenizer(folder)), sum(lines)
     before, after = vocabulary.single.before, vocabulary.single.after
     units = np.full(len(before) + total + len(after), SPECIAL, np.int8)
     units[len(before) : len(before) + total] = STARTS

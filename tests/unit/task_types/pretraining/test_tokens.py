@@ -17,8 +17,7 @@ from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Event
 from finetune.task_types.pretraining import dev
 from finetune.task_types.pretraining import pieces as pieces_module
-from finetune.task_types.pretraining.pieces import SPECIAL, PieceFeatures, Tokens, pieces, tokens_of
-from finetune.task_types.pretraining.vocabulary import vocabulary_for
+from finetune.task_types.pretraining.pieces import SPECIAL, PieceFeatures, Tokens, tokens_of, vocabulary_of
 
 
 @pytest.fixture(autouse=True)
@@ -96,6 +95,12 @@ def made_of(documents: list[list[list[int]]]) -> Tokens:
     )
 
 
+def pieces(tokens: Tokens, size: int, folder: Path) -> np.ndarray:
+    """The document, the first token and the end of each piece, `(pieces, 3)`."""
+    features = PieceFeatures(tokens, vocabulary_of(load_tokenizer(folder)), size=size)
+    return np.stack([features.rows, features.starts, features.ends], axis=1)
+
+
 @pytest.mark.parametrize(
     ("documents", "expected"),
     [
@@ -109,9 +114,9 @@ def made_of(documents: list[list[list[int]]]) -> Tokens:
         ([[[300]]], [(0, 126), (126, 252), (252, 300)]),  # a word that is longer than a piece
     ],
 )
-def test_pieces(documents: list[list[list[int]]], expected: list[tuple[int, int]]) -> None:
+def test_pieces(documents: list[list[list[int]]], expected: list[tuple[int, int]], tiny_bert: Path) -> None:
     file = made_of(documents)
-    found = pieces(file, 126)
+    found = pieces(file, 126, tiny_bert)
     assert [(start, end) for _, start, end in found.tolist()] == expected
     assert found[:, 0].tolist() == (np.searchsorted(file.bounds, found[:, 1], side="right") - 1).tolist()
 
@@ -119,7 +124,7 @@ def test_pieces(documents: list[list[list[int]]], expected: list[tuple[int, int]
 def test_pieces_of_any_corpus(tiny_bert: Path, corpus: Documents) -> None:
     found = tokens_of(corpus, load_tokenizer(tiny_bert))
     for size in (5, 16, 1_000):
-        row, start, end = pieces(found, size).T
+        row, start, end = pieces(found, size, tiny_bert).T
         covered = np.concatenate([np.arange(a, b) for a, b in zip(start, end, strict=True)])
         assert covered.tolist() == list(range(len(found.ids)))
         assert (end - start).max() <= size
@@ -133,7 +138,7 @@ def test_pieces_of_any_corpus(tiny_bert: Path, corpus: Documents) -> None:
 def test_features_of_pieces(tiny_vocabulary: Path, corpus: Documents) -> None:
     tokenizer = load_tokenizer(tiny_vocabulary)
     found = tokens_of(corpus, tokenizer)
-    vocabulary = vocabulary_for("mlm", tokenizer)
+    vocabulary = vocabulary_of(tokenizer)
     before, after = vocabulary.single.before, vocabulary.single.after
     features = PieceFeatures(found, vocabulary, size=1_000)
     for feature in features:

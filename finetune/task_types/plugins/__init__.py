@@ -1,0 +1,1 @@
+"""A file each, on public contracts."""
