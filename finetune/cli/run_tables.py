@@ -5,14 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from rich.text import Text
 
 from finetune.analysis.published import published_for
-from finetune.analysis.recorded_models import COLUMNS, SIZE, OldAndNew, compared_cells, old_and_new
 from finetune.cli.console import STYLES, Terminal, as_plain_text
 from finetune.cli.options import note_line, with_options
 from finetune.cli.tables import (
-    Column,
     FittedTable,
     TextCell,
-    columns,
     table_from_cells,
     to_the_minute,
 )
@@ -24,7 +21,6 @@ from finetune.runs.interrupted import InterruptedRun
 from finetune.runs.pace import duration
 from finetune.runs.recipe_diff import listed_differences
 from finetune.runs.record import ListedRun, RunRecord
-from finetune.runs.record_parts import OLD_DEV
 from finetune.runs.seeds import by_setting, differing_settings, failed, shared_encoders, summarised
 from finetune.runs.verdict import interval_of
 from finetune.task_types.tagging.intent.row import PREFIX
@@ -49,11 +45,6 @@ def print_record(console: Terminal, record: RunRecord, *, printed: set[str] | No
     console.print(record_table(record))
     if (labels := labels_table(record)) is not None:
         console.print(labels)
-    if record.compared:
-        console.print(compared_table(record))
-    compared = old_and_new(record)
-    if compared is not None and (table := old_and_new_table(compared)) is not None:
-        console.print(table)
     for note in record.notes:
         if note not in known:
             console.print_line(note_line(note))
@@ -75,10 +66,7 @@ def record_table(record: RunRecord) -> FittedTable:
 
 
 def labels_table(record: RunRecord) -> FittedTable | None:
-    """A run's scores by label, or by entity type for tagging; None if its task is not scored so.
-
-    Those on the old dev of `keep_labels` are in `old_and_new_table`.
-    """
+    """A run's scores by label, or by entity type for tagging; None if its task is not scored so."""
     names = [name.rpartition("/") for name in record.scores[record.first_split] if "/" in name]
     labels, metrics = ([*dict.fromkeys(name[part] for name in names)] for part in (0, 2))
     tagged = any(TAG_BASELINE in given for given in record.baselines.values())
@@ -86,7 +74,7 @@ def labels_table(record: RunRecord) -> FittedTable | None:
     kind = "entity type" if of_entities and not any(label.startswith(PREFIX) for label in labels) else "label"
     rows = []
     for split, scores in record.scores.items():
-        for label in labels if split != OLD_DEV else ():
+        for label in labels:
             given = {metric: scores.get(f"{label}/{metric}") for metric in metrics}
             shown = {
                 metric: "" if score is None else record.metric(f"{label}/{metric}").shown(score)
@@ -94,21 +82,6 @@ def labels_table(record: RunRecord) -> FittedTable | None:
             }
             rows.append({"split": split, kind: label, **shown})
     return table_from_cells(f"by {kind}", rows, right=metrics) if labels else None
-
-
-def compared_table(record: RunRecord) -> FittedTable:
-    """The run and the models that it was made of, such as teacher and student, by score, size and speed."""
-    numbers = [*plain_metrics(record.scores[record.first_split]), *SIZE]
-    names = [Column(name="split"), Column(name="model", words=True), Column(name="runs", words=True)]
-    headings = [*names, *columns(*numbers, right=numbers)]
-    return FittedTable(title="compared", columns=headings, rows=list(map(tuple, compared_cells(record))))
-
-
-def old_and_new_table(found: OldAndNew) -> FittedTable | None:
-    """F1 by label of the old model and of the new one; None if the task is not scored so."""
-    headings = [Column(name=COLUMNS[0]), *columns(*COLUMNS[1:], right=COLUMNS[1:])]
-    title = "f1 by label on the old dev rows"
-    return FittedTable(title=title, columns=headings, rows=list(found.cells)) if found.cells else None
 
 
 def latest_table(runs: Sequence[ListedRun]) -> FittedTable:

@@ -29,7 +29,3 @@ class SpanHead(Head):
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Cross-entropy over the tokens, summed over starts and ends `(batch, 2)`."""
         return functional.cross_entropy(logits, labels, reduction="sum")
-
-    def by_item(self, logits: Tensor) -> Tensor:
-        """`(batch, length, 2)` to `(batch, 2, length)`."""
-        return logits.transpose(1, 2)
