@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 import torch
-from support.cli import InProcess, assert_error
+from support.cli import Finetune, InProcess, assert_error
 from support.runs import DATA, REVIEWS, FinishedRun, as_csv, as_json_lines, trained_run
 
 from finetune.errors import UserError
 from finetune.models.loading import load_trained
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
+from finetune.runs.record_files import load_record
 from finetune.task_types.run_task import trained_on
 
 NEW = [(f"the {'hat' if i % 3 else 'cat'} ran {i}", "fine" if i % 3 else "good") for i in range(30)]
@@ -65,16 +66,14 @@ def test_dev_rows_that_the_old_model_was_trained_on_are_found(tmp_path: Path, fi
     assert any("3 of the 7 rows of dev have texts that run" in finding.what for finding in record.findings)
 
 
-def test_old_and_new_files_are_read_together(tmp_path: Path, finished_run: FinishedRun) -> None:
-    old, both = finished_run("sentence"), tmp_path / "old.csv"
-    both.write_text(as_csv(("review", "mark"), *REVIEWS))
-    (tmp_path / "new.csv").write_text(as_csv(("review", "mark"), *NEW))
-    (tmp_path / "dev.csv").write_text(as_csv(("review", "mark"), *NEW[:4]))
-    settings = KEPT | {"dev": str(tmp_path / "dev.csv")}
-    folder = trained_run(tmp_path / "results", Path(f"{both},{tmp_path / 'new.csv'}"), old, **settings)
-    record = RunFolder(folder).record()
-    assert record is not None
-    assert record.rows["train"] == len(REVIEWS) + len(NEW)
+def test_old_and_new_files_are_read_together(here: Finetune, tmp_path: Path, finished_run: FinishedRun) -> None:
+    for name, rows in {"old": REVIEWS, "new": NEW, "dev": NEW[:4]}.items():
+        (tmp_path / f"{name}.csv").write_text(as_csv(("review", "mark"), *rows))
+    told = [f"model={finished_run('sentence')}", "keep_labels=true", "train.epochs=1", "dev=dev.csv"]
+    done = here("run", "old.csv,new.csv", *told)
+    assert done.returncode == 0, done.stderr
+    (folder,) = (file.parent for file in tmp_path.glob("results/*/*/record.json"))
+    assert load_record(folder / "record.json").rows["train"] == len(REVIEWS) + len(NEW)
     assert list(head_rows(folder)) == ["bad", "good", "fine"]
 
 
