@@ -29,9 +29,6 @@ TAGS: dict[str, Any] = {
     "train.learning_rate": 2e-4, "max_length": 128, "options.context": "sentence", "train.batch_size": 16,
     "train.epochs": 3,
 }  # fmt: skip
-SPANS: dict[str, Any] = {
-    "task": "squad-v1-by-article", "train.learning_rate": 2e-4, "max_length": 256, "train.batch_size": 16,
-}  # fmt: skip
 SETS: dict[str, tuple[str, dict[str, Any]]] = {  # the recipe, and its settings
     "sst2": ("glue-sst2", TEXTS),
     "sst2 and 3,000 texts": ("glue-sst2", TEXTS),
@@ -42,7 +39,6 @@ SETS: dict[str, tuple[str, dict[str, Any]]] = {  # the recipe, and its settings
     "conll-2003": ("conll-2003", TAGS),
     "conll-2003, temperature 1": ("conll-2003", TAGS),
     "conll-2003, 10 epochs": ("conll-2003", TAGS),
-    "squad-v1-by-article": ("squad-v1", SPANS),
 }
 OF_STUDENT: dict[str, dict[str, Any]] = {  # settings that its teacher does not have
     "conll-2003, temperature 1": {"distil.temperature": 1},
@@ -51,6 +47,7 @@ OF_STUDENT: dict[str, dict[str, Any]] = {  # settings that its teacher does not 
 TEXT_ROWS = {"sst2 and 3,000 texts": 3_000, "sst2, 2,000 rows, and 60,000 texts": 60_000}
 STUDENTS = {"1,3,5": [1, 3, 5], "2,5": [2, 5]}
 STUDENT_RATE = 2e-4
+MODELS = ("teacher", "student", "student without a teacher")
 
 
 def texts(path: Path, count: int, labelled_rows: int) -> Path:
@@ -71,7 +68,7 @@ def trained(recipe: str, out: Path, **settings: Any) -> Any:
 
 
 def measured(name: str, seed: int, student: str, work: Path) -> dict[str, Any]:
-    """The three rows of one student."""
+    """The scores and weights of a teacher, its student, and the same student without a teacher."""
     started, out = time.process_time(), work / "results"
     recipe, settings = SETS[name]
     teacher = trained(recipe, out, seed=seed, **settings)
@@ -82,12 +79,15 @@ def measured(name: str, seed: int, student: str, work: Path) -> dict[str, Any]:
     if count := TEXT_ROWS.get(name):
         text["distil.text"] = str(texts(work / f"sst2-{count}.csv", count, settings.get("limit", ROWS)))
     record = trained(recipe, out, seed=seed, keep_layers=STUDENTS[student], **own, **taught, **text)
-    split, metric = record.first_split, record.headline
-    rows = {one.name: one.model_dump(exclude={"name", "scores"}) | {"score": one.scores[split][metric]}
-            for one in record.compared}  # fmt: skip
-    best = teacher.best_baseline(split, metric)
+    plain = trained(recipe, out, seed=seed, keep_layers=STUDENTS[student], **own)
+    models = dict(zip(MODELS, (teacher, record, plain), strict=True))
+    rows = {
+        which: {"runs": [one.id], "parameters": one.parameters["all"], "score": one.score}
+        for which, one in models.items()
+    }
+    best = teacher.best_baseline(teacher.first_split, teacher.headline)
     return {
-        "metric": metric, "rows": record.rows, "models": rows, "baseline": best, "device": record.device,
+        "metric": record.headline, "rows": record.rows, "models": rows, "baseline": best, "device": record.device,
         "precision": record.precision, "cpu_seconds": time.process_time() - started,
     }  # fmt: skip
 

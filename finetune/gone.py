@@ -11,6 +11,11 @@ GONE: dict[str, tuple[str, str]] = {
         "chose the language of the terminal and of pages",
         "Unset it: they are in English, and the documentation has Korean pages",
     ),
+    "distil.confidence": (
+        "named a column with the probability of each row's label",
+        "Write columns p(LABEL), one a label: that probability for the row's label, and equal parts of the rest",
+    ),
+    "distil.states": ("had a student learn the layers of its teacher", "Leave it out: its answers are learned"),
     "encoder-decoder": ("wrote a text from another one", "Name an encoder, or use Seq2SeqTrainer of transformers"),
     "generator_size": (
         "was the width of the generator of objective=rtd",
@@ -23,6 +28,10 @@ GONE: dict[str, tuple[str, str]] = {
         "Leave it out, and hold out others with another held_out.seed",
     ),
     "openvino": ("was an engine of exports", "Export the run again, as an ONNX graph: finetune export RUN -o FOLDER"),
+    "rehearse": (
+        "trained on rows of the old run too",
+        "Give both files: finetune run old.csv,new.csv model=RUN keep_labels=true",
+    ),
     "report --explain": (
         "showed what words add to predictions",
         "Leave it out: finetune explain RUN --row ID explains a row, by its id on the page",
@@ -144,9 +153,12 @@ GONE: dict[str, tuple[str, str]] = {
 
 # Settings that are gone, with the value that they had when nobody set them: recipes in records hold every setting.
 DEFAULTS: dict[str, Any] = {
+    "distil.confidence": "",
+    "distil.states": False,
     "held_out.fold": 0,
     "options.generator_size": 0.25,
     "options.replace": [0.8, 0.1, 0.1],
+    "rehearse": 0.0,
     "together": {"tasks": [], "sampling": "proportion", "weights": {}},
     "train.momentum": 0.9,
     "train.slant_ratio": 32.0,

@@ -5,9 +5,8 @@ from collections import defaultdict
 from typing import Any
 
 from finetune.analysis.form import Cells, markdown_table
-from finetune.runs.record_parts import PLAIN, STUDENT, TEACHER
 
-MODELS = (TEACHER, STUDENT, PLAIN)
+MODELS = ("teacher", "student", "student without a teacher")
 
 
 def distil_table(measured: dict[str, Any]) -> str:

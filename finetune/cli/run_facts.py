@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from finetune.analysis.diagnosis import diagnosis_of
-from finetune.analysis.recorded_models import old_and_new
 from finetune.cli.console import Terminal, as_plain_text
 from finetune.cli.next_commands import GivenOptions
 from finetune.data.files import is_data
@@ -61,9 +60,6 @@ def print_verdicts(console: Terminal, records: Sequence[RunRecord]) -> None:
         console.print_line(f"{sign} {whose}{first}", style=f"bold {colour}")
         for text in others:
             console.print_line(f"  {text}")
-    for record in records:
-        if (compared := old_and_new(record)) is not None:
-            console.print_line(f"  {compared.sentence}.")
 
 
 def verdicts(records: Sequence[RunRecord]) -> list[tuple[str, Verdict]]:

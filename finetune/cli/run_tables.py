@@ -6,10 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from rich.text import Text
 
 from finetune.analysis.published import published_for
-from finetune.analysis.recorded_models import COLUMNS, SIZE, compared_cells, old_and_new
 from finetune.cli.console import STYLES, Terminal, as_plain_text
 from finetune.cli.options import note_line, with_options
-from finetune.cli.tables import FittedTable, TextCell, fitted_table, table_from_cells, to_the_minute
+from finetune.cli.tables import (
+    FittedTable,
+    TextCell,
+    table_from_cells,
+    to_the_minute,
+)
 from finetune.cli.terminal import one_line
 from finetune.data.messages import noun, so_many
 from finetune.metrics.scores import plain_metrics
@@ -18,7 +22,6 @@ from finetune.runs.interrupted import InterruptedRun
 from finetune.runs.pace import duration
 from finetune.runs.recipe_diff import listed_differences
 from finetune.runs.record import ListedRun, RunRecord
-from finetune.runs.record_parts import OLD_DEV
 from finetune.runs.seeds import by_setting, differing_settings, failures, mean_score, shared_encoders, summarised
 from finetune.runs.verdict import interval_of
 from finetune.task_types.tagging.intent.row import PREFIX
@@ -43,13 +46,6 @@ def print_record(console: Terminal, record: RunRecord, *, printed: set[str] | No
     console.print(record_table(record))
     if (labels := labels_table(record)) is not None:
         console.print(labels)
-    if record.compared:  # such as teacher and student, by score, size and speed
-        numbers = [*plain_metrics(record.scores[record.first_split]), *SIZE]
-        words = ["model", "runs"]
-        headings = ["split", *words, *numbers]
-        console.print(fitted_table("compared", headings, compared_cells(record), right=numbers, words=words))
-    if (models := old_and_new(record)) is not None and models.cells:
-        console.print(fitted_table("f1 by label on the old dev rows", COLUMNS, models.cells, right=COLUMNS[1:]))
     for note in record.notes:
         if note not in before:
             console.print_line(note_line(note))
@@ -75,10 +71,7 @@ def _shown(record: RunRecord, name: str, score: float | None, style: str = "") -
 
 
 def labels_table(record: RunRecord) -> FittedTable | None:
-    """A run's scores by label, or by entity type for tagging; None if its task is not scored so.
-
-    Those on the old dev of `keep_labels` are in a table of their own.
-    """
+    """A run's scores by label, or by entity type for tagging; None if its task is not scored so."""
     names = [name.rpartition("/") for name in record.scores[record.first_split] if "/" in name]
     labels, metrics = ([*dict.fromkeys(name[part] for name in names)] for part in (0, 2))
     tagged = any(TAG_BASELINE in baselines for baselines in record.baselines.values())
@@ -86,7 +79,7 @@ def labels_table(record: RunRecord) -> FittedTable | None:
     kind = "entity type" if of_entities and not any(label.startswith(PREFIX) for label in labels) else "label"
     rows: list[Mapping[str, TextCell]] = []
     for split, scores in record.scores.items():
-        for label in labels if split != OLD_DEV else ():
+        for label in labels:
             names_of = {metric: f"{label}/{metric}" for metric in metrics}
             shown = {metric: _shown(record, name, scores.get(name)) for metric, name in names_of.items()}
             rows.append({"split": split, kind: label, **shown})

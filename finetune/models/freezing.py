@@ -88,7 +88,7 @@ def layers_of(encoder: PreTrainedModel) -> nn.ModuleList:
             return layers
     raise UserError(
         f"an encoder of type '{encoder.config.model_type}' has no layers with separate weights",
-        "Leave out keep_layers, freeze_layers, reinit_layers, train.layer_decay, distil.states",
+        "Leave out keep_layers, freeze_layers, reinit_layers, train.layer_decay",
     )
 
 

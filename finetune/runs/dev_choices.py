@@ -1,6 +1,5 @@
 """Describes, from a run's record, what was chosen on dev, which makes dev scores optimistic."""
 
-from finetune.data.messages import so_many
 from finetune.data.paths import is_file
 from finetune.runs.record import RunRecord
 
@@ -30,11 +29,9 @@ def chosen_by_scored(record: RunRecord) -> str:
 
 def known_to_model(record: RunRecord) -> str:
     """Why the saved model knows rows that it is scored on, in words; may be empty."""
-    split, kept = record.first_split, record.kept
+    split = record.first_split
     if split in record.learned:
         return f"the saved model has learned the rows of {split} too, after these predictions"
-    if kept is not None and kept.known:
-        return f"{so_many(kept.known)} that it is scored on were training rows of run {kept.run}"
     return ""
 
 

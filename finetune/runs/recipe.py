@@ -88,9 +88,6 @@ class Recipe(Settings):
         False,
         description="with a run as model: its head too, and all its labels; shared: those that the new rows have too",
     )
-    rehearse: float = Field(
-        0.0, ge=0, le=1, description="with keep_labels: share of that run's training rows to train on too"
-    )
     deterministic: bool = Field(False, description="only algorithms that give the same bits on a GPU; slower")
     limit: int | None = Field(
         None, ge=1, le=LARGEST, description="rows of each split to use, sampled with a fixed seed"
@@ -112,24 +109,17 @@ class Recipe(Settings):
 
     def _faults(self) -> Iterator[str]:
         """What is wrong with settings together. With a grid, LoRA and updates are checked at each of its points."""
-        train, distil, out = self.train, self.distil, "leave one of them out"
+        train, out = self.train, "leave one of them out"
         if not self.grid:
             yield from lora_faults(self.model_dump())
         if train.gradient_checkpointing and self.frozen:
             yield "train.gradient_checkpointing and frozen: a frozen encoder has no gradients; leave it out"
         if not self.grid:
             yield from update_faults(train)
-        if self.rehearse and not self.keep_labels:
-            yield f"rehearse {self.rehearse:g} without keep_labels=true; set it, or leave rehearse out"
         if self.keep_labels and train.solver not in BY_LABELS:
             yield f"keep_labels and train.solver {train.solver}, which fits a new head; {out}"
-        if self.rehearse and distil.soft:
-            yield f"rehearse and distil.soft: the old rows have no soft labels; {out}"
-        if distil.given and train.solver not in BY_LABELS:
+        if self.distil.given and train.solver not in BY_LABELS:
             yield f"distil and train.solver {train.solver}, which learns labels alone; {out}"
-        if distil.states and (self.frozen or train.gradient_checkpointing):
-            other = "frozen" if self.frozen else "train.gradient_checkpointing"
-            yield f"distil.states and {other}: layers cannot be learned; {out}"
         if self.bilstm and self.pooling in ("cls", "mean", "unit"):
             yield f"pooling {self.pooling} and a BiLSTM, which pools by itself; {out}"
 

@@ -154,15 +154,7 @@ class Distil(Settings):
     text: str = Field(
         "", max_length=LONGEST_NAME, description="a file of rows without labels, on which only the teacher counts"
     )
-    states: bool = Field(
-        False, description="learn the teacher's hidden states and attention too; both read the same tokens"
-    )
-    soft: bool = Field(
-        False, description="learn the columns p(LABEL), or `confidence`, of your data; without a teacher"
-    )
-    confidence: str = Field(
-        "", max_length=LONGEST_NAME, description="with soft: the column with the probability of each row's label"
-    )
+    soft: bool = Field(False, description="learn the columns p(LABEL) of your data; without a teacher")
     weak: bool = Field(False, description="take a teacher that is no better than its own baselines")
 
     @property
@@ -182,8 +174,6 @@ class Distil(Settings):
             raise ValueError(f"{', '.join(changed)} without a teacher; give distil.teacher=RUN, or distil.soft=true")
         if self.teachers and self.soft:
             raise ValueError("teacher and soft are both set; leave one of them out")
-        if self.soft and (self.text or self.states):
-            raise ValueError("text and states need a teacher; leave them out, or give distil.teacher=RUN")
-        if self.confidence and not self.soft:
-            raise ValueError("confidence is for soft labels; set distil.soft=true too")
+        if self.soft and self.text:
+            raise ValueError("text needs a teacher; leave it out, or give distil.teacher=RUN")
         return self

@@ -21,10 +21,8 @@ from finetune.metrics.words import perplexity
 from finetune.runs.lineage import Lineage
 from finetune.runs.recipe_tables import scored_parts
 from finetune.runs.record_parts import (
-    ComparedModel,
     Cost,
     DataFinding,
-    KeptHead,
     Margin,
     Observed,
     best_baseline,
@@ -115,12 +113,6 @@ class RunRecord(BaseModel):
         {}, description="of the headline on each split: its 95 % interval, the best baseline and the difference to it"
     )
 
-    compared: list[ComparedModel] = Field(
-        [],
-        max_length=3,
-        description="of a run with a teacher: teacher, student, and the same student without a teacher",
-    )
-
     cost: Cost | None = Field(
         None, description="of all processes together: the seconds that devices were held, peak memory and that of GPUs"
     )
@@ -129,12 +121,6 @@ class RunRecord(BaseModel):
         None,
         description="the run whose encoder this one started from: its task, seed and the settings that differ from "
         "their defaults, the encoder that it started from, and its own lineage; null where `model` is not of a run",
-    )
-
-    kept: KeptHead | None = Field(
-        None,
-        description="with `keep_labels`: the labels carried from another run's head, those added and left out, the "
-        "rows rehearsed, and the dev rows that were training rows of that run; else null",
     )
 
     learned: list[str] = Field(

@@ -1,4 +1,4 @@
-"""Parts of a record: margin, cost, what a run saw, the comparison with a teacher, and what it kept of an old run."""
+"""Parts of a record: margin, cost, what a run saw, and findings on its data."""
 
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from finetune.data.issues import Severity
 from finetune.metrics.metric import Metric
 from finetune.runs.events import logged
-from finetune.runs.whole_record import LARGEST_SCORE, LONGEST_LABEL, Id, SplitScores, Whole
+from finetune.runs.whole_record import LARGEST_SCORE, LONGEST_LABEL, Whole
 
 ScoreValue = Annotated[float, Field(ge=-LARGEST_SCORE, le=LARGEST_SCORE)]
 ScoreInterval = tuple[ScoreValue, ScoreValue]
@@ -116,47 +116,3 @@ class DataFinding(BaseModel):
         return f"{self.severity} {self.code}: {self.what}. {self.remedy}" + (
             f": {self.command}" if self.command else ""
         )
-
-
-TEACHER, STUDENT, PLAIN = "teacher", "student", "student without a teacher"
-
-
-class ComparedModel(BaseModel):
-    """A model, or several as one, on the rows that the run is scored on.
-
-    `megabytes` are those of the weights, and `rows_per_second` those that it answers on the run's device.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-    name: str
-    runs: list[Id] = Field(max_length=100)
-    scores: SplitScores
-    parameters: Whole
-    megabytes: Amount
-    rows_per_second: Amount
-
-
-OLD_DEV = "old-dev"  # the split that is dev of the run that is trained again; it chooses nothing
-OLD_MODEL = "old model"  # among its baselines
-
-
-class KeptHead(BaseModel):
-    """Of `keep_labels`: the labels whose rows of the head came from `run`, those added, and those left out.
-
-    `rehearsed` are the rows of its `of` training rows that were trained on again, `known` the dev rows that were among
-    these (None where they could not be read). `margin` is that of `metric` over the old model on OLD_DEV: not a mean
-    over classes, in which a single prediction of an added label would count as a whole class.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-    run: Id
-    carried: list[str] = []
-    added: list[str] = []
-    left_out: list[str] = []
-    rehearsed: Whole = 0
-    of: Whole | None = None
-    known: Whole | None = None
-    metric: str = ""
-    margin: Margin | None = None

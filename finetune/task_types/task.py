@@ -11,7 +11,6 @@ import numpy as np
 from finetune.data.rows import Row, Rows
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric, find_metric
-from finetune.runs.record_parts import OLD_DEV
 from finetune.task_types.declared_options import declared_names
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText
 from finetune.task_types.parts import Answer, Teaching
@@ -57,7 +56,6 @@ class Task(ABC):
     cross_fits: ClassVar[bool] = False
     missing_is_wrong: ClassVar[bool] = False
     reads: ClassVar[tuple[str, ...]] = ()
-    teaching_class: ClassVar[type[Teaching[Any]]] = Teaching
 
     def __post_init__(self) -> None:
         """Raises UserError for a metric that is not a `Metric`, and for an option that the reader declares too."""
@@ -147,9 +145,9 @@ class Task(ABC):
         raise UserError(f"predictions of {self.name} cannot be explained", "Give its task type `explain_target`")
 
     @property
-    def teaching(self) -> Teaching[Any]:
-        """A teacher's logits, for a student."""
-        return self.teaching_class(self)
+    def teach(self) -> Teaching | None:
+        """What a student learns of its logits; None for a task that cannot be taught."""
+        return None
 
     # Rows and tokens.
 
@@ -229,7 +227,7 @@ class Task(ABC):
     @property
     def splits_in_training(self) -> tuple[str, ...]:
         """Those of `dev_splits` that are scored after each epoch."""
-        return tuple(split for split in self.dev_splits if split not in (TEST, OLD_DEV))
+        return tuple(split for split in self.dev_splits if split != TEST)
 
     @property
     def label_names(self) -> tuple[str, ...]:

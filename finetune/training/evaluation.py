@@ -2,11 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
-
-import numpy as np
 
 from finetune.data.rows import Row
 from finetune.inference.engine import Engine
@@ -14,14 +12,13 @@ from finetune.metrics.metric import Metric
 from finetune.metrics.scores import Scores
 from finetune.models.feature import Feature
 from finetune.models.kernels.cpu import release_memory, trim_memory
-from finetune.runs.events import Watcher, Working
+from finetune.runs.events import Working
 from finetune.runs.record import RunRecord
 from finetune.task_types.options import configured
 from finetune.task_types.parts import Answer
 from finetune.task_types.task import Task
 
 Answers = dict[str, list[Answer]]  # split (or method) -> one prediction per row
-LogitsOf = Callable[[str], Sequence[np.ndarray]]  # from a split to one array per feature
 FOLDS = 5
 
 
@@ -58,15 +55,11 @@ class DevEvaluation:
 
     def __call__(self, engine: Engine) -> Evaluated:
         """Predicts and scores; options are chosen on the first split and applied to all."""
-        return self.judged(lambda split: engine.logits(self.features[split]), engine.watch, engine)
-
-    def judged(self, logits_of: LogitsOf, watch: Watcher, engine: Engine | None = None) -> Evaluated:
-        """Scores the logits that each split's features are given; with their engine also the loss of the first."""
         task, chosen, found, loss = self.task, dict[str, Any](), Answers(), None
         for index, (split, features) in enumerate(self.features.items()):
-            logits, rows = logits_of(split), self.rows[split]
-            watch(Working(f"scoring {split}"))
-            if index == 0 and engine is not None:
+            logits, rows = engine.logits(features), self.rows[split]
+            engine.watch(Working(f"scoring {split}"))
+            if index == 0:
                 loss = engine.loss(logits, features)
             answers = task.decode(logits, features, rows)
             if index == 0 and (chosen := task.tune(answers, rows)):

@@ -67,11 +67,10 @@ class Extra:
 class RunState:
     """What is known of a run so far; `plan_run`, `build_run`, `run` and then its extras fill it, from top to bottom.
 
-    `own_splits` are the dev splits that its data has, `data` is a fingerprint of all rows, `known` has the keys of rows
-    that the runs were trained on from which this one begins, `taught` has hashes of what is learned besides labels, and
-    `rows_learned` are the rows of `inputs`: what the model reads of each split in training. `notes` are of the rows and
-    how they fit, `late_notes` come after those of all splits, `facts` are fields of the record. `home` is where the run
-    is once it is finished, `folder` where it is written.
+    `data` is a fingerprint of all rows, `known` has the keys of rows that the runs were trained on from which this one
+    begins, `taught` has hashes of what is learned besides labels, and `rows_learned` are the rows of `inputs`: what the
+    model reads of each split in training. `notes` are of the rows and how they fit, `facts` are fields of the record.
+    `home` is where the run is once it is finished, `folder` where it is written.
     """
 
     resolved: ResolvedRun
@@ -87,7 +86,6 @@ class RunState:
     weights: ModelFiles = field(init=False)
     vocabulary: str = ""
     splits: dict[str, Rows] = field(default_factory=dict)
-    own_splits: Sequence[str] = ()
     data: str = ""
     pooling: str = ""
     lineage: Lineage | None = None
@@ -102,7 +100,6 @@ class RunState:
     tokenizer: "PreTrainedTokenizerBase" = field(init=False)
     features: dict[str, Sequence[Feature]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    late_notes: list[str] = field(default_factory=list)
 
     engine: Engine = field(init=False)
     inputs: dict[str, Sequence[Feature]] = field(default_factory=dict)

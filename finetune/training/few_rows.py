@@ -56,7 +56,7 @@ class FewRows(Extra):
         if probe is not None:
             run.watch(Working("fitting a linear probe, as a baseline"))
             fit_output(probe, run.features[run.task.train_split])
-            for split, answers in run.evaluation.on(run.own_splits)(probe).answers.items():
+            for split, answers in run.evaluation(probe).answers.items():
                 run.baselines.setdefault(split, {})[PROBE] = answers
 
 

@@ -66,7 +66,7 @@ def plan_run(
     for extra in run.extras:
         extra.before_reading(run)
     watch(Working("reading rows"))
-    run.splits, run.own_splits = load_splits(run.task, source, limit=recipe.limit), run.task.dev_splits
+    run.splits = load_splits(run.task, source, limit=recipe.limit)
     run.data = data_fingerprint(run.rows)
     run.splits[run.task.train_split] = trained_on_rows(recipe, run.task, run.splits)
     if vocabulary_size:

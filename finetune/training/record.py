@@ -135,7 +135,6 @@ def _notes(run: RunState, origins: Mapping[str, str], scores: Scores) -> list[st
     for split, loaded in run.splits.items():
         notes += [note.replace(loaded.origin, origins[split]) for note in loaded.notes]
         notes += run.notes if split == task.train_split else []
-    notes += run.late_notes
     first = task.dev_splits[0]
     few = len(run.splits[first].rows)
     if few < FEW_TO_SCORE and not run.model.head.pretrains:  # documents have many words

@@ -120,7 +120,7 @@ def _save(state: RunState, *, started: float) -> None:
     """Writes predictions, model and last the record, while the folder where the run will be is locked."""
     found, watch, attempt = state.found, state.watch, state.folder
     watch(Working("predicting with the baselines"))
-    baselines = state.evaluation.on(state.own_splits).baselines(state.train_rows, found)
+    baselines = state.evaluation.baselines(state.train_rows, found)
     for split, methods in state.baselines.items():
         baselines[split] = baselines.get(split, {}) | methods
     watch(Working("saving predictions and the model"))

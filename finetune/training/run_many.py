@@ -10,7 +10,6 @@ from finetune.models.device import is_out_of_memory
 from finetune.runs.environment import first_process
 from finetune.runs.events import Ended, Note, Watcher
 from finetune.runs.folder import RunFolder
-from finetune.runs.recipe_tables import Distil
 from finetune.runs.record import RunRecord
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.run import run
@@ -77,24 +76,17 @@ def _failure(error: Exception) -> UserError | None:
 
 
 def _all(runs: Sequence[ResolvedRun], options: RunOptions, watch: Watcher, train: TrainRuns) -> list[Outcome]:
-    """The outcome of each run, after the runs that others need: those whose encoders they start from, and for runs with
-    a teacher the same without one. One whose first run failed fails with it; errors of several name the recipe.
+    """The outcome of each run, after the runs whose encoders others start from. One whose first run failed fails with
+    it; errors of several name the recipe.
     """
     ready: list[ResolvedRun | UserError] = list(runs)
-    before = replace(options, force=False)  # a finished run is taken
     if firsts := list({id(one.first): one.first for one in runs if one.first is not None}.values()):
         names = ", ".join(dict.fromkeys(one.name for one in firsts))
         watch(Note(f"{so_many(len(firsts), 'run')} of {names} first, for the encoders that the others start from"))
-        found = dict(zip(map(id, firsts), _all(firsts, before, watch, train), strict=True))
+        before = _all(firsts, replace(options, force=False), watch, train)  # of which a finished one is taken
+        found = dict(zip(map(id, firsts), before, strict=True))
         ready = [one if one.first is None else _with_encoder(one, found[id(one.first)], options) for one in runs]
-    trained = [one for one in ready if isinstance(one, ResolvedRun)]
-    if taught := [one for one in trained if one.recipe.distil.teachers]:
-        watch(Note(f"the same without a teacher first, to be compared: {so_many(len(taught), 'run')}"))
-        plain = [replace(one, recipe=one.recipe.model_copy(update={"distil": Distil()})) for one in taught]
-        for outcome in _all(plain, before, watch, train):
-            if isinstance(outcome, UserError):
-                watch(Note(f"no run without a teacher to compare with: {outcome.what}"))
-    ended = iter(train(trained, options, watch))
+    ended = iter(train([one for one in ready if isinstance(one, ResolvedRun)], options, watch))
     outcomes = [next(ended) if isinstance(one, ResolvedRun) else one for one in ready]
     for place, (one, outcome) in enumerate(zip(ready, outcomes, strict=True)):
         if len(runs) > 1 and isinstance(one, ResolvedRun) and isinstance(outcome, UserError):

@@ -161,13 +161,11 @@ CASES: dict[str, Case] = {
     "lora": also(new("corpus.txt", PRETRAINED), "tags", f"{FROM_TEXT} lora=4 adapter=true train.learning_rate=1e-2"),
     "lora-minilm": minilm("stays", "preset=lora train.epochs=1"),
     "distil": also(
-        new("stays", "train.epochs=2"),
-        "stays",
-        f"model=new:1x64 tokenizer=vocabulary max_length=48 {TAUGHT} distil.states=true",
+        new("stays", "train.epochs=2"), "stays", f"model=new:1x64 tokenizer=vocabulary max_length=48 {TAUGHT}"
     ),
     "distil-minilm": also(minilm("stays"), "stays", f"model=minilm keep_layers=[1] max_length=32 {TAUGHT}"),
     "from-a-run": also(new("stays"), "reviews.csv", "model=stays train.epochs=2 max_length=24"),
-    "keep-labels": also(new("reviews.csv"), "stays", "model={0} keep_labels=true rehearse=0.5 train.epochs=2"),
+    "keep-labels": also(new("reviews.csv"), "stays", "model={0} keep_labels=true train.epochs=2"),
     "interrupted": replace(new("stays", "train.epochs=4"), interrupted=True),
     "interrupted-lora-minilm": replace(minilm("pairs.csv", "lora=4 train.epochs=2"), interrupted=True),
     "seeds": new("pairs.csv", "train.epochs=2 --seeds 3"),

@@ -21,7 +21,6 @@ from finetune.inference.predict_plan import columns_read, known_type, require_se
 from finetune.inference.predictor import Predictor
 from finetune.runs.events import RowsPredicted, Watcher
 from finetune.runs.record import RunRecord
-from finetune.runs.record_parts import OLD_DEV
 from finetune.task_types.pretraining.own import Text
 from finetune.task_types.row_builder import rows_of
 from finetune.task_types.row_issues import NoRow
@@ -115,8 +114,6 @@ def _trained_texts(
     keys, layout, options = set[int](), predictor.layout, record.recipe.get("options", {})
     given = {name: str(options.get(name, "")) for name in ("encoding", "sheet")}
     for split, origin in record.data_origin.items():
-        if split == OLD_DEV:
-            continue
         try:
             if layout is None:
                 texts = [row.input for row in predictor.task.load(source, split).rows]

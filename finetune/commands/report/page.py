@@ -16,7 +16,6 @@ from finetune.commands.report.compared import Group, PageRuns, blocks_of_all, pa
 from finetune.commands.report.content import Block, RunFiles, Section, SplitPage
 from finetune.commands.report.run import (
     limits_block,
-    other_models,
     score_blocks,
     settings_block,
     training_block,
@@ -36,7 +35,7 @@ MOST_HEADLINES = 6
 NO_TABLE = "The predictions have no labels, or are of an unknown task type."
 TOO_LONG = "Left out, because the page would be too large: make a separate report of this run."
 
-RUN: Sequence[Callable[[RunFiles], Iterator[Block]]] = (score_blocks, other_models)
+RUN: Sequence[Callable[[RunFiles], Iterator[Block]]] = (score_blocks,)
 SPLIT: Sequence[Callable[[SplitPage], Iterator[Block]]] = (
     rows_block, confusion_block, scatter_block, class_block, calibration_block,
 )  # fmt: skip

@@ -8,8 +8,7 @@ import numpy as np
 from finetune.analysis.limits import about_classes, about_labels, about_rows
 from finetune.analysis.pages.svg import Axis, Mark, chart, level, line, stacked
 from finetune.analysis.published import published_for
-from finetune.analysis.recorded_models import COLUMNS, SIZE, compared_cells, old_and_new
-from finetune.commands.report.content import NAME, Block, RunFiles, score_text
+from finetune.commands.report.content import Block, RunFiles, score_text
 from finetune.data.messages import so_many
 from finetune.metrics.scores import plain_metrics
 from finetune.runs.lineage import lineage_words
@@ -18,7 +17,6 @@ from finetune.runs.verdict import baseline_words
 from finetune.task_types.marked_text import cut
 
 DRAWN = 150  # points of a curve
-MOST_LABELS = 60  # of the old model and the new one
 MOST_NOTES = 50  # notes of a run
 
 
@@ -47,18 +45,6 @@ def score_blocks(run: RunFiles) -> Iterator[Block]:
             cells=cells,
             bars=[values.get(first.name, 0.0) for values in methods.values()] if first.range == (0.0, 1.0) else (),
         )
-
-
-def other_models(run: RunFiles) -> Iterator[Block]:
-    """The old model and this one on the same rows, with F1 by label; a student next to its teacher and itself alone."""
-    record = run.record
-    if (pair := old_and_new(record)) is not None:
-        cells = [[cut(name, NAME), *scores] for name, *scores in pair.cells[:MOST_LABELS]]
-        note = f"{pair.sentence}. F1 by label:" if cells else pair.sentence
-        yield Block(title="Old model and new", note=note, columns=COLUMNS, cells=cells, sorts=True)
-    if record.compared:
-        columns = ["split", "model", "runs", *plain_metrics(record.scores[record.first_split]), *SIZE]
-        yield Block(title="Compared", columns=columns, cells=compared_cells(record), wide=True)
 
 
 def training_block(run: RunFiles) -> Iterator[Block]:

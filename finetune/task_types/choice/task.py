@@ -17,7 +17,7 @@ from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.choice_labels import choice_name
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText, Pick, Target
-from finetune.task_types.parts import Answer, Taught, Teaching
+from finetune.task_types.parts import Answer, Teaching
 from finetune.task_types.pooled import encode_texts
 from finetune.task_types.task import Task
 
@@ -43,14 +43,6 @@ class ChoiceRow:
         return "\n".join((self.context, *self.choices))
 
 
-class ChoiceTeaching(Teaching["ChoiceTask"]):
-    """The scores of a row's choices."""
-
-    @property
-    def learns(self) -> Taught:
-        return "class"
-
-
 @dataclass(frozen=True, kw_only=True)
 class ChoiceTask(Task):
     """Picks one of each row's choices; rows may have different numbers of them.
@@ -64,7 +56,11 @@ class ChoiceTask(Task):
     names: tuple[str, ...] = ()
     metrics: tuple[Metric, ...] = (accuracy,)
     row_type = ChoiceRow
-    teaching_class = ChoiceTeaching
+
+    @property
+    def teach(self) -> Teaching:
+        """The scores of a row's choices."""
+        return Teaching(learns="class")
 
     def load(self, source: Source, split: str) -> Rows:
         """The rows of a split. Raises UserError that names the row for missing choices."""

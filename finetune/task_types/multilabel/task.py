@@ -16,7 +16,7 @@ from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import Asked, ExplainTarget
-from finetune.task_types.parts import Answer, Taught, Teaching
+from finetune.task_types.parts import Answer, Teaching
 from finetune.task_types.pooled import (
     WINDOWS,
     PooledTask,
@@ -43,22 +43,6 @@ class MultiLabelRow(TextRow):
     gold: tuple[str, ...] | None = None
 
 
-class MultiLabelTeaching(Teaching["MultiLabelTask"]):
-    """A logit of each label."""
-
-    @property
-    def learns(self) -> Taught:
-        return "flags"
-
-    @property
-    def in_columns(self) -> bool:
-        return True
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return self.task.labels
-
-
 @dataclass(frozen=True, kw_only=True)
 class MultiLabelTask(PooledTask):
     """Predicts any number of `labels` per row; a prediction is a list of them, in the task's order.
@@ -74,7 +58,6 @@ class MultiLabelTask(PooledTask):
     thresholds: Sequence[Probability] | None = option(None, THRESHOLDS)
     metrics: tuple[Metric, ...] = ()
     row_type = MultiLabelRow
-    teaching_class = MultiLabelTeaching
     cross_fits = True
 
     def __post_init__(self) -> None:
@@ -88,6 +71,11 @@ class MultiLabelTask(PooledTask):
         over_all = (micro_f1_of_sets, macro_f1_of_sets, exact_match_of_sets)
         object.__setattr__(self, "metrics", (*over_all, *by_label))
         super().__post_init__()
+
+    @property
+    def teach(self) -> Teaching:
+        """Each label of a row."""
+        return Teaching(learns="flags", labels=self.labels)
 
     def fault(self, row: MultiLabelRow) -> str:
         if row.gold is None or self.fits(list(row.gold), row):

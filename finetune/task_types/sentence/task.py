@@ -15,7 +15,7 @@ from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText
-from finetune.task_types.parts import Answer, Taught, Teaching
+from finetune.task_types.parts import Answer, Teaching
 from finetune.task_types.pooled import (
     WINDOWS,
     PooledTask,
@@ -47,22 +47,6 @@ class SentenceRow(TextRow):
     gold: str | float | None = None
 
 
-class SentenceTeaching(Teaching["SentenceTask"]):
-    """The logits of a row's classes or steps, or its number."""
-
-    @property
-    def learns(self) -> Taught:
-        return "number" if self.task.regression else "flags" if self.task.ordinal else "class"
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return logit_names(self.task.labels) if self.task.ordinal else self.task.labels
-
-    @property
-    def in_columns(self) -> bool:
-        return not self.task.ordinal
-
-
 @dataclass(frozen=True, kw_only=True)
 class SentenceTask(PooledTask):
     """Classification into `labels`; without labels, regression.
@@ -83,7 +67,6 @@ class SentenceTask(PooledTask):
     read_at: Literal["cls", "markers"] = option("cls", READ_AT)
     class_weights: tuple[float, ...] = ()  # one per label, set by `fit` from the training rows
     row_type = SentenceRow
-    teaching_class = SentenceTeaching
 
     def __post_init__(self) -> None:
         """Raises UserError as `Task` does, and for steps between labels without an order."""
@@ -115,6 +98,13 @@ class SentenceTask(PooledTask):
     def regression(self) -> bool:
         """Whether the label is a number."""
         return not self.labels
+
+    @property
+    def teach(self) -> Teaching:
+        """A row's classes or steps, or its number."""
+        if self.ordinal:
+            return Teaching(learns="flags", labels=logit_names(self.labels))
+        return Teaching(learns="number" if self.regression else "class", labels=self.labels)
 
     def fit(self, train: Sequence[SentenceRow]) -> "SentenceTask":
         """The task with its inputs and class weights: n / (k * n of the class), whose mean over the rows is 1."""

@@ -20,7 +20,7 @@ from finetune.models.feature import IGNORED, Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText
-from finetune.task_types.parts import Answer, Taught, Teaching
+from finetune.task_types.parts import Answer
 from finetune.task_types.span import explained
 from finetune.task_types.span.answers import SpanAnswer, answers, official_files, with_label
 from finetune.task_types.span.encoding import encode_questions
@@ -39,44 +39,6 @@ SpanCount = Annotated[int, Field(ge=1, le=200)]
 Scored = Callable[[Sequence[str], str], tuple[float, float]]  # from label texts and an answer
 THRESHOLDS = ("threshold", "threshold_em")
 SPARE = 10  # spans that are kept in addition to the n best, since some have the same text
-
-
-class SpanTeaching(Teaching["SpanTask"]):
-    """The logits of start and end over the tokens of a row's windows, one window after another."""
-
-    same_tokens = True
-
-    @property
-    def learns(self) -> Taught:
-        return "class"
-
-    def items(self, logits: np.ndarray) -> np.ndarray:
-        return logits.T
-
-    def logits(self, items: np.ndarray) -> np.ndarray:
-        return items.T
-
-    def by_row(
-        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[SpanRow]
-    ) -> list[np.ndarray]:
-        found: list[list[np.ndarray]] = [[] for _ in rows]
-        for given, feature in zip(logits, features, strict=True):
-            found[feature.row].append(self.items(given))
-        return [np.concatenate(some, axis=1) for some in found]
-
-    def by_feature(self, answers: Sequence[np.ndarray], features: Sequence[Feature]) -> list[np.ndarray]:
-        """Raises UserError where a row has another number of tokens than the teacher read."""
-        begins, found = [0] * len(answers), list[np.ndarray]()
-        for feature in features:
-            begin = begins[feature.row]
-            begins[feature.row] = begin + len(feature)
-            found.append(answers[feature.row][:, begin : begin + len(feature)])
-        if begins != [each.shape[1] for each in answers]:
-            raise UserError(
-                "teacher and student read other tokens, and starts and ends of answers are tokens",
-                "Give them equal vocabularies, max_length and stride",
-            )
-        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +61,6 @@ class SpanTask(Task):
     threshold_em: float | None = option(None, "the same, chosen for exact match")
     metrics: tuple[Metric, ...] = (Metric("f1"), exact_match)
     row_type = SpanRow
-    teaching_class = SpanTeaching
     missing_is_wrong = True  # as in the official script for SQuAD 1.1
 
     def __post_init__(self) -> None:

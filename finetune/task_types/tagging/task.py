@@ -20,7 +20,7 @@ from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText
-from finetune.task_types.parts import Answer, Taught, Teaching
+from finetune.task_types.parts import Answer, Teaching
 from finetune.task_types.tagging import explained
 from finetune.task_types.tagging.raw_text import split_words
 from finetune.task_types.tagging.row import TaggingRow
@@ -46,37 +46,6 @@ class TagsAnswer(Answer):
     label_probabilities: Sequence[float] | None = None
 
 
-class TaggingTeaching(Teaching["TaggingTask"]):
-    """The logits of each word's tags, so that teacher and student may split words into other tokens."""
-
-    @property
-    def learns(self) -> Taught:
-        return "class"
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return self.task.labels
-
-    def items(self, logits: np.ndarray) -> np.ndarray:
-        return logits
-
-    def logits(self, items: np.ndarray) -> np.ndarray:
-        return items
-
-    def by_row(
-        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[TaggingRow]
-    ) -> list[np.ndarray]:
-        """NaN for a word that has no token of its own."""
-        found = [np.full((len(row.words), len(self.task.labels)), np.nan, dtype=np.float32) for row in rows]
-        for given, feature in zip(logits, features, strict=True):
-            for (after, word), each in zip(feature.note, given, strict=True):
-                found[feature.row + after][word] = each
-        return found
-
-    def by_feature(self, answers: Sequence[np.ndarray], features: Sequence[Feature]) -> list[np.ndarray]:
-        return [np.stack([answers[one.row + after][word] for after, word in one.note]) for one in features]
-
-
 @dataclass(frozen=True, kw_only=True)
 class TaggingTask(Task):
     """Tags in IOB2 for entities of `types`; scored with conlleval's chunks, and also with strict IOB2 chunks.
@@ -99,7 +68,6 @@ class TaggingTask(Task):
     plain: bool = False
     metrics: tuple[Metric, ...] = ()
     row_type = TaggingRow
-    teaching_class = TaggingTeaching
 
     def __post_init__(self) -> None:
         by_type = (f"{kind}/{part}" for kind in self.types for part in ("f1", "precision", "recall"))
@@ -120,6 +88,11 @@ class TaggingTask(Task):
         if self.plain:
             return self.types
         return ("O", *(f"{prefix}-{kind}" for kind in self.types for prefix in "BI"))
+
+    @property
+    def teach(self) -> Teaching:
+        """The tags of each word, so that teacher and student may split words into other tokens."""
+        return Teaching(learns="class", labels=self.labels, by_word=True)
 
     @property
     def label_names(self) -> tuple[str, ...]:

@@ -1,46 +1,261 @@
-"""What a run learns besides its labels: the answers of teachers, also for rows without labels, or soft labels."""
+"""What a run learns besides its labels: the answers of teachers, also for rows without labels, or soft labels.
+
+Answers are logits `(n,)` by row and item, as `Teaching` says; soft labels are columns `p(LABEL)`, as `finetune predict`
+writes them.
+"""
 
 import math
-import time
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
-from functools import partial
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from scipy.special import expit, log_softmax, logit, logsumexp, softmax
+from torch import Tensor
+from torch.nn import functional
 
 from finetune.data.messages import so_many
 from finetune.data.rows import Row
+from finetune.data.values import as_number
 from finetune.errors import UserError
 from finetune.gone import without_defaults
-from finetune.inference.engine import Engine
-from finetune.inference.exported.engine import ExportedEngine
+from finetune.inference.engine import IMPOSSIBLE
+from finetune.inference.predictor import Predictor, load_predictor, saved
+from finetune.models.batch import Batch
 from finetune.models.caller_state import plain_mode
 from finetune.models.feature import IGNORED, LABEL, TAUGHT, Feature, LazyFeatures, lengths, truncated_rows
-from finetune.models.head import EncoderWithHead
-from finetune.models.tokenizers.load import tokenizer_hash
-from finetune.runs.events import Note, Working
+from finetune.models.head import Head
+from finetune.runs.events import Watcher, Working
 from finetune.runs.folder import RunFolder
 from finetune.runs.recipe_tables import Distil
 from finetune.runs.record_files import load_record
-from finetune.runs.record_parts import PLAIN, STUDENT, TEACHER, ComparedModel
 from finetune.runs.run_id import data_fingerprint
 from finetune.storage.cache import hash_of
 from finetune.task_types import registry
+from finetune.task_types.own_data import own_data, usable_rows, with_distinct_ids
+from finetune.task_types.parts import Teaching
 from finetune.task_types.prepare import array_features
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.shared_rows import Keys, known_keys
 from finetune.task_types.task import Task
 from finetune.task_types.types import type_of
-from finetune.training.checkpoints import Progress
-from finetune.training.distil.answers import RowAnswers, Teacher, joint_answers, soft_labels, softened
-from finetune.training.distil.objective import STATES, TaughtLosses, TaughtStates
 from finetune.training.distil.teachers import rows_without_labels
-from finetune.training.evaluation import Evaluated
-from finetune.training.extras import Extra, Fit, RunState
+from finetune.training.extras import Extra, RunState
 
-TIMED_ROWS, TIMES = 256, 2  # rows that are answered to know a model's speed, and how often: the best counts
+CLOSE = 0.02  # by which probabilities may miss a sum of 1: files have them rounded
+LEAST_CHANCE = 1e-6  # a probability of 0 has no logit
+ItemLogits = Mapping[tuple[int, int], np.ndarray]  # by the index of a row, and of an item in it
+
+
+@dataclass(frozen=True)
+class Teacher:
+    """A trained run; `task` is the student's where that is in a file, which a run's own files do not name."""
+
+    folder: Path
+    task: Task | None = None
+    device: str | None = None
+
+    @cached_property
+    def predictor(self) -> Predictor:
+        """The model."""
+        return load_predictor(self.folder, task=self.task, device=self.device)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of its answers."""
+        task = saved(self.folder).task() if self.task is None else self.task
+        return () if task.teach is None else task.teach.labels
+
+    def fingerprint(self) -> str:
+        """A hash of its weights and of how they are read."""
+        run = saved(self.folder)
+        return hash_of([run.files.fingerprint, sorted(map(str, run.settings.items()))])
+
+    def answers(self, rows: Sequence[Row], teach: Teaching, watch: Watcher) -> ItemLogits:
+        """Its logits for rows, without dropout and in the order of the student's labels."""
+        watch(Working(f"{self.folder.name} answers {so_many(len(rows))}"))
+        with plain_mode():
+            features = self.predictor.encoded(rows)
+            logits = self.predictor.engine.logits(features)
+        if order := [self.labels.index(label) for label in teach.labels]:
+            logits = [each[..., order] for each in logits]
+        return item_logits(teach, logits, features)
+
+
+def item_logits(teach: Teaching, logits: Sequence[np.ndarray], features: Sequence[Feature]) -> ItemLogits:
+    """The logits of features by item, the mean of those that several features have; a word without a token has none."""
+    answers: dict[tuple[int, int], list[np.ndarray]] = defaultdict(list)
+    for feature, each in zip(features, logits, strict=True):
+        items = each if teach.by_word else each[:, None] if teach.learns == "flags" else each[None]
+        for place, item in zip(_places(teach, feature), items, strict=True):
+            answers[place].append(item)
+    return {place: np.mean(items, axis=0) for place, items in answers.items()}
+
+
+def _places(teach: Teaching, feature: Feature, first_row: int = 0) -> list[tuple[int, int]]:
+    """The row and the item of each label of a feature."""
+    row = first_row + feature.row
+    if teach.by_word:
+        return [(row + after, word) for after, word in feature.note]
+    return [(row, item) for item in range(len(teach.labels) if teach.learns == "flags" else 1)]
+
+
+def joint_answers(several: Sequence[ItemLogits], learns: str) -> ItemLogits:
+    """The answers of several teachers as those of one: logits of the mean of their probabilities, or the mean number.
+
+    An item is left out where one of them has no answer.
+    """
+    first, *others = several
+    joint = {}
+    for place in first if others else ():
+        if all(place in other for other in others):
+            logits = np.stack([each[place] for each in several])
+            if learns == "class":
+                joint[place] = logsumexp(log_softmax(logits, axis=-1), axis=0) - np.log(len(logits))
+            else:
+                joint[place] = logit(expit(logits.astype(np.float64)).mean(0)) if learns == "flags" else logits.mean(0)
+    return joint if others else first
+
+
+def soft_labels(task: Task, rows: Sequence[Row]) -> ItemLogits:
+    """The logits of each training row's soft label.
+
+    Raises UserError for data without such columns, and for probabilities that are none or do not sum to one.
+    """
+    own, teach = own_data(task), task.teach
+    if own is None or teach is None or not teach.labels or teach.by_word or teach.labels != task.label_names:
+        raise UserError(
+            f"distil.soft: {task.name} is not a file with a label a row and its probabilities",
+            "Name the column that has the label of each row: label=COLUMN",
+        )
+    table, columns = own.table(own.files[task.train_split]), [f"p({label})" for label in teach.labels]
+    if missing := [name for name in columns if name not in table.columns]:
+        raise UserError(
+            f"{table.path}: distil.soft=true, and there is no column {missing[0]}",
+            "Add the columns p(LABEL), one a label",
+        )
+    usable, indexes, _ = usable_rows(own.layout, table)
+    usable = with_distinct_ids(usable) if own.layout.id else usable
+    index_of = {row.id: index for row, index in zip(usable, indexes, strict=True)}
+    soft = {}
+    for number, row in enumerate(rows):
+        index, chances = index_of[row.id], list[float]()
+        where = f"{table.path}: row {table.rows[index]}"
+        for name in columns:
+            cell = table.columns[name][index]
+            chance = as_number(cell)
+            if chance is None or not 0 <= chance <= 1:
+                raise UserError(f"{where}: {name} is '{cell}', not a probability", "Give a number from 0 to 1")
+            chances.append(chance)
+        if teach.learns == "class" and abs(sum(chances) - 1) > CLOSE:
+            raise UserError(
+                f"{where}: the soft label has {sum(chances):.3g} as the sum of {', '.join(columns)}",
+                "Probabilities of one row sum to 1: fix that row",
+            )
+        inner = np.clip(np.array(chances), LEAST_CHANCE, 1 - LEAST_CHANCE)
+        items = np.log(inner / (1 - inner))[:, None] if teach.learns == "flags" else np.log(inner)[None]
+        soft.update({(number, item): logits for item, logits in enumerate(items)})
+    return soft
+
+
+class TaughtFeatures(LazyFeatures):
+    """Features that have a target `taught` next to their label, of `rows` training rows and then of `text` without
+    labels.
+    """
+
+    def __init__(
+        self, teach: Teaching, features: Sequence[Feature], text: Sequence[Feature], answers: ItemLogits, *, rows: int,
+        temperature: float,
+    ) -> None:  # fmt: skip
+        self.features, self.text, self.first_row = features, text, rows
+        (ours, cut), (others, others_cut) = truncated_rows(features), truncated_rows(text)
+        self.rows = np.concatenate([ours, others + rows]).astype(int)
+        self.truncated = np.concatenate([cut, others_cut]).astype(bool)
+        self.lengths = np.concatenate([lengths(features), lengths(text)])
+        places = [_places(teach, feature) for feature in features]
+        places += [_places(teach, feature, rows) for feature in text]
+        unknown = np.full(len(teach.labels), np.nan, dtype=np.float32)  # of a word; other items have answers
+        self.targets = [
+            softened(np.stack([answers.get(place, unknown) for place in items]), teach.learns, temperature)
+            for items in places
+        ]
+
+    def at(self, index: int) -> Feature:
+        """The feature with this index, which is not negative."""
+        target = self.targets[index]
+        if index < len(self.features):
+            feature = self.features[index]
+            return replace(feature, label={LABEL: feature.label, TAUGHT: target})
+        feature, like = self.text[index - len(self.features)], self.features[0].label
+        nothing = math.nan if isinstance(like, float) else IGNORED
+        label = nothing if np.isscalar(like) else [nothing] * len(target)
+        return replace(feature, label={LABEL: label, TAUGHT: target}, row=self.first_row + feature.row)
+
+
+def softened(logits: np.ndarray, learns: str, temperature: float) -> np.ndarray:
+    """What a student learns of the logits of one feature `(items, n)`: probabilities, or numbers; IGNORED where there
+    are none.
+    """
+    if learns == "class":
+        target = softmax(logits / temperature, axis=-1)
+    else:
+        target = expit(logits / temperature) if learns == "flags" else logits
+    return np.where(np.isnan(logits).any(-1, keepdims=True), IGNORED, target).astype(np.float32)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaughtLosses:
+    """The objective of a run that learns answers, which are what `learns` of `Teaching` says.
+
+    Each loss is a sum over its own labels, as that of any head; the trainer divides by their number.
+    """
+
+    head: Head
+    learns: str
+    settings: Distil
+
+    def __call__(self, logits: Any, batch: Batch) -> dict[str, Tensor]:
+        """The losses of labels and of answers by name, each summed over its own and with its weight."""
+        weight, labels = self.settings.weight, batch.labels[LABEL]
+        targets = batch.labels[TAUGHT]
+        taught = soft_loss(logits.reshape(targets.shape), targets, self.learns, self.settings.temperature)
+        losses, there = {TAUGHT: weight * taught}, has_label(labels)
+        if weight < 1 and bool(there.any()):
+            losses[LABEL] = (1 - weight) * self.head.loss(logits[there], labels[there])
+        return losses
+
+
+def soft_loss(logits: Tensor, targets: Tensor, learns: str, temperature: float) -> Tensor:
+    """The loss of logits `(batch, items, n)` against targets of that shape, summed over the items that have one.
+
+    Of classes the Kullback-Leibler divergence, of flags the binary cross-entropy above its least, of numbers the
+    squared error. What a softer target loses in its gradient, a factor of the temperature squared gives back (Hinton
+    et al. 2015, section 2.1).
+    """
+    there = targets != IGNORED
+    wanted = targets.where(there, torch.zeros_like(targets))
+    if learns == "number":
+        return functional.mse_loss(logits.where(there, wanted), wanted, reduction="sum")
+    cooled = logits.float().masked_fill(~there, IMPOSSIBLE) / temperature
+    if learns == "flags":
+        known = torch.stack([wanted, 1 - wanted], -1)
+        guessed = torch.stack([functional.logsigmoid(cooled), functional.logsigmoid(-cooled)], -1)
+        there = there.unsqueeze(-1)
+    else:
+        known, guessed = wanted, cooled.log_softmax(-1)
+    apart: Tensor = torch.special.xlogy(known, known) - known * guessed
+    return temperature**2 * apart.where(there, 0.0).sum()
+
+
+def has_label(labels: Tensor) -> Tensor:
+    """Which rows of a batch have a label, `(batch,)`."""
+    if labels.is_floating_point() and labels.ndim == 1:
+        return ~labels.isnan()
+    return (labels != IGNORED).reshape(len(labels), -1).any(1)
 
 
 class TeacherAnswers(Extra):
@@ -48,126 +263,57 @@ class TeacherAnswers(Extra):
 
     teachers: Sequence[Teacher] = ()
     text: Sequence[Row] = ()
-    soft: RowAnswers = ()
+    soft: ItemLogits
 
     def after_reading(self, run: RunState) -> None:
         """Hashes all that decides what is learned, for the run's id.
 
-        Raises UserError for a text or soft labels that cannot be read.
+        Raises UserError for a text or soft labels that cannot be read, and where `keep_labels` gave the student labels
+        that its teacher lacks.
         """
-        resolved, task, distil = run.resolved, run.task, run.resolved.recipe.distil
+        resolved, task, distil = run.resolved, run.task, run.recipe.distil
         if distil.soft:
-            self.soft = soft_labels(task, run.train_rows, confidence=distil.confidence)
-            run.taught = {"soft": hash_of([value for each in self.soft for value in np.round(each, 6).tolist()])}
+            self.soft = soft_labels(task, run.train_rows)
+            run.taught = {"soft": hash_of([np.round(logits, 6).tolist() for logits in self.soft.values()])}
             return
         own, known = resolved.default if registry.in_file(resolved.recipe.task) else None, dict[str, Keys]()
         self.teachers = [Teacher(Path(folder), own, str(run.device)) for folder in distil.teachers]
         for teacher in self.teachers:
-            require_labels(teacher, task)
+            if lost := [label for label in _teach(task).labels if label not in teacher.labels]:
+                raise UserError(
+                    f"distil.teacher={teacher.folder.name}: it lacks the label {lost[0]}, which keep_labels keeps",
+                    "Set keep_labels=shared, or name a teacher with all of them",
+                )
             known |= known_keys(RunFolder(teacher.folder))
         run.known = {**run.known, **known}
-        run.taught = {"teachers": hash_of(sorted(teacher.fingerprint for teacher in self.teachers))}
+        run.taught = {"teachers": hash_of(sorted(teacher.fingerprint() for teacher in self.teachers))}
         if distil.text:
             dev = [row for split in task.dev_splits for row in run.rows[split]]
-            self.text, run.late_notes = _text(task, Path(distil.text), dev)
-            run.late_notes.append(f"{distil.text}: {so_many(len(self.text))} without labels, which the teacher answers")
+            self.text, notes = _text(task, Path(distil.text), dev)
+            run.notes += notes
             run.taught = {**run.taught, "text": data_fingerprint({"": self.text})}
             run.rows_learned = [*run.rows_learned, *self.text]
-        run.late_notes += notes_on_scored_rows(resolved, run.data, known)
+        run.notes += notes_on_scored_rows(resolved, run.data, known)
 
     def before_training(self, run: RunState) -> None:
-        """Has the teachers answer, and the answers learned. Raises UserError as `_states` does."""
-        task, distil, rows = run.task, run.recipe.distil, run.train_rows
-        for note in run.late_notes:
-            run.watch(Note(note))
+        """Has the teachers answer, and the answers learned."""
+        task, distil, teach, rows = run.task, run.recipe.distil, _teach(run.task), run.train_rows
         features: Sequence[Feature] = run.features[task.train_split]
         text = features[:0]
         if self.text:
             text = array_features(task, self.text, run.tokenizer, run.recipe.max_length, run.watch)
-        answers = self._answers([*rows, *self.text], run) if self.teachers else self.soft
-        run.inputs[task.train_split] = taught_features(task, distil.temperature, features, text, answers, len(rows))
-        losses = TaughtLosses(head=run.model.head, learns=task.teaching.learns, settings=distil)
-        run.objective = losses
-        if distil.states:
-            states = self._states(run)
-            run.objective = replace(losses, states=states)
-            run.fit = partial(_fit_and_close, run.fit, states)
-
-    def _answers(self, rows: Sequence[Row], run: RunState) -> RowAnswers:
-        teaching = run.task.teaching
-        return joint_answers([teacher.answers(rows, teaching, run.watch) for teacher in self.teachers], teaching)
-
-    def _states(self, run: RunState) -> TaughtStates:
-        """What learns a teacher's layers. Raises UserError where these are of other tokens, or of several teachers."""
-        if run.accelerator.num_processes > 1:
-            raise UserError("distil.states trains in one process", "Leave `processes` out, or distil.states")
-        (teacher, *others) = self.teachers
-        if others or tokenizer_hash(teacher.predictor.tokenizer) != tokenizer_hash(run.tokenizer):
-            what = f"there are {len(others) + 1} teachers" if others else "teacher and student have other vocabularies"
-            raise UserError(f"distil.states: {what}, and layers are learned token by token", "Leave distil.states out")
-        encoder = replace(teacher).predictor.torch_engine.model.backbone.encoder  # not the one whose speed is measured
-        return TaughtStates(run.model, encoder.to(run.device), run.recipe.seeds[0])
-
-    def after_scoring(self, run: RunState) -> None:
-        """Adds the rows that say what a teacher is worth: teacher, student, and the same student without a teacher, if
-        that run is there; the last has the student's size and speed.
-        """
-        if not self.teachers:
-            return
-        run.watch(Working("comparing with the teacher"))
-        every, engine, teaching = run.evaluation, run.engine, run.task.teaching
-        split = max(every.features, key=lambda split: len(every.rows[split]))  # whose time is measured best
-        rows = every.rows[split][:TIMED_ROWS]
-        timed = [feature for feature in every.features[split] if feature.row < TIMED_ROWS]
-        student = ComparedModel(
-            name=STUDENT, runs=[run.id], scores=run.found.scores, **_size([run.model]),
-            rows_per_second=len(rows) / _seconds(engine, timed),
-        )  # fmt: skip
-
-        def logits(split: str) -> list[np.ndarray]:
-            answers = teaching.by_feature(self._answers(every.rows[split], run), every.features[split])
-            return [np.nan_to_num(teaching.logits(each)) for each in answers]
-
-        seconds = 0.0
-        with plain_mode():
-            for teacher in self.teachers:
-                seconds += _seconds(teacher.predictor.engine, teacher.predictor.encoded(rows))
-        taught_by = ComparedModel(
-            name=TEACHER if len(self.teachers) == 1 else f"{len(self.teachers)} teachers",
-            runs=[teacher.folder.name for teacher in self.teachers],
-            scores=every.judged(logits, run.watch).scores,
-            **_size([teacher.predictor.torch_engine.model for teacher in self.teachers]),
-            rows_per_second=len(rows) / seconds,
+        if self.teachers:
+            answers = [teacher.answers([*rows, *self.text], teach, run.watch) for teacher in self.teachers]
+            self.soft = joint_answers(answers, teach.learns)
+        run.inputs[task.train_split] = TaughtFeatures(
+            teach, features, text, self.soft, rows=len(rows), temperature=distil.temperature
         )
-        run.facts["compared"] = [taught_by, student]
-        plain = run.id_with(run.recipe.model_copy(update={"distil": Distil()}), {})
-        if (record := RunFolder(run.home.path.parent / plain).record()) is not None:
-            alone = student.model_copy(update={"name": PLAIN, "runs": [plain], "scores": record.scores})
-            run.facts["compared"].append(alone)
+        run.objective = TaughtLosses(head=run.model.head, learns=teach.learns, settings=distil)
 
 
-def _fit_and_close(fit: Fit, states: TaughtStates, *arguments: Any) -> tuple[Progress, Evaluated]:
-    """Trains; then the model is predicted with, and saved, as it was."""
-    trained = fit(*arguments)
-    states.close()
-    return trained
-
-
-def _size(models: Sequence[EncoderWithHead]) -> dict[str, Any]:
-    """The weights of models, and their megabytes."""
-    weights = [weight for model in models for weight in model.parameters()]
-    megabytes = sum(weight.numel() * weight.element_size() for weight in weights) / 1e6
-    return {"parameters": sum(weight.numel() for weight in weights), "megabytes": megabytes}
-
-
-def _seconds(engine: ExportedEngine | Engine, features: Sequence[Feature]) -> float:
-    """The seconds that a model needs for features, the least of TIMES; tokenization left out."""
-    least = math.inf
-    for _ in range(TIMES):
-        started = time.perf_counter()
-        engine.logits(features)
-        least = min(least, time.perf_counter() - started)
-    return max(least, 1e-9)
+def _teach(task: Task) -> Teaching:
+    assert task.teach is not None  # `with_teachers` refuses others
+    return task.teach
 
 
 def _text(task: Task, path: Path, dev: Sequence[Row]) -> tuple[list[Row], list[str]]:
@@ -176,24 +322,15 @@ def _text(task: Task, path: Path, dev: Sequence[Row]) -> tuple[list[Row], list[s
     Raises UserError where none are left.
     """
     rows, notes = rows_without_labels(task, path)
-    kind = type_of(task)
-    if kind is None:
-        return rows, notes
-    scored = {kind.unit(row) for row in dev}
-    kept = [row for row in rows if kind.unit(row) not in scored]
-    if not kept:
+    unseen, kind = rows, type_of(task)
+    if kind is not None:
+        scored = {kind.unit(row) for row in dev}
+        unseen = [row for row in rows if kind.unit(row) not in scored]
+    if not unseen:
         raise UserError(f"distil.text={path}: all its rows are dev rows", "Name rows that the student is not scored on")
-    found = f"{path}: {so_many(len(rows) - len(kept))} left out, which the student is scored on"
-    return kept, [*notes, *([found] if len(kept) < len(rows) else [])]
-
-
-def require_labels(teacher: Teacher, task: Task) -> None:
-    """Raises UserError where `keep_labels` gave the student labels that its teacher lacks."""
-    if lost := [label for label in task.teaching.labels if label not in teacher.labels]:
-        raise UserError(
-            f"distil.teacher={teacher.folder.name}: it lacks the label {lost[0]}, which keep_labels keeps",
-            "Set keep_labels=shared, or name a teacher with all of them",
-        )
+    if len(unseen) < len(rows):
+        notes.append(f"{path}: {so_many(len(rows) - len(unseen))} left out, which the student is scored on")
+    return unseen, [*notes, f"{path}: {so_many(len(unseen))} without labels, which the teacher answers"]
 
 
 def notes_on_scored_rows(resolved: ResolvedRun, data: str, known: Collection[str] = ()) -> Iterator[str]:
@@ -212,49 +349,3 @@ def notes_on_scored_rows(resolved: ResolvedRun, data: str, known: Collection[str
         else:
             continue
         yield f"the teacher {folder.name} {what} are too high, and so are those of its student"
-
-
-class TaughtFeatures(LazyFeatures):
-    """Features that have a target `taught` next to their label, of training rows and then of rows without labels."""
-
-    def __init__(self, parts: Sequence[Sequence[Feature]], targets: Sequence[np.ndarray], rows: int) -> None:
-        self.parts, self.targets = parts, targets
-        self.labelled, self.offset = len(parts[0]), rows
-        self.like = parts[0][0].label
-        facts = [truncated_rows(part) if len(part) else (np.zeros(0, int), np.zeros(0, bool)) for part in parts]
-        self.rows = np.concatenate([facts[0][0], facts[1][0] + rows])
-        self.truncated = np.concatenate([cut for _, cut in facts])
-        self.lengths = np.concatenate([lengths(part) for part in parts])
-
-    def at(self, index: int) -> Feature:
-        """The feature with this index, which is not negative."""
-        target = self.targets[index]
-        if index < self.labelled:
-            return _taught(self.parts[0][index], target)
-        feature = self.parts[1][index - self.labelled]
-        nothing = math.nan if isinstance(self.like, float) else IGNORED
-        label = nothing if np.isscalar(self.like) else [nothing] * len(target)
-        return _taught(replace(feature, label=label, row=feature.row + self.offset), target)
-
-
-def _taught(feature: Feature, target: np.ndarray) -> Feature:
-    """The feature with a target of answers too, and one for its states: a label for each text that it has."""
-    texts = [1] * len(feature.choices) if feature.choices else 1
-    return replace(feature, label={LABEL: feature.label, TAUGHT: target, STATES: texts})
-
-
-def taught_features(
-    task: Task,
-    temperature: float,
-    features: Sequence[Feature],
-    text: Sequence[Feature],
-    answers: RowAnswers,
-    rows: int,
-) -> TaughtFeatures:
-    """The features to train on, of so many rows and then of the text. Raises UserError where a student's tokens would
-    have to be those of its teacher.
-    """
-    teaching = task.teaching
-    by_feature = [*teaching.by_feature(answers[:rows], features), *teaching.by_feature(answers[rows:], text)]
-    targets = [softened(each, teaching.learns, temperature) for each in by_feature]
-    return TaughtFeatures([features, text], targets, rows)

@@ -32,7 +32,7 @@ def with_teachers(one: ResolvedRun, out: Path) -> ResolvedRun:
     other labels, or no better than its own baselines.
     """
     distil = one.recipe.distil
-    if distil.given and not one.task.teaching.learns:
+    if distil.given and one.task.teach is None:
         raise UserError(f"{one.task.name}: its task type learns no answers of a teacher", "Leave distil out")
     if not distil.teachers:
         return one
@@ -65,8 +65,9 @@ def _teacher(name: str, student: ResolvedRun, out: Path) -> tuple[RunFolder, str
 
 
 def _require_same_answers(name: str, teacher: Task, student: Task) -> None:
-    theirs, ours = teacher.teaching, student.teaching
-    if type(theirs) is not type(ours) or theirs.learns != ours.learns:
+    theirs, ours = teacher.teach, student.teach
+    assert ours is not None
+    if theirs is None or replace(theirs, labels=ours.labels) != ours or bool(theirs.labels) != bool(ours.labels):
         raise UserError(
             f"distil.teacher={name}: it is a {_kind(teacher)} model, and {student.name} is a {_kind(student)} task",
             "Name a teacher of the same task type",

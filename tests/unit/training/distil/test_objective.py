@@ -15,21 +15,27 @@ from support.toys import (
     labels_task,
     length_task,
     single_answers,
-    span_task,
     tag_task,
     toy,
 )
 from support.training import Losses, build, unscored
 
-from finetune.data.source import Source
 from finetune.metrics.scores import accuracy
-from finetune.models.feature import IGNORED, LABEL, TAUGHT, label_counts
+from finetune.models.feature import IGNORED, LABEL, TAUGHT, Feature, label_counts
 from finetune.runs.recipe_tables import Distil, Train
+from finetune.task_types.parts import Teaching
 from finetune.task_types.ranking.task import RankingTask
 from finetune.task_types.sentence.task import SentenceTask
+from finetune.task_types.span.task import SpanTask
 from finetune.task_types.task import Task
-from finetune.training.distil.lessons import TaughtFeatures, taught_features
-from finetune.training.distil.objective import TaughtLosses, has_label, soft_loss
+from finetune.training.distil.lessons import (
+    TaughtFeatures,
+    TaughtLosses,
+    has_label,
+    item_logits,
+    joint_answers,
+    soft_loss,
+)
 
 T = 2.5
 KINDS = {
@@ -46,7 +52,7 @@ STEPS = toy(
 )  # fmt: skip
 TOYS: dict[str, Task] = {
     "labels": cat_task(), "numbers": length_task(), "several": labels_task(), "tags": tag_task(),
-    "spans": span_task(), "choices": choice_task(), "steps": STEPS,
+    "choices": choice_task(), "steps": STEPS,
 }  # fmt: skip
 
 
@@ -86,14 +92,14 @@ def lesson(task: Task, folder: Path, settings: Train, distil: Distil) -> tuple[l
     """The losses of training on half of a toy's rows with labels, and on the rest without."""
     losses = Losses()
     trainer, features = build(task, folder, settings, watch=losses)
-    rows = len(task.load(Source(), "train").rows)
     logits = [3 * each + 1 for each in trainer.engine.logits(features)]
-    answers = task.teaching.by_row(logits, features, task.load(Source(), "train").rows)
+    assert task.teach is not None
     half = len(features) // 2
     first = features[half].row
     text = [replace(each, row=each.row - first, label=None) for each in features[half:]]
-    given = taught_features(task, distil.temperature, features[:half], text, answers[:rows], first)
-    trainer.objective = TaughtLosses(head=trainer.model.head, learns=task.teaching.learns, settings=distil)
+    answers = item_logits(task.teach, logits, features)
+    given = TaughtFeatures(task.teach, features[:half], text, answers, rows=first, temperature=distil.temperature)
+    trainer.objective = TaughtLosses(head=trainer.model.head, learns=task.teach.learns, settings=distil)
     trainer.fit(given, unscored)
     return losses.values, given
 
@@ -109,7 +115,28 @@ def test_parts_of_a_batch_learn_what_the_whole_learns(kind: str, tiny_bert: Path
     assert counts[TAUGHT] >= counts[LABEL] > 0
 
 
-def test_each_shape_with_labels_can_be_taught() -> None:
-    taught = [task for task in single_answers() if not isinstance(task, RankingTask)]
-    assert all(task.teaching.learns for task in taught)
+def test_rows_and_words_can_be_taught_and_tokens_not() -> None:
+    taught = [task for task in single_answers() if not isinstance(task, RankingTask | SpanTask)]
+    assert all(task.teach for task in taught)
     assert {type(task) for task in TOYS.values()} == {type(task) for task in taught}
+    assert not any(task.teach for task in single_answers() if isinstance(task, SpanTask))
+
+
+def test_answers_of_several_teachers_are_their_mean_where_all_have_one() -> None:
+    one, other = {(0, 0): np.log([0.9, 0.1]), (1, 0): np.zeros(2)}, {(0, 0): np.log([0.5, 0.5])}
+    joint = joint_answers([one, other], "class")
+    assert list(joint) == [(0, 0)]
+    assert np.exp(joint[0, 0]) == pytest.approx([0.7, 0.3])
+    assert joint_answers([one], "class") == one
+    assert expit(joint_answers([{(0, 0): np.array([-1.0])}, {(0, 0): np.array([1.0])}], "flags")[0, 0]) == [0.5]
+
+
+def test_a_word_without_an_answer_is_not_learned() -> None:
+    teach = Teaching(learns="class", labels=("O", "B-A"), by_word=True)
+    note = np.array([[0, 0], [1, 2]])  # rows after the feature's own, and words
+    features = [Feature(row=3, note=note, label=[0, 1], input_ids=[5, 6])]
+    answers = item_logits(teach, [np.array([[2.0, 1.0], [0.5, 0.5]])], features)
+    assert list(answers) == [(3, 0), (4, 2)]
+    lacking = {place: logits for place, logits in answers.items() if place == (3, 0)}
+    target = TaughtFeatures(teach, features, [], lacking, rows=9, temperature=1.0)[0].label[TAUGHT]
+    assert target.tolist() == [pytest.approx(softmax([2.0, 1.0])), [IGNORED, IGNORED]]

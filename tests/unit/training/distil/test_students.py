@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.cli import Finetune, assert_error
 from support.records import change_record
-from support.runs import FAST, REVIEWS, FinishedRun, as_csv
+from support.runs import DATA, FAST, REVIEWS, FinishedRun, as_csv
 
 from finetune.data.source import Source
 from finetune.errors import UserError
@@ -18,8 +18,7 @@ from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.task_types.own_data import own_task
 from finetune.task_types.resolved_run import resolved_run
-from finetune.training.distil.answers import soft_labels
-from finetune.training.distil.lessons import notes_on_scored_rows
+from finetune.training.distil.lessons import notes_on_scored_rows, soft_labels
 from finetune.training.distil.teachers import with_teachers
 from finetune.training.prepare import plan_run
 from finetune.training.targets import load_target
@@ -29,10 +28,10 @@ SETTINGS = [f"{key}={value}" for key, value in (FAST | {"train.epochs": 2}).item
 
 @pytest.fixture
 def csv_file(tmp_path: Path) -> Path:
-    """Reviews with the answers of `predict`, and a confidence."""
-    rows = [(text, mark, *((0.1, 0.9) if mark == "good" else (0.8, 0.2)), 0.7) for text, mark in REVIEWS]
+    """Reviews with the answers of `predict`."""
+    rows = [(text, mark, *((0.1, 0.9) if mark == "good" else (0.8, 0.2))) for text, mark in REVIEWS]
     file = tmp_path / "soft.csv"
-    file.write_text(as_csv(("review", "mark", "p(bad)", "p(good)", "sure"), *rows))
+    file.write_text(as_csv(("review", "mark", "p(bad)", "p(good)"), *rows))
     return file
 
 
@@ -40,7 +39,7 @@ def records(folder: Path) -> dict[str, RunRecord]:
     return {file.parent.name: load_record(file) for file in folder.glob("results/*/*/record.json")}
 
 
-def test_a_student_its_teacher_and_the_same_run_without_one(
+def test_a_student_learns_of_its_teacher_and_of_texts(
     here: Finetune, tmp_path: Path, tiny_bert: Path, reviews: Path
 ) -> None:
     (tmp_path / "reviews.csv").write_text(as_csv(("review", "mark"), *REVIEWS))
@@ -52,25 +51,16 @@ def test_a_student_its_teacher_and_the_same_run_without_one(
     assert done.returncode == 0, done.stderr
     assert "more.csv: 8 rows left out, which the student is scored on" in done.stderr
     assert "more.csv: 112 rows without labels" in done.stderr
-    found = records(tmp_path)
-    (student,) = (record for record in found.values() if record.compared)
+    (student,) = records(tmp_path).values()
+    assert sum("more.csv" in note for note in student.notes) == 2
     assert not any("trained on other rows than these" in note for note in student.notes)
-    (plain,) = (record for record in found.values() if not record.compared)
-    assert [one.name for one in student.compared] == ["teacher", "student", "student without a teacher"]
-    assert [one.runs for one in student.compared] == [[reviews.name], [student.id], [plain.id]]
-    assert student.compared[1].parameters == student.parameters["all"] < student.compared[0].parameters
-    own = load_record(reviews / "record.json")
-    assert student.compared[0].scores["dev"] == pytest.approx(own.scores["dev"])
-    assert all(one.rows_per_second > 0 and one.megabytes > 0 for one in student.compared)
-    assert "student without a teacher" in done.stdout
     assert student.recipe["distil"]["teacher"] == str(reviews)
-    report = here("report", student.id, "-o", "report.html")
-    assert report.returncode == 0
-    assert "student without a teacher" in (tmp_path / "report.html").read_text(encoding="utf-8")
-    # Typed by itself it is that same run; and a second time nothing is trained.
-    assert here("run", "reviews.csv", *told).returncode == 0
-    assert here(*taught).returncode == 0
-    assert records(tmp_path).keys() == found.keys()
+    assert here(*taught).returncode == 0  # a second time nothing is trained
+    assert len(records(tmp_path)) == 1
+    assert here("run", "reviews.csv", *told).returncode == 0  # the same student without a teacher is another run
+    plain, *_ = records(tmp_path).keys() - {student.id}
+    compared = here("compare", student.id, plain)
+    assert compared.returncode == 0, compared.stderr
 
 
 @pytest.mark.slow
@@ -78,33 +68,17 @@ def test_soft_labels_of_a_file_are_learned(here: Finetune, tiny_bert: Path, csv_
     told = ["run", csv_file, f"model={tiny_bert}", *SETTINGS]
     assert here(*told).returncode == 0
     assert here(*told, "distil.soft=true").returncode == 0
-    assert here(*told, "distil.soft=true", "distil.confidence=sure").returncode == 0
-    assert len(records(tmp_path)) == 3
-
-
-@pytest.mark.slow
-def test_layers_are_learned_and_not_saved(here: Finetune, tmp_path: Path, tiny_bert: Path, reviews: Path) -> None:
-    (tmp_path / "reviews.csv").write_text(as_csv(("review", "mark"), *REVIEWS))
-    told = ["run", "reviews.csv", f"model={tiny_bert}", "keep_layers=[1]", *SETTINGS, "distil.weak=true"]
-    done = here(*told, f"distil.teacher={reviews}", "distil.states=true")
-    assert done.returncode == 0, done.stderr
-    (student,) = (record for record in records(tmp_path).values() if record.compared)
-    assert student.parameters["all"] == student.compared[2].parameters
-    predicted = here("predict", student.id, "reviews.csv", "-o", "answers.csv")
-    assert predicted.returncode == 0, predicted.stderr
-    two = here(*told, f"distil.teacher={reviews},{reviews}", "distil.states=true")
-    assert_error(two.stderr, "there are 2 teachers")
+    assert len(records(tmp_path)) == 2
 
 
 def test_probabilities_become_logits(csv_file: Path) -> None:
     task = own_task(str(csv_file), {"text": "review", "label": "mark"})
     rows = task.read(None, "train").rows
-    found = soft_labels(task, rows, confidence="")
+    soft = soft_labels(task, rows)
     expected = {"good": {"good": 0.9, "bad": 0.1}, "bad": {"good": 0.2, "bad": 0.8}}
-    for row, logits in zip(rows, found, strict=True):
-        assert np.exp(logits[0]).tolist() == pytest.approx([expected[row.gold][label] for label in task.labels])
-    sure = soft_labels(task, rows[:1], confidence="sure")
-    assert sorted(np.exp(sure[0][0]).tolist()) == pytest.approx([0.3, 0.7])
+    assert list(soft) == [(number, 0) for number in range(len(rows))]
+    for row, logits in zip(rows, soft.values(), strict=True):
+        assert np.exp(logits).tolist() == pytest.approx([expected[row.gold][label] for label in task.labels])
 
 
 def test_probabilities_alone_are_told_to_have_a_label(tmp_path: Path) -> None:
@@ -112,7 +86,7 @@ def test_probabilities_alone_are_told_to_have_a_label(tmp_path: Path) -> None:
     (tmp_path / "soft.csv").write_text(as_csv(("review", "p(good)", "p(bad)"), *rows))
     task = own_task(str(tmp_path / "soft.csv"), {"text": "review", "label": "p(good)"})
     with pytest.raises(UserError, match="label=COLUMN"):
-        soft_labels(task, task.read(None, "train").rows, confidence="")
+        soft_labels(task, task.read(None, "train").rows)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +104,7 @@ def test_wrong_soft_labels_are_named(cells: tuple[Any, Any], message: str, tmp_p
     task = own_task(str(file), {"text": "review", "label": "mark"})
     first = next(row for row in task.read(None, "train").rows)
     with pytest.raises(UserError) as error:
-        soft_labels(task, [first], confidence="")
+        soft_labels(task, [first])
     assert message.partition("row 1")[2] in str(error.value)
 
 
@@ -142,8 +116,9 @@ def test_wrong_soft_labels_are_named(cells: tuple[Any, Any], message: str, tmp_p
         (["distil.teacher="], "distil.teacher is empty"),
         (["distil.weight=0.3"], "without a teacher"),
         (["distil.soft=true"], "there is no column p("),
-        (["distil.soft=true", "distil.confidence=sure"], "has no such column"),
-        (["distil.soft=true", "distil.text=a.csv"], "need a teacher"),
+        (["distil.soft=true", "distil.confidence=sure"], "'distil.confidence' was taken out"),
+        (["distil.teacher=RUN", "distil.states=true"], "'distil.states' was taken out"),
+        (["distil.soft=true", "distil.text=a.csv"], "needs a teacher"),
         (["distil.teacher=RUN", "distil.weak=true", "distil.text=a.csv"], "there is no such file"),
         (["distil.teacher=RUN", "distil.weak=true", "distil.text=other.csv"], "as in training: review"),
         (["distil.teacher=RUN", "distil.temperature=0"], "distil.temperature"),
@@ -176,6 +151,14 @@ def test_a_teacher_of_another_kind_is_refused(finished_run: FinishedRun, reviews
     for kind in ("regression", "tagging"):
         with pytest.raises(UserError, match=rf"it is a {kind} model, and .* is a classification task"):
             student("reviews.csv", finished_run(kind))
+
+
+def test_answers_in_a_text_are_not_taught(finished_run: FinishedRun, tmp_path: Path) -> None:
+    name, content = DATA["span"][:2]
+    (tmp_path / name).write_text(content)
+    settings = {"distil.teacher": str(finished_run("span"))}
+    with pytest.raises(UserError, match="its task type learns no answers of a teacher"):
+        with_teachers(load_target(str(tmp_path / name), settings), tmp_path)
 
 
 def test_a_teacher_of_other_rows_is_noted(reviews: Path) -> None:
