@@ -4,7 +4,7 @@ The public names are those that a task or a task type in another package is made
 """
 
 from finetune.data.rows import Rows
-from finetune.models.tokenizers.offsets import character_offsets
+from finetune.models.tokenizers.encoding import character_offsets
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType, Evidence

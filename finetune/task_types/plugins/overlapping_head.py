@@ -7,8 +7,7 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, pad
 
 from finetune.models.backbone import Backbone
-from finetune.models.families import head_dropout
-from finetune.models.family_rows import TOKEN
+from finetune.models.families import TOKEN, head_dropout
 from finetune.models.feature import IGNORED
 from finetune.models.head import Head
 from finetune.task_types.plugins.overlapping_pairs import IS_WORD, KEYS, angles, rotated

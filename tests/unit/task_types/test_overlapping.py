@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from finetune.models.model_folder import load_encoder
 from support.cli import InProcess, assert_error
 from support.own_data import own_task
 from support.toys import overlap_task
@@ -20,7 +21,6 @@ from finetune.errors import UserError
 from finetune.models.backbone import Backbone
 from finetune.models.batch import collate
 from finetune.models.feature import label_counts
-from finetune.models.loading import load_encoder
 from finetune.task_types import Answer
 from finetune.task_types.plugins.overlapping import (
     OverlapRow,
