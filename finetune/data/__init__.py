@@ -3,9 +3,30 @@
 The public names are those that a task reads its rows with.
 """
 
+from finetune.data.formats import spans
 from finetune.data.formats.delimited import CSV, TSV, read_strictly
+from finetune.data.issues import Finding, Issue
+from finetune.data.messages import percent, shown
 from finetune.data.open_files import numbered_lines
 from finetune.data.rows import Rows
 from finetune.data.source import Source, hub_rows
+from finetune.data.table import Table
+from finetune.data.values import as_text, is_missing
 
-__all__ = ["CSV", "TSV", "Rows", "Source", "hub_rows", "numbered_lines", "read_strictly"]
+__all__ = [
+    "CSV",
+    "TSV",
+    "Finding",
+    "Issue",
+    "Rows",
+    "Source",
+    "Table",
+    "as_text",
+    "hub_rows",
+    "is_missing",
+    "numbered_lines",
+    "percent",
+    "read_strictly",
+    "shown",
+    "spans",
+]

@@ -6,8 +6,10 @@ The public names are the metrics that a task can be declared with.
 from finetune.metrics.metric import Metric
 from finetune.metrics.relations import auprc, directed_macro_f1, micro_f1_without
 from finetune.metrics.scores import accuracy, f1_from, f1_of, macro_f1, matthews, pearson, spearman
+from finetune.metrics.sums import Counted, part_counted, set_counts
 
 __all__ = [
+    "Counted",
     "Metric",
     "accuracy",
     "auprc",
@@ -17,6 +19,8 @@ __all__ = [
     "macro_f1",
     "matthews",
     "micro_f1_without",
+    "part_counted",
     "pearson",
+    "set_counts",
     "spearman",
 ]

@@ -4,29 +4,33 @@ The public names are those that a task or a task type in another package is made
 """
 
 from finetune.data.rows import Rows
+from finetune.models.tokenizers.encoding import character_offsets
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType, Evidence
 from finetune.task_types.declared_options import option
+from finetune.task_types.findings import SplitRows
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.parts import Answer
-from finetune.task_types.predictions import DecisionRow, Decisions, Predictions
+from finetune.task_types.predictions import DecisionRow, Decisions, Predictions, marks_of_both, paired_spans
 from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.ranking.task import RankingRow, RankingTask
-from finetune.task_types.row_issues import NoRow
+from finetune.task_types.row_issues import MISSING_TEXT, NoRow
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.span.row import SpanRow
 from finetune.task_types.span.task import SpanTask
+from finetune.task_types.tagging.guess import span_layout
 from finetune.task_types.tagging.intent.row import IntentRow
 from finetune.task_types.tagging.intent.task import IntentTask
-from finetune.task_types.tagging.overlapping.row import OverlapRow
-from finetune.task_types.tagging.overlapping.task import OverlapTask
 from finetune.task_types.tagging.row import TaggingRow
+from finetune.task_types.tagging.segments import segmented
 from finetune.task_types.tagging.task import TaggingTask
 from finetune.task_types.task import Task
 from finetune.task_types.text_inputs.markers import EntitySpan, with_markers
+from finetune.task_types.words.encoding import owning_windows
 
 __all__ = [
+    "MISSING_TEXT",
     "Answer",
     "ChoiceRow",
     "ChoiceTask",
@@ -41,8 +45,6 @@ __all__ = [
     "MultiLabelRow",
     "MultiLabelTask",
     "NoRow",
-    "OverlapRow",
-    "OverlapTask",
     "Predictions",
     "RankingRow",
     "RankingTask",
@@ -51,10 +53,17 @@ __all__ = [
     "SentenceTask",
     "SpanRow",
     "SpanTask",
+    "SplitRows",
     "TaggingRow",
     "TaggingTask",
     "Task",
     "TextTask",
+    "character_offsets",
+    "marks_of_both",
     "option",
+    "owning_windows",
+    "paired_spans",
+    "segmented",
+    "span_layout",
     "with_markers",
 ]

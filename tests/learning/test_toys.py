@@ -13,7 +13,7 @@ from support.training import fit
 
 from finetune.metrics import pearson, spearman
 from finetune.runs.recipe_tables import Train
-from finetune.task_types import OverlapTask
+from finetune.task_types.plugins.overlapping import OverlapTask
 from finetune.task_types.task import Task
 
 OTHERS = ("toy-overlaps", "toy-intents", "toy-labels", "toy-reds", "toy-spans-2", "toy-ranking-row")  # as others learn

@@ -16,8 +16,6 @@ from finetune.metrics.scores import accuracy, pearson
 from finetune.task_types import (
     IntentRow,
     IntentTask,
-    OverlapRow,
-    OverlapTask,
     SpanRow,
     SpanTask,
     TaggingRow,
@@ -25,10 +23,10 @@ from finetune.task_types import (
 )
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
+from finetune.task_types.plugins.overlapping import OverlapRow, OverlapTask, in_order
 from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.ranking.task import RankingRow, RankingTask
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
-from finetune.task_types.tagging.overlapping.row import in_order
 from finetune.task_types.task import Task
 from support.corpora import documents
 from support.encoders import WORDS

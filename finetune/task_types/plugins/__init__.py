@@ -1,1 +1,1 @@
-"""A file each, on public contracts."""
+"""Task types and objectives on the public contract, a file each."""

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,15 @@ from finetune.models.backbone import Backbone
 from finetune.models.batch import collate
 from finetune.models.feature import label_counts
 from finetune.models.model_folder import load_encoder
-from finetune.task_types import Answer, OverlapRow, OverlapTask
-from finetune.task_types.tagging.overlapping.decide import SpansAnswer, best_span_threshold
-from finetune.task_types.tagging.overlapping.dictionary import SpanDictionary
-from finetune.task_types.tagging.overlapping.encoding import places_of
-from finetune.task_types.tagging.overlapping.pairs import KEYS, pair_logits
-from finetune.task_types.tagging.overlapping.reach import CUT, INSIDE, LONGER
-from finetune.task_types.tagging.overlapping.row import as_values
+from finetune.task_types import Answer
+from finetune.task_types.plugins.overlapping import (
+    OverlapRow,
+    OverlapTask,
+    SpansAnswer,
+    as_values,
+    words_with_tokens,
+)
+from finetune.task_types.plugins.overlapping_pairs import KEYS, pair_logits
 
 NESTED = ((0, 18, "ORG"), (14, 18, "LOC"), (14, 18, "CITY"))
 TEXT = "the embassy of Rome was shut"
@@ -110,9 +113,10 @@ def test_spans_that_cannot_be_used_are_counted(tmp_path: Path, spans: Any, kept:
 
 def test_a_file_of_spans_outside_their_texts_is_refused_with_one_of_them(tmp_path: Path) -> None:
     path = written(tmp_path / "a.jsonl", [[0, 18, "ORG"], [15, 99, "LOC"]])
-    with pytest.raises(UserError) as error:
-        own_task(path, {"shape": "overlapping-spans"})
-    assert "20 of 40 spans" in error.value.what and "spans" in error.value.what
+    for label in ({}, {"label": "spans"}):
+        with pytest.raises(UserError) as error:
+            own_task(path, {"shape": "overlapping-spans"} | label)
+        assert "a.jsonl" in error.value.what and "no character spans within a text" in error.value.what
 
 
 def test_a_column_without_spans_and_a_row_without_text_are_named(tmp_path: Path, in_process: InProcess) -> None:
@@ -156,10 +160,10 @@ def test_a_text_of_many_windows_gives_each_span_once_and_names_those_that_are_cu
     (answer,) = task.decode(certain(task, features), features, rows)
     found = [(one["start"], one["end"], one["label"]) for one in answer.value]
     assert {*spans} <= {*found} and len(found) == len(set(found))
-    assert answer.out_of_reach == [CUT]
+    assert answer.label_probabilities[-1] == 0
     assert [p > 0.99 for p in answer.label_probabilities] == [True] * len(spans) + [False]
     (note,) = task.score_notes([answer], rows)
-    assert note.startswith(f"1 of {len(spans) + 1} spans cannot be predicted") and CUT in note
+    assert note.startswith(f"1 of {len(spans) + 1} spans cannot be predicted") and "max_length" in note
 
 
 def test_spans_longer_than_the_limit_or_inside_a_token_are_counted_not_predicted(tiny_bert: Path) -> None:
@@ -167,18 +171,18 @@ def test_spans_longer_than_the_limit_or_inside_a_token_are_counted_not_predicted
     rows = [OverlapRow(id="1", text="the cat sat down", gold=((0, 7, "ORG"), (0, 11, "ORG"), (5, 7, "LOC")))]
     features = task.encode(rows, AutoTokenizer.from_pretrained(tiny_bert), 18)
     (answer,) = task.decode(certain(task, features), features, rows)
-    assert answer.out_of_reach == [LONGER, INSIDE]
+    assert [p > 0 for p in answer.label_probabilities] == [True, False, False]
     assert (0, 7, "ORG") in _spans(answer) and (0, 11, "ORG") not in _spans(answer)
 
 
 def test_a_korean_particle_is_no_part_of_a_span() -> None:
     text = "서울시청에서 만나요"
-    one_each = places_of(text, [(i, i + 1) for i, sign in enumerate(text) if sign != " "])
-    assert one_each.between(0, 4) == (0, 3) and one_each.ends[3] == 4  # 에서 is left out
-    shared = places_of(text, [(0, 2), (2, 4), (4, 6), (7, 10)])
-    assert list(zip(shared.begins.tolist(), shared.ends.tolist(), strict=True)) == [(0, 2), (2, 4), (4, 6), (7, 10)]
-    wide = places_of(text, [(0, 3), (3, 6), (7, 10)])
-    assert 4 not in wide.ends  # a token has both the end of the name and the particle: the note of `reach` counts it
+    one_each = words_with_tokens(text, [(i, i + 1) for i, sign in enumerate(text) if sign != " "])
+    assert one_each[3].tolist() == [3, 3, 4]  # 에서 is left out
+    shared = words_with_tokens(text, [(0, 2), (2, 4), (4, 6), (7, 10)])
+    assert shared[:, 1:].tolist() == [[0, 2], [2, 4], [4, 6], [7, 10]]
+    wide = words_with_tokens(text, [(0, 3), (3, 6), (7, 10)])
+    assert 4 not in wide[:, 2]  # a token has both the end of the name and the particle: such spans are counted
 
 
 def test_pairs_are_scored_in_numpy_as_in_the_head_and_the_loss_counts_owned_starts(tiny_bert: Path) -> None:
@@ -189,13 +193,13 @@ def test_pairs_are_scored_in_numpy_as_in_the_head_and_the_loss_counts_owned_star
     assert head.output.bias[:6].tolist() == [-2.0] * 6 and not head.output.bias[6:].any()
     batch = collate(features, pad_id=0)
     logits = torch.randn(len(features), batch.positions.shape[1], len(head.labels))  # type: ignore[union-attr]
-    scores = head.pair_scores(logits, task.most_words)
+    scores = head.pair_scores(logits, task.longest_span)
     total = 0.0
     for given, ours, feature in zip(logits, scores, features, strict=True):
         words = len(feature.reads or ())
-        found = pair_logits(given[:words].numpy(), len(task.types), task.most_words)
+        found = pair_logits(given[:words].numpy(), len(task.types), task.longest_span)
         there = np.isfinite(found)
-        assert there.sum() == sum(min(task.most_words, words - place) for place in range(words)) * len(task.types)
+        assert there.sum() == sum(min(task.longest_span, words - place) for place in range(words)) * len(task.types)
         np.testing.assert_allclose(found[there], ours[:words].numpy()[there], atol=1e-5)
         target = np.zeros_like(found)
         for _, word, code in np.asarray(feature.label).tolist():
@@ -213,9 +217,10 @@ def test_dev_chooses_the_threshold_and_candidates_are_decided_again() -> None:
         )
 
     answers, golds = [answer(0.9, 0.2), answer(0.3)], [((0, 1, "LOC"), (1, 2, "LOC")), ()]
-    assert best_span_threshold([answer(0.9, 0.4), answer(0.3)], golds) == pytest.approx(0.35)
-    assert best_span_threshold(answers, [((0, 1, "LOC"),), ()]) == 0.5
     rows = [OverlapRow(id=str(i), text="abc", gold=gold) for i, gold in enumerate(golds)]
+    assert task_of().tune([answer(0.9, 0.4), answer(0.3)], rows) == {"threshold": pytest.approx(0.35)}
+    first = replace(rows[0], gold=((0, 1, "LOC"),))
+    assert task_of().tune(answers, [first, rows[1]]) == {"threshold": 0.5}
     chosen = task_of().tune(answers, rows)
     assert task_of(threshold=0.5).tune(answers, rows) == {}
     decided = task_of(**chosen).decided_again(answers)
@@ -225,6 +230,6 @@ def test_dev_chooses_the_threshold_and_candidates_are_decided_again() -> None:
 
 def test_the_dictionary_knows_what_was_mostly_a_span() -> None:
     texts = [("Rome is in Rome", ((0, 4, "LOC"), (11, 15, "LOC"))), ("May in May", ((0, 3, "PER"),)), ("May, May", ())]
-    known = SpanDictionary.of([OverlapRow(id="", text=text, gold=gold) for text, gold in texts])
-    assert known.labels == {"Rome": ("LOC",)}
-    assert known.spans_in("in Rome, Romes") == [(3, 7, "LOC")]
+    train = [OverlapRow(id="", text=text, gold=gold) for text, gold in texts]
+    (answer,) = task_of().baselines(train, [OverlapRow(id="", text="in Rome, Romes, May")])["span-dictionary"]
+    assert _spans(answer) == {(3, 7, "LOC")}

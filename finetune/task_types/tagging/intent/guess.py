@@ -14,7 +14,6 @@ from finetune.task_types.column_names import named
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence
 from finetune.task_types.tagging.guess import one_value_each
-from finetune.task_types.tagging.overlapping.columns import is_often, overlaps
 from finetune.task_types.words.columns import are_tags_of
 
 NAME = "intent-and-slots"
@@ -39,7 +38,7 @@ def intent_layout(evidence: Evidence, tags_in: TagsIn) -> Layout | None:
     if not intents:
         return None
     layout = _tags_beside(evidence, tags_in, intents)
-    if layout is None or (not asked and layout.spans and _overlap(layout, evidence)):
+    if layout is None:
         return None
     if len(intents) > 1:
         raise Ambiguous(
@@ -110,12 +109,6 @@ def _tags_beside(evidence: Evidence, tags_in: TagsIn, intents: Sequence[str]) ->
     if layout is None or {*layout.label, *layout.text} & {*intents}:
         return None
     return layout
-
-
-def _overlap(layout: Layout, evidence: Evidence) -> bool:
-    """Whether spans overlap so often that the file is one of overlapping spans."""
-    texts, cells = (evidence.columns[names[0]] for names in (layout.text, layout.label))
-    return is_often(*overlaps(texts, cells, layout.spans))
 
 
 def _joined(layout: Layout, intent: str) -> Layout:

@@ -1,17 +1,16 @@
-"""A logit for each pair of start and end, and each type, from the sequence output."""
+"""A logit for each pair of a first and a last word, and each type, from the sequence output."""
 
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
+from torch.nn.functional import binary_cross_entropy_with_logits, pad
 
 from finetune.models.backbone import Backbone
 from finetune.models.families import TOKEN, head_dropout
 from finetune.models.feature import IGNORED
 from finetune.models.head import Head
-from finetune.task_types.tagging.overlapping.encoding import CODE, COUNTED, IS_WORD, WORD
-from finetune.task_types.tagging.overlapping.pairs import KEYS, angles
+from finetune.task_types.plugins.overlapping_pairs import IS_WORD, KEYS, angles, rotated
 
 RARE = -2.0  # the bias of a start and of an end: a new head finds a span in 2 % of the pairs (Lin et al. 2017, 4.1)
 
@@ -31,8 +30,9 @@ class OverlapHead(Head):
     auto_class = "AutoModelForTokenClassification"
 
     def __init__(self, backbone: Backbone, types: Sequence[str], longest: int) -> None:
-        sides = [f"{side} of {name}" for side in ("start", "end") for name in types]
-        super().__init__((*sides, *(f"{side} {number}" for side in ("start", "end") for number in range(KEYS))))
+        sides = ("start", "end")
+        names = [f"{side} of {name}" for side in sides for name in types]
+        super().__init__((*names, *(f"{side} {number}" for side in sides for number in range(KEYS))))
         self.types, self.longest = len(types), longest
         self.has_class = False  # a pipeline of transformers would take the outputs for tags
         self.dropout = nn.Dropout(head_dropout(backbone.config, TOKEN.dropout))
@@ -40,53 +40,38 @@ class OverlapHead(Head):
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Binary cross-entropy of each type and length, summed over the owned words of `labels` `(batch, n, 3)`, by
-        whose number the trainer divides.
+        whose number the trainer divides; a pair counts whose last word is there.
         """
-        scores, targets, counted = self._pairs(logits, labels)
-        losses = functional.binary_cross_entropy_with_logits(scores, targets, reduction="none")
-        return losses.where(counted, 0.0).sum()
-
-    def _pairs(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The scores of pairs, whether they are spans `(batch, words, longest, types)`, and whether they are counted:
-        those of an owned first word and a last word that is there, `(batch, words, longest, 1)`.
-        """
-        batch, words = logits.shape[:2]
+        words = logits.shape[1]
         longest = min(self.longest, words)
         scores = self.pair_scores(logits, longest)
-        real = functional.pad(labels[:, :words, WORD] == IS_WORD, (0, longest - 1)).unfold(1, longest, 1)
-        owned = labels[:, :words, COUNTED] != IGNORED
-        places, codes = labels[..., WORD].long(), labels[..., CODE].long()
+        counted, places, codes = labels.long().unbind(-1)
         there = (places >= 0) & (codes < longest * self.types)
-        targets = scores.new_zeros(batch, scores[0].numel())
+        targets = scores.new_zeros(len(logits), scores[0].numel())
         cells = (places * longest * self.types + codes).where(there, 0)
         targets.scatter_add_(1, cells, there.to(scores.dtype))
-        return scores, targets.clamp(max=1).view_as(scores), (owned.unsqueeze(-1) & real).unsqueeze(-1)
+        real = pad(places[:, :words] == IS_WORD, (0, longest - 1)).unfold(1, longest, 1)
+        pairs = (counted[:, :words] != IGNORED).unsqueeze(-1) & real
+        losses = binary_cross_entropy_with_logits(scores, targets.clamp(max=1).view_as(scores), reduction="none")
+        return losses.where(pairs.unsqueeze(-1), 0.0).sum()
 
     def pair_scores(self, logits: Tensor, longest: int) -> Tensor:
         """`(batch, words, longest, types)` from `(batch, words, 2 * types + 2 * KEYS)`; what is beyond the last word is
         scored as a word of zeros.
         """
-        begin, end, start_keys, end_keys = torch.split(logits.float(), [self.types, self.types, KEYS, KEYS], dim=-1)
+
+        def behind(vectors: Tensor) -> Tensor:
+            """For each word its vector and those of the words behind it, `(batch, words, width, longest)`: a view."""
+            return pad(vectors, (0, 0, 0, longest - 1)).unfold(1, longest, 1)
+
+        begin, end, starts, ends = torch.split(logits.float(), [self.types, self.types, KEYS, KEYS], dim=-1)
         turns = torch.from_numpy(angles(logits.shape[1])).to(begin)
-        pairs = torch.einsum("bwk,bwkl->bwl", _rotated(start_keys, turns), _behind(_rotated(end_keys, turns), longest))
-        ends = _behind(end, longest).transpose(2, 3)
-        found: Tensor = begin.unsqueeze(2) + ends + pairs.unsqueeze(-1) / KEYS**0.5
-        return found
+        pairs = torch.einsum("bwk,bwkl->bwl", rotated(starts, turns, torch), behind(rotated(ends, turns, torch)))
+        scores: Tensor = begin.unsqueeze(2) + behind(end).transpose(2, 3) + pairs.unsqueeze(-1) / KEYS**0.5
+        return scores
 
     def initialise(self) -> None:
         """As for every head; the biases of starts and ends say that spans are rare."""
         super().initialise()
         with torch.no_grad():
             self.output.bias[: 2 * self.types] = RARE
-
-
-def _behind(vectors: Tensor, longest: int) -> Tensor:
-    """For each word its vector and those of the words behind it, `(batch, words, width, longest)`: a view."""
-    return nn.functional.pad(vectors, (0, 0, 0, longest - 1)).unfold(1, longest, 1)
-
-
-def _rotated(vectors: Tensor, turns: Tensor) -> Tensor:
-    """Vectors `(batch, words, KEYS)`, each rotated by the position of its word."""
-    first, second = vectors.chunk(2, dim=-1)
-    sin, cos = turns.sin(), turns.cos()
-    return torch.cat([first * cos - second * sin, first * sin + second * cos], dim=-1)

@@ -1,1 +1,0 @@
-"""Spans that may overlap or nest, and have several labels: a form of tagging that scores pairs of start and end."""
