@@ -27,7 +27,6 @@ from finetune.runs.record import ListedRun, RunRecord
 from finetune.runs.record_parts import OLD_DEV
 from finetune.runs.seeds import by_setting, differing_settings, failed, shared_encoders, summarised
 from finetune.runs.verdict import interval_of
-from finetune.task_types.tagging.intent.row import PREFIX
 
 CONSTANT = "no better than constant"  # runs, as `failed` counts them
 TAG_BASELINE = "most-frequent-tag"  # which every tagging task has
@@ -83,7 +82,7 @@ def labels_table(record: RunRecord) -> FittedTable | None:
     labels, metrics = ([*dict.fromkeys(name[part] for name in names)] for part in (0, 2))
     tagged = any(TAG_BASELINE in given for given in record.baselines.values())
     of_entities = tagged and "f1" in record.scores[record.first_split]  # plain tags have an accuracy
-    kind = "entity type" if of_entities and not any(label.startswith(PREFIX) for label in labels) else "label"
+    kind = "entity type" if of_entities else "label"
     rows = []
     for split, scores in record.scores.items():
         for label in labels if split != OLD_DEV else ():

@@ -4,8 +4,23 @@ The public names are those that a task reads its rows with.
 """
 
 from finetune.data.formats.delimited import CSV, TSV, read_strictly
+from finetune.data.messages import shown
+from finetune.data.nested_fields import cell_at
 from finetune.data.open_files import numbered_lines
-from finetune.data.rows import Rows
+from finetune.data.rows import ADDED_LATER, Rows
 from finetune.data.source import Source, hub_rows
+from finetune.data.values import as_text
 
-__all__ = ["CSV", "TSV", "Rows", "Source", "hub_rows", "numbered_lines", "read_strictly"]
+__all__ = [
+    "ADDED_LATER",
+    "CSV",
+    "TSV",
+    "Rows",
+    "Source",
+    "as_text",
+    "cell_at",
+    "hub_rows",
+    "numbered_lines",
+    "read_strictly",
+    "shown",
+]

@@ -58,6 +58,8 @@ class OverlappingSpans(DataType):
 
     def find(self, evidence: Evidence) -> Layout | None:
         """Finds a text with character spans, of which some overlap unless the user named this type."""
+        if len(evidence.chosen.get("label", ())) > 1:  # spans are one column
+            return None
         layout = span_layout(evidence)
         if layout is None:
             _require_inside(evidence)

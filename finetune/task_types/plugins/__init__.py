@@ -1,0 +1,1 @@
+"""Task types and objectives on the public contract, a file each."""
