@@ -290,10 +290,10 @@ class IntentAndSlots(Tagging):
             slots = [name for name in label if name != intent]
             layout = super().find(replace(evidence.without([intent]), chosen={**evidence.chosen, "label": slots}))
             if layout is not None:
-                what = f"{'character spans' if layout.spans else 'tags'} in {layout.label[0]}"
-                why = f"{layout.text[0]} has {what} and an intent in {intent}; label={layout.label[0]} reads the former"
-                both: dict[str, Any] = {"label": (*layout.label, intent), "reasons": {"shape": why}}
-                readings.append(replace(layout, shape=self.name, **both))
+                (tags,), what = layout.label, "character spans" if layout.spans else "tags"
+                why = f"{layout.text[0]} has {what} in {tags} and an intent in {intent}"
+                why += f"; label={tags} reads the {what} alone"
+                readings.append(replace(layout, shape=self.name, label=(tags, intent), reasons={"shape": why}))
         fitting = [layout for layout in readings if _once_a_row(evidence.columns, layout.text[0], layout.label[1])]
         if len(fitting) > 1 and not label:
             choices = [(f"label={layout.label[1]},{layout.label[0]}", "an intent, and slots") for layout in fitting]
