@@ -24,7 +24,6 @@ from finetune.runs.recipe_diff import listed_differences
 from finetune.runs.record import ListedRun, RunRecord
 from finetune.runs.seeds import by_setting, differing_settings, failures, mean_score, shared_encoders, summarised
 from finetune.runs.verdict import interval_of
-from finetune.task_types.tagging.intent.row import PREFIX
 
 CONSTANT = "no better than constant"  # runs, as `failed` counts them
 TAG_BASELINE = "most-frequent-tag"  # which every tagging task has
@@ -76,7 +75,7 @@ def labels_table(record: RunRecord) -> FittedTable | None:
     labels, metrics = ([*dict.fromkeys(name[part] for name in names)] for part in (0, 2))
     tagged = any(TAG_BASELINE in baselines for baselines in record.baselines.values())
     of_entities = tagged and "f1" in record.scores[record.first_split]  # plain tags have an accuracy
-    kind = "entity type" if of_entities and not any(label.startswith(PREFIX) for label in labels) else "label"
+    kind = "entity type" if of_entities else "label"
     rows: list[Mapping[str, TextCell]] = []
     for split, scores in record.scores.items():
         for label in labels:

@@ -7,13 +7,15 @@ from finetune.data.formats import spans
 from finetune.data.formats.delimited import CSV, TSV, read_strictly
 from finetune.data.issues import Finding, Issue
 from finetune.data.messages import percent, shown
+from finetune.data.nested_fields import cell_at
 from finetune.data.open_files import numbered_lines
-from finetune.data.rows import Rows
+from finetune.data.rows import ADDED_LATER, Rows
 from finetune.data.source import Source, hub_rows
 from finetune.data.table import Table
 from finetune.data.values import as_text, is_missing
 
 __all__ = [
+    "ADDED_LATER",
     "CSV",
     "TSV",
     "Finding",
@@ -22,6 +24,7 @@ __all__ = [
     "Source",
     "Table",
     "as_text",
+    "cell_at",
     "hub_rows",
     "is_missing",
     "numbered_lines",

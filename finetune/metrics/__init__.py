@@ -5,7 +5,7 @@ The public names are the metrics that a task can be declared with.
 
 from finetune.metrics.metric import Metric
 from finetune.metrics.relations import auprc, directed_macro_f1, micro_f1_without
-from finetune.metrics.scores import accuracy, f1_from, f1_of, macro_f1, matthews, pearson, spearman
+from finetune.metrics.scores import accuracy, class_metric, f1_from, f1_of, macro_f1, matthews, pearson, spearman
 from finetune.metrics.sums import Counted, part_counted, set_counts
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Metric",
     "accuracy",
     "auprc",
+    "class_metric",
     "directed_macro_f1",
     "f1_from",
     "f1_of",

@@ -76,6 +76,13 @@ class Backbone(nn.Module):
         """Whether each token attends only to those before it, and to itself."""
         return is_left_to_right(self.config)
 
+    @property
+    def pools(self) -> bool:
+        """Whether the encoder has a pretrained pooler, from whose output its family reads a text's label."""
+        family = FAMILIES.get(self.config.model_type)
+        own = getattr(self.encoder, "pooler", None) is not None and not self.left_to_right
+        return own and family is not None and family.sentence.dense is None
+
     def family_head(self, name: HeadName) -> HeadLayers | None:
         """The row of a head that transformers has a class for, of what this backbone reads of the encoder; or None."""
         pools = name in ("sentence", "choice")

@@ -56,7 +56,7 @@ class Head(nn.Module):
         self.has_class = row is not None
         backbone.attends_to_all = layers.attends_to_all
         if layers.dense is not None:
-            first = nn.Dropout(head_dropout(config, layers.before))
+            first = dropout_layer(config, layers.before)
             self.first_dropout = first if layers.before else nn.Identity()
             self.dense = dense_layer(config, backbone.width, backbone.width)
             self.activation = activation(config, layers.activation)
@@ -64,7 +64,7 @@ class Head(nn.Module):
         if layers.norm is not None:
             self.norm = norm_layer(config, backbone.width)
             self.checkpoint_names["norm"] = layers.norm
-        self.dropout = nn.Dropout(head_dropout(config, layers.dropout))
+        self.dropout = dropout_layer(config, layers.dropout)
         self.output = nn.Linear(backbone.width, outputs)
         self.checkpoint_names["output"] = layers.output
         return layers
@@ -129,6 +129,11 @@ class Head(nn.Module):
     def from_checkpoint(self, state: dict[str, Tensor]) -> None:
         """Loads the parameters from a transformers checkpoint."""
         self.load_state_dict({ours: state[theirs] for ours, theirs in self.names_in_checkpoint().items()})
+
+
+def dropout_layer(config: PretrainedConfig, names: Sequence[str]) -> nn.Dropout:
+    """Dropout with the probability of the first of these settings that is set, else 0."""
+    return nn.Dropout(head_dropout(config, names))
 
 
 def dense_layer(config: PretrainedConfig, width: int, wanted: int) -> nn.Linear:

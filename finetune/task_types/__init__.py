@@ -3,25 +3,27 @@
 The public names are those that a task or a task type in another package is made of.
 """
 
+from finetune.data.issues import Finding
 from finetune.data.rows import Rows
 from finetune.models.tokenizers.encoding import character_offsets
+from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType, Evidence
 from finetune.task_types.declared_options import option
-from finetune.task_types.findings import SplitRows
+from finetune.task_types.explained import Asked, ExplainTarget, NamedText, Pick, Target
+from finetune.task_types.findings import SplitRows, constant_findings
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.parts import Answer
-from finetune.task_types.predictions import DecisionRow, Decisions, Predictions, marks_of_both, paired_spans
+from finetune.task_types.predictions import DecisionRow, Decisions, Line, Predictions, marks_of_both, paired_spans
 from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.ranking.task import RankingRow, RankingTask
-from finetune.task_types.row_issues import MISSING_TEXT, NoRow
+from finetune.task_types.row_issues import MISSING_TEXT, NoRow, unusable
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.span.row import SpanRow
 from finetune.task_types.span.task import SpanTask
+from finetune.task_types.tagging.columns import Tagging
 from finetune.task_types.tagging.guess import span_layout
-from finetune.task_types.tagging.intent.row import IntentRow
-from finetune.task_types.tagging.intent.task import IntentTask
 from finetune.task_types.tagging.row import TaggingRow
 from finetune.task_types.tagging.segments import segmented
 from finetune.task_types.tagging.task import TaggingTask
@@ -31,7 +33,9 @@ from finetune.task_types.words.encoding import owning_windows
 
 __all__ = [
     "MISSING_TEXT",
+    "Ambiguous",
     "Answer",
+    "Asked",
     "ChoiceRow",
     "ChoiceTask",
     "DataType",
@@ -39,12 +43,15 @@ __all__ = [
     "Decisions",
     "EntitySpan",
     "Evidence",
-    "IntentRow",
-    "IntentTask",
+    "ExplainTarget",
+    "Finding",
     "Layout",
+    "Line",
     "MultiLabelRow",
     "MultiLabelTask",
+    "NamedText",
     "NoRow",
+    "Pick",
     "Predictions",
     "RankingRow",
     "RankingTask",
@@ -54,16 +61,20 @@ __all__ = [
     "SpanRow",
     "SpanTask",
     "SplitRows",
+    "Tagging",
     "TaggingRow",
     "TaggingTask",
+    "Target",
     "Task",
     "TextTask",
     "character_offsets",
+    "constant_findings",
     "marks_of_both",
     "option",
     "owning_windows",
     "paired_spans",
     "segmented",
     "span_layout",
+    "unusable",
     "with_markers",
 ]

@@ -13,7 +13,6 @@ from finetune.task_types.predictions import Decisions, Predictions
 from finetune.task_types.pretraining.chosen_words import chosen_words
 from finetune.task_types.pretraining.dev import labels_of_document
 from finetune.task_types.saved_predictions import labelled_table
-from finetune.task_types.tagging.intent.row import as_value
 from finetune.task_types.types import data_types
 
 KOREAN = Document("ko", ("영화 내용은 없고 다들 얘기뿐이네", "배우가 정말 좋았다"))
@@ -135,7 +134,8 @@ def test_tags_of_a_running_text() -> None:
 
 def test_intents_and_slots() -> None:
     line = {
-        "words": ["see", "Rome"], "gold": as_value("go", ["O", "B-a"]), "prediction": as_value("stop", ["O", "B-b"]),
+        "words": ["see", "Rome"], "gold": {"intent": "go", "slots": ["O", "B-a"]},
+        "prediction": {"intent": "stop", "slots": ["O", "B-b"]},
         "probabilities": [0.7, 0.9, 0.6], "label_probabilities": [0.3, 0.9, 0.2],
     }  # fmt: skip
     table = made("intent-and-slots", line)

@@ -14,8 +14,6 @@ from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.metrics.scores import accuracy, pearson
 from finetune.task_types import (
-    IntentRow,
-    IntentTask,
     SpanRow,
     SpanTask,
     TaggingRow,
@@ -23,6 +21,7 @@ from finetune.task_types import (
 )
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
+from finetune.task_types.plugins.intents import IntentRow, IntentTask
 from finetune.task_types.plugins.overlapping import OverlapRow, OverlapTask, in_order
 from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.ranking.task import RankingRow, RankingTask

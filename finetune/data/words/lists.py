@@ -44,7 +44,6 @@ LISTS = {  # what each list holds; names of columns are in lower case, without s
     "choice_question": "names of columns with that question",
     "words": "names of a column of words",
     "tags": "names of a column of tags",
-    "intent": "names of a column of intents, one for each text whose words have tags",
     "no_yes": "two values of a column that mean no and yes",
     "flag": "words by which the name of a column asks for yes or no",
     "months": "how names of months begin",

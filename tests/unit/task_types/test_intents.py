@@ -23,10 +23,9 @@ from finetune.models.batch import collate
 from finetune.models.building import build_model
 from finetune.models.feature import IGNORED, label_counts
 from finetune.runs.recipe import Recipe
-from finetune.task_types import IntentRow, IntentTask
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.parts import Answer
-from finetune.task_types.tagging.intent.row import as_value
+from finetune.task_types.plugins.intents import IntentRow, IntentTask
 from finetune.training.keep_labels import carry_head
 
 Fields = dict[str, Any]
@@ -121,9 +120,13 @@ def test_what_is_not_clearly_an_intent_leaves_a_tagger(
     [
         (asked, {"shape": BOTH, "label": "intent"}, "label=intent"),
         (renamed(intent="domain"), {"shape": BOTH}, "cannot infer"),
-        (lambda n: {**asked(n), "domain": "ab"[n % 2]}, {"shape": BOTH, "label": "intent,domain"}, "neither column"),
-        (lambda n: {**asked(n), "intent": ["a", "b"]}, {"label": "intent,slots"}, "'intent' holds lists"),
-        (lambda n: {**asked(n), "intent": "V D A N N C"}, {"label": "intent,slots"}, "each word ('V D A N N C')"),
+        (
+            lambda n: {**asked(n), "domain": "ab"[n % 2]},
+            {"shape": BOTH, "label": "intent,domain"},
+            "label=intent,domain",
+        ),
+        (lambda n: {**asked(n), "intent": ["a", "b"]}, {"label": "intent,slots"}, "are not an intent"),
+        (lambda n: {**asked(n), "intent": "V D A N N C"}, {"label": "intent,slots"}, "are not an intent"),
     ],
 )
 def test_columns_that_do_not_fit_are_refused(tmp_path: Path, make: Any, settings: Fields, named: str) -> None:
@@ -166,7 +169,7 @@ def test_an_intent_of_one_row_and_a_single_intent_are_found(tmp_path: Path) -> N
     alone = findings_of(written(tmp_path / "b.jsonl", lambda n: {**asked(n), "intent": "one"}), {}).findings
     assert any(one.code == "one-label" and "the intent 'one'" in one.what for one in alone)
     bare = findings_of(written(tmp_path / "c.jsonl", lambda n: {**asked(n), "slots": "O O O O O O"}), {}).findings
-    assert any(one.code == "one-label" and one.remedy.endswith("label=intent") for one in bare)
+    assert any(one.code == "one-label" and "all tags are O" in one.what for one in bare)
 
 
 def test_a_kept_head_carries_the_rows_of_both_layers_by_their_labels(tiny_bert: Path) -> None:
@@ -244,7 +247,7 @@ def test_scores_are_of_whole_rows_of_intents_and_of_slots() -> None:
     gold = [("go", ("B-a", "O")), ("stop", ("B-b", "O")), ("go", ("O", "O"))]
     rows = [IntentRow(id=str(n), words=("x", "y"), gold=one) for n, one in enumerate(gold)]
     given = [("go", ("B-a", "O")), ("go", ("B-b", "O")), ("go", ("O", "B-a"))]
-    scores = task.score([Answer(value=as_value(*one)) for one in given], rows)
+    scores = task.score([Answer(value={"intent": intent, "slots": list(tags)}) for intent, tags in given], rows)
     assert (scores["exact match"], scores["intent accuracy"]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
     assert (scores["slot precision"], scores["slot recall"], scores["slot f1"]) == (pytest.approx(2 / 3), 1.0, 0.8)
     assert list(scores) == list(task.metric_names)
@@ -337,9 +340,9 @@ def test_predictions_of_such_a_file_have_the_tags_and_the_intent(
     assert answered == given and len(lines) == 40 * 7
 
 
-def test_a_tag_is_explained_for_a_word_that_is_named(copied_run: Callable[[str], Path], in_process: InProcess) -> None:
+def test_the_label_that_is_explained_is_an_intent(copied_run: Callable[[str], Path], in_process: InProcess) -> None:
     run = copied_run("intent")
     for label in ("B-PET", "PET"):
         code, _, err = in_process("explain", str(run), "play the cat now", "--label", label, data="")
         assert code == 2
-        assert_error(err, f"'{label}'", "--word", "B-PET")
+        assert_error(err, f"'{label}'", "book, music")
