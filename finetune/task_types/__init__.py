@@ -21,8 +21,7 @@ from finetune.task_types.tagging.intent.row import IntentRow
 from finetune.task_types.tagging.intent.task import IntentTask
 from finetune.task_types.tagging.overlapping.row import OverlapRow
 from finetune.task_types.tagging.overlapping.task import OverlapTask
-from finetune.task_types.tagging.row import TaggingRow
-from finetune.task_types.tagging.task import TaggingTask
+from finetune.task_types.tagging.task import TaggingRow, TaggingTask
 from finetune.task_types.task import Task
 from finetune.task_types.text_inputs.markers import EntitySpan, with_markers
 

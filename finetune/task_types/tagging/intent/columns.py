@@ -23,12 +23,11 @@ from finetune.task_types.parts import Answer
 from finetune.task_types.predictions import DecisionRow, Decisions, Line, Predictions
 from finetune.task_types.row_issues import NoRow, unusable
 from finetune.task_types.tagging import findings
-from finetune.task_types.tagging.columns import Tagging
 from finetune.task_types.tagging.guess import one_value
 from finetune.task_types.tagging.intent.guess import BOTH, NAME, intent_layout
 from finetune.task_types.tagging.intent.row import INTENT, PREFIX, SLOTS, IntentAndTags, IntentRow, intent_label
 from finetune.task_types.tagging.intent.task import IntentTask, slots_of, with_intent
-from finetune.task_types.tagging.predictions import tags_predictions
+from finetune.task_types.tagging.own import Tagging, tags_predictions
 from finetune.task_types.task import Task
 from finetune.task_types.words.columns import ROWS_LOOKED_AT, WordsType, as_long
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from finetune.data.rows import ADDED_LATER
-from finetune.task_types.tagging.row import TaggingRow
+from finetune.task_types.tagging.task import TaggingRow
 
 INTENT, SLOTS = "intent", "slots"  # the parts of a label and of a prediction, and the names of their losses
 PREFIX = f"{INTENT}: "  # before an intent's name among labels, which are the types of slots too

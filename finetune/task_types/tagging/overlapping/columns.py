@@ -1,6 +1,6 @@
 """Texts with spans that overlap or nest: user data of the type `overlapping-spans`."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, product
@@ -21,10 +21,10 @@ from finetune.task_types.findings import ONE_LABEL, SplitRows
 from finetune.task_types.parts import Answer
 from finetune.task_types.predictions import DecisionRow, Decisions, Line, Predictions, marks_of_both, paired_spans
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow
-from finetune.task_types.tagging.char_spans import LEFT_OUT, spans_of, valid_spans
 from finetune.task_types.tagging.guess import span_layout
 from finetune.task_types.tagging.overlapping.row import LabelledSpan, OverlapRow, as_values, triples
 from finetune.task_types.tagging.overlapping.task import OverlapTask, spans_in
+from finetune.task_types.tagging.segments import LEFT_OUT, changed_spans, spans_of, valid_spans
 from finetune.task_types.task import Task
 from finetune.task_types.words.columns import ROWS_LOOKED_AT
 
@@ -104,15 +104,7 @@ class OverlappingSpans(DataType):
 
     def changes(self, layout: Layout, table: Table) -> dict[str, Sequence[int]]:
         """The spans that are trimmed, read once or left out."""
-        if not layout.label or layout.label[0] not in table.columns:
-            return {}
-        found: defaultdict[str, list[int]] = defaultdict(list)
-        texts, cells = (table.columns[names[0]] for names in (layout.text, layout.label))
-        for index, (text, cell) in enumerate(zip(texts, cells, strict=True)):
-            if not is_missing(text) and items_in(cell):
-                for what in valid_spans(cell, layout.spans, as_text(text)).changes:
-                    found[f"spans {what}"].append(index)
-        return dict(found)
+        return changed_spans(layout, table.columns, lambda *cell: valid_spans(*cell).changes)
 
     def findings(self, rows: SplitRows) -> Iterator[Finding]:
         """The spans that were changed, and a file without any."""
