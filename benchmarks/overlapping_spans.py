@@ -28,7 +28,7 @@ from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines
 from finetune.task_types import TaggingRow
 from finetune.task_types.registry import find
-from finetune.task_types.tagging.task import TaggingRow, entity_spans
+from finetune.task_types.tagging.task import entity_spans
 
 DEV_ROWS = 300
 OFTEN = 3  # times that a word must be a location by itself to be one inside of another name

@@ -30,7 +30,14 @@ from finetune.task_types.row_issues import MISSING_TEXT, NoRow, unusable
 from finetune.task_types.tagging import findings
 from finetune.task_types.tagging.guess import ask_for_tags, only_words, require_fitting, span_layout, tag_layout
 from finetune.task_types.tagging.segments import (
-    changed_spans, characters_of, segmented, signs_are_apart, spans_of, split_words, tags_for, unit,
+    changed_spans,
+    characters_of,
+    segmented,
+    signs_are_apart,
+    spans_of,
+    split_words,
+    tags_for,
+    unit,
 )  # fmt: skip
 from finetune.task_types.tagging.task import NONE, TaggingRow, TaggingTask, entities_of, entities_said, entity_spans
 from finetune.task_types.task import Task

@@ -25,9 +25,7 @@ CLOSING = ".,!?;:\"')]}>»”’…。、，！？；："
 COUNTED = tuple(",!?;:")  # a full stop may belong to an abbreviation
 TITLES = "mr|mrs|ms|dr|prof|st|sr|jr|vs|etc|no|inc|ltd|co|corp|gen|col|lt|sgt|rev|sen|gov"
 ABBREVIATION = rf"(?i:\w|\w+(?:\.\w+)+|{TITLES})\.(?!\.)"
-SIGNED = re.compile(
-    rf"([{re.escape(OPENING)}]*)({ABBREVIATION}|.*?)((?:(?<=\w)['’][sS]|[{re.escape(CLOSING)}])*)"
-)
+SIGNED = re.compile(rf"([{re.escape(OPENING)}]*)({ABBREVIATION}|.*?)((?:(?<=\w)['’][sS]|[{re.escape(CLOSING)}])*)")
 SIGN = re.compile(r"(?<=\w)['’][sS]|(.)\1*")
 
 # What is changed in spans.
@@ -113,7 +111,9 @@ def spans_of(cell: Any, form: Sequence[str], text: str) -> UsableSpans:
     return UsableSpans(tuple(sorted(free)), changes)
 
 
-def tags_for(words: Sequence[str], starts: Sequence[int], spans: Sequence[Span]) -> tuple[tuple[str, ...], Counter[str]]:
+def tags_for(
+    words: Sequence[str], starts: Sequence[int], spans: Sequence[Span]
+) -> tuple[tuple[str, ...], Counter[str]]:
     """IOB2 tags of words, and how many spans were widened to a word, or lost one to the span before them."""
     tags, changes = ["O"] * len(words), Counter[str]()
     ends = [start + len(word) for start, word in zip(starts, words, strict=True)]

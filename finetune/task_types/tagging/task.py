@@ -76,9 +76,8 @@ class TaggingRow:
         return (self.raw, self._from(self.starts)) if self.raw else (self.input, self.places)
 
     def _from(self, starts: Sequence[int]) -> list[tuple[int, int]]:
-        starts = starts or [*accumulate((len(word) + 1 for word in self.words[:-1]), initial=0)]
-        return [(start, start + len(word)) for start, word in zip(starts, self.words, strict=True)]
-
+        begins = starts or accumulate((len(word) + 1 for word in self.words[:-1]), initial=0)
+        return [(begin, begin + len(word)) for begin, word in zip(begins, self.words, strict=True)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,8 +211,7 @@ class TaggingTask(Task):
         self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[TaggingRow]
     ) -> list[Answer]:
         """The most probable tag of each word, its probability, and that of the row's own tag."""
-        by_row = self.teaching.by_row(logits, features, rows)
-        return [self._answer(*pair) for pair in zip(rows, by_row, strict=True)]
+        return list(map(self._answer, rows, self.teaching.by_row(logits, features, rows)))
 
     def _answer(self, row: TaggingRow, logits: np.ndarray) -> TagsAnswer:
         """The answer for logits `(words, labels)`, which are NaN for a word that shares the token of the one before it.
@@ -277,15 +275,14 @@ class TaggingTask(Task):
         """All metrics, from the numbers of right, predicted and true entities of each sentence."""
         sides = [[row.gold or () for row in rows], [answer.value for answer in answers]]
         gold, given = sides
-        strict = set_counts(*([strict_chunks(tags) for tags in side] for side in sides))
-        metrics = {"strict f1": part_counted("f1", *strict)}
+        metrics = {"strict f1": part_counted("f1", *set_counts(*(list(map(strict_chunks, side)) for side in sides)))}
         if self.characters:
             counted = entity_macro_f1(gold, given), character_macro_f1(gold, given, self.labels)
             metrics |= zip(OF_CHARACTERS, counted, strict=True)
         if self.plain:
             right, words = [sum(map(eq, a, b)) for a, b in zip(gold, given, strict=True)], list(map(len, gold))
             metrics["accuracy"] = part_counted("precision", right, words, words)
-        found = [[chunks(tags) for tags in side] for side in sides]
+        found = [list(map(chunks, side)) for side in sides]
         for kind in ("", *self.types):
             counts = set_counts(*([[one for one in row if kind in ("", one[0])] for row in side] for side in found))
             metrics |= {f"{kind}/{part}" if kind else part: part_counted(part, *counts) for part in PARTS}

@@ -23,9 +23,9 @@ def encode_words(
     """Windows over sentences or `documents`; each word's first sub-token is labelled in exactly one window.
 
     Rows have `words`, a `gold` for each of them or None, an `input` and the (start, end) of each word in it, `places`;
-    they may have a `document`, or a running `text` as input. A feature reads those first sub-tokens; its `note` is an
-    array `(words, 2)`: how many rows after the feature's own, and the number of the word. `label` makes a number of a
-    word's gold.
+    `document` and the running `text` that is their input may be empty. A feature reads those first sub-tokens; its
+    `note` is an array `(words, 2)`: how many rows after the feature's own, and the number of the word. `label` makes a
+    number of a word's gold.
     """
     units = list(_units(rows, documents=documents))
     texts = [" ".join(rows[row].input for row in unit) for unit in units]
@@ -35,7 +35,7 @@ def encode_words(
     for unit, text, ids, offsets in zip(units, texts, encoded["input_ids"], encoded["offset_mapping"], strict=True):
         owners = _owners([rows[row] for row in unit], text, np.array(offsets, dtype=np.int64).reshape(-1, 2))
         words = np.array([(row, word) for row in unit for word in range(len(rows[row].words))])
-        if not _text(rows[unit[0]]):  # a word that the tokenizer drops (a lone control character) is an unknown token
+        if not rows[unit[0]].text:  # a word that the tokenizer drops (a lone control character) is an unknown token
             dropped = np.setdiff1d(np.arange(len(words)), owners)
             places = np.searchsorted(owners, dropped)
             ids, owners = np.insert(ids, places, tokenizer.unk_token_id), np.insert(owners, places, dropped)
@@ -43,12 +43,13 @@ def encode_words(
         words, first, ids = words[numbers[numbers >= 0]], first[numbers >= 0], np.asarray(ids, dtype=np.int64)
         for start, end, owned in owning_windows(first, len(ids), max_length - 2):
             read = words[owned]
+            golds = [rows[row].gold for row in read[:, 0]]
             features.append(
                 Feature(
                     row=int(read[0, 0]),
                     input_ids=[tokenizer.cls_token_id, *ids[start:end].tolist(), tokenizer.sep_token_id],
                     token_type_ids=[0] * (end - start + 2) if has_segments else None,
-                    label=_labels(read, rows, label),
+                    label=None if None in golds else [label(golds[n][word]) for n, word in enumerate(read[:, 1])],
                     reads=(first[owned] - start + 1).tolist(),
                     note=read - [read[0, 0], 0],
                 )
@@ -66,7 +67,7 @@ def _owners(rows: Sequence[Any], text: str, offsets: np.ndarray) -> np.ndarray:
     number = begin = 0
     for row in rows:
         for (start, end), word in zip(row.places, row.words, strict=True):
-            if not _text(row):
+            if not row.text:
                 owner[begin + start : begin + end + 1] = number
             elif word.strip():
                 owner[start + 1 : end + 1] = number
@@ -78,14 +79,9 @@ def _owners(rows: Sequence[Any], text: str, offsets: np.ndarray) -> np.ndarray:
     return np.where(at <= end, owner[at], -1)
 
 
-def _text(row: Any) -> str:
-    return getattr(row, "text", "")
-
-
 def same_document(before: Any, row: Any) -> bool:
     """Whether two rows are of one document, and not running texts."""
-    first, second = ("" if _text(one) else getattr(one, "document", "") for one in (before, row))
-    return bool(first) and first == second
+    return bool(row.document) and row.document == before.document and not (row.text or before.text)
 
 
 def _units(rows: Sequence[Any], *, documents: bool) -> Iterator[list[int]]:
@@ -95,15 +91,6 @@ def _units(rows: Sequence[Any], *, documents: bool) -> Iterator[list[int]]:
         if end == len(rows) or not (documents and same_document(rows[end - 1], rows[end])):
             yield list(range(begin, end))
             begin = end
-
-
-def _labels(
-    read: np.ndarray, rows: Sequence[Any], label: Callable[[Any], int | float]
-) -> list[int | float] | None:
-    golds = [rows[row].gold for row, _ in read]
-    if any(gold is None for gold in golds):
-        return None
-    return [label(gold[word]) for gold, (_, word) in zip(golds, read, strict=True) if gold is not None]
 
 
 def owning_windows(first: np.ndarray, tokens: int, size: int) -> Iterator[tuple[int, int, np.ndarray]]:
