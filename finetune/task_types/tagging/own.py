@@ -249,10 +249,10 @@ def in_scheme(tags: Sequence[str], layout: Layout) -> list[str]:
     scheme: Mapping[str, str] = layout.file.get("tags", IOB2)
     if layout.names or layout.tag_form == "plain" or (scheme == IOB2 and layout.tag_form == "prefix"):
         return list(tags)
-    (first, inner, last, alone), sign = scheme["letters"], scheme["sign"]
+    first, inner, last, alone, sign = *list(scheme["letters"]), scheme["sign"]
     new, before = [layout.outside] * len(tags), ("", 0)
     for kind, start, end in chunks(tags):
-        letters = [alone] if end - start == 1 else [first, *inner * (end - start - 2), last]
+        letters = [alone] if end - start == 1 else [first, *[inner] * (end - start - 2), last]
         if first == "I" and before == (kind, start):
             letters[0] = "B"
         for place, letter in enumerate(letters, start):
@@ -292,7 +292,7 @@ def tags_predictions(lines: Sequence[Line]) -> Predictions:
 
 
 def _row_of(line: Line) -> TaggingRow:
-    texts = {name: line.get(name) or "" for name in ("text", "raw")}
+    texts: dict[str, Any] = {name: line.get(name) or "" for name in ("text", "raw")}
     return TaggingRow(id="", words=tuple(line["words"]), starts=tuple(line.get("starts") or ()), **texts)
 
 

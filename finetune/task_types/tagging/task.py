@@ -55,10 +55,11 @@ class TaggingRow:
     raw: str = field(default="", metadata=ADDED_LATER)
 
     @classmethod
-    def of(cls, text: str, split: Callable[[str], WordsInText], **fields: str) -> "TaggingRow":
+    def of(cls, text: str, split: Callable[[str], WordsInText], **fields: Any) -> "TaggingRow":
         """The row of a text whose words `split` finds; what `split_words` reads is raw."""
         words, starts = split(text)
-        return cls(words=words, starts=starts, **{"raw" if split is split_words else "text": text}, **fields)
+        fields["raw" if split is split_words else "text"] = text
+        return cls(words=words, starts=starts, **fields)
 
     @property
     def input(self) -> str:
