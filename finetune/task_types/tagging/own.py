@@ -249,7 +249,7 @@ def in_scheme(tags: Sequence[str], layout: Layout) -> list[str]:
     scheme: Mapping[str, str] = layout.file.get("tags", IOB2)
     if layout.names or layout.tag_form == "plain" or (scheme == IOB2 and layout.tag_form == "prefix"):
         return list(tags)
-    first, inner, last, alone, sign = *list(scheme["letters"]), scheme["sign"]
+    sign, (first, inner, last, alone) = scheme["sign"], list(scheme["letters"])
     new, before = [layout.outside] * len(tags), ("", 0)
     for kind, start, end in chunks(tags):
         letters = [alone] if end - start == 1 else [first, *[inner] * (end - start - 2), last]
