@@ -239,9 +239,9 @@ def scheme_of(layout: Layout, cells: Iterable[Any]) -> dict[str, str]:
         letters = {tag.upper() for tags in raw for tag in tags if tag != layout.outside}
     begins = [tags[start][0] for tags in map(layout.tags, raw) for _, start, _ in chunks(tags)]
     first = "I" if letters <= {"B", "I"} and begins.count("I") > begins.count("B") else "B"
-    last, alone = next((ends for signs, ends in ENDS.items() if letters & {*signs}), f"I{first}")
+    ends = next((ends for signs, ends in ENDS.items() if letters & {*signs}), f"I{first}")
     sign = matches[0][0][1 if place == 1 else -2] if matches else "-"
-    return {"letters": first + ("M" if "M" in letters else "I") + last + alone, "sign": sign}
+    return {"letters": first + ("M" if "M" in letters else "I") + ends, "sign": sign}
 
 
 def in_scheme(tags: Sequence[str], layout: Layout) -> list[str]:
