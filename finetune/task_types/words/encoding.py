@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from finetune.models.feature import Feature
-from finetune.models.tokenizers.windows import most_context, window_starts
+from finetune.models.tokenizers.encoding import most_context, window_starts
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
