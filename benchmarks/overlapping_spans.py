@@ -28,7 +28,7 @@ from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines
 from finetune.task_types import TaggingRow
 from finetune.task_types.registry import find
-from finetune.task_types.tagging.char_spans import as_spans
+from finetune.task_types.tagging.task import entity_spans
 
 DEV_ROWS = 300
 OFTEN = 3  # times that a word must be a location by itself to be one inside of another name
@@ -110,7 +110,8 @@ def measured(given: dict[str, Path], form: str, seed: int, out: Path) -> dict[st
 
 def _predicted(line: dict[str, Any]) -> set[Span]:
     if "words" in line:
-        return set(as_spans(line["prediction"], line["words"], line["starts"]))
+        row = TaggingRow(id="", words=tuple(line["words"]), starts=tuple(line["starts"]), text=line["text"])
+        return set(entity_spans(line["prediction"], row))
     return {(one["start"], one["end"], one["label"]) for one in line["prediction"]}
 
 

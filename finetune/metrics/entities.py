@@ -1,10 +1,7 @@
-"""Entities in tag sequences: conlleval's chunks, strict IOB2 chunks, and their precision, recall and F1."""
+"""Entities in tag sequences: conlleval's chunks, and strict IOB2 chunks."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-
-from finetune.metrics.scores import precision_recall_f1
 
 Chunk = tuple[str, int, int]  # type, first word, word after the last
 LETTERS = frozenset("BIESLU")
@@ -63,17 +60,3 @@ def to_iob2(tags: Sequence[str]) -> list[str]:
 def illegal_transitions(tags: Sequence[str]) -> int:
     """Counts the I-X of IOB2 that follow neither B-X nor I-X."""
     return sum(b[:2] == "I-" and a[2:] != b[2:] for a, b in pairwise(["O", *tags]))
-
-
-def entity_scores(
-    gold: Iterable[Sequence[Chunk]], found: Iterable[Sequence[Chunk]]
-) -> dict[str, tuple[float, float, float]]:
-    """(precision, recall, F1) by entity type, and over all under ""; 0 where there is nothing to divide by."""
-    right: Counter[str] = Counter()
-    there: Counter[str] = Counter()
-    given: Counter[str] = Counter()
-    for expected, answered in zip(gold, found, strict=True):
-        for counter, some in ((right, set(expected) & set(answered)), (there, expected), (given, answered)):
-            counter.update(kind for kind, _, _ in some)
-            counter[""] += len(some)
-    return {kind: precision_recall_f1(right[kind], given[kind], there[kind]) for kind in sorted({"", *there, *given})}

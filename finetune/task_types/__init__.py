@@ -22,11 +22,10 @@ from finetune.task_types.row_issues import MISSING_TEXT, NoRow, unusable
 from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.span.row import SpanRow
 from finetune.task_types.span.task import SpanTask
-from finetune.task_types.tagging.columns import Tagging
 from finetune.task_types.tagging.guess import span_layout
-from finetune.task_types.tagging.row import TaggingRow
+from finetune.task_types.tagging.own import Tagging
 from finetune.task_types.tagging.segments import segmented
-from finetune.task_types.tagging.task import TaggingTask
+from finetune.task_types.tagging.task import TaggingRow, TaggingTask
 from finetune.task_types.task import Task
 from finetune.task_types.text_inputs.markers import EntitySpan, with_markers
 from finetune.task_types.words.encoding import owning_windows

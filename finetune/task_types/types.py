@@ -21,7 +21,7 @@ from finetune.task_types.pretraining.own import Text
 from finetune.task_types.ranking.columns import Ranking
 from finetune.task_types.sentence.columns import Classification, Regression
 from finetune.task_types.span.columns import Span
-from finetune.task_types.tagging.columns import Tagging
+from finetune.task_types.tagging.own import Tagging
 from finetune.task_types.task import Task
 
 OWN: tuple[DataType, ...] = (

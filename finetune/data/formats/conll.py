@@ -30,35 +30,23 @@ def read_tagged(path: Path, *, types: Collection[str]) -> Iterator[tuple[int, li
     marked). Raises UserError with file and line for a fault, for a tag of no known scheme, and for one of another type
     than `types`.
     """
-    begins = (line for _, line in numbered_lines(path) if line.split(None, 1)[:1] not in ([], [DOCUMENT]))
-    form = _form_of(next(begins, ""))
-    lines = ((number, line.rstrip(" ")) for number, line in numbered_lines(path))
+    lines = [(number, line.rstrip(" ")) for number, line in numbered_lines(path)]
+    first = next((line for _, line in lines if line.split(None, 1)[:1] not in ([], [DOCUMENT])), "")
+    delimiter = "\t" if "\t" in first else SPACES
+    between = map(str, range(2, len(fields_of(first, delimiter, quoted=False))))
+    form = WordLines(delimiter=delimiter, names=("words", *between, "tags"))
     for record in sentences(lines, form, blanks=False):
-        if record.fault or len(form.names) < 2:
-            fault = record.fault.what if record.fault else "expected a word and its tag, found 1 column"
+        if record.fault:
             raise UserError(
-                f"{path}:{record.line}: {fault}",
+                f"{path}:{record.line}: {record.fault.what}",
                 "A line is a word, its columns and a tag, with tabs or spaces between; fix that line",
             )
         tags = record.values["tags"]
         for number, tag in enumerate(tags, start=record.line):
-            _check(tag, types, where=f"{path}:{number}")
+            if not TAG.fullmatch(tag) or tag[2:] not in ("", *types):
+                what = f"{path}:{number}: '{tag}' is not a tag of one of the types {', '.join(types)}"
+                raise UserError(what, "Tags are O, or B, I, E, S, L or U, a hyphen and a type; fix that line")
         yield int(record.values.get("document", 0)), record.values["words"], to_iob2(tags)
-
-
-def _form_of(line: str) -> WordLines:
-    """The columns of a line of words: the first is the word, the last the tag."""
-    delimiter = "\t" if "\t" in line else SPACES
-    width = len(fields_of(line.rstrip(" "), delimiter, quoted=False))
-    between = [f"column {place}" for place in range(2, width)]
-    return WordLines(delimiter=delimiter, names=("words", *between, "tags") if width > 1 else ("words",))
-
-
-def _check(tag: str, types: Collection[str], *, where: str) -> None:
-    if not TAG.fullmatch(tag):
-        raise UserError(f"{where}: '{tag}' is not a tag", "Tags are O, or B, I, E, S, L or U, a hyphen and a type")
-    if tag != "O" and tag[2:] not in types:
-        raise UserError(f"{where}: '{tag}' has an unknown type; expected one of {', '.join(types)}", "Fix that line")
 
 
 def _fits(path: Path, output: OutputFormat, _: int) -> None:

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 FormOfTags = Literal["prefix", "suffix", "begun", "bare", "untyped", "plain"]
-PREFIX, SUFFIX = (
-    re.compile(r"([BIESLUMW])[-_](\S.*)", re.IGNORECASE),
-    re.compile(r"(\S.*)[-_]([BIESLUMW])", re.IGNORECASE),
-)
+PREFIX = re.compile(r"([BIESLUMW])[-_](\S.*)", re.IGNORECASE)
+SUFFIX = re.compile(r"(\S.*)[-_]([BIESLUMW])", re.IGNORECASE)
+FORMS: dict[FormOfTags, re.Pattern[str]] = {"prefix": PREFIX, "suffix": SUFFIX}
 OUTSIDE = ("O", "o", "OTHER", "Other", "other", "OUT")
 SIGNS = ("-", "_", "0")  # also mark a word in no entity, where the other tags have a B or I
 CHUNKS = frozenset({"NP", "VP", "PP", "ADVP", "ADJP", "SBAR", "PRT", "CONJP", "INTJ", "LST", "UCP"})
@@ -22,6 +21,7 @@ UNTYPED = "entity"  # the type of tags that name none
 MOST_TYPES = 60
 MOST_DIFFERENT = 0.3  # share of the words
 MOST_OF_TAGS = 0.98
+LETTERS = "BIESLUMW"
 INNER = "IMEL"  # letters of words that continue an entity
 SAME = {"M": "I", "W": "S"}  # letters of other schemes
 
@@ -39,27 +39,25 @@ class TagForm:
             return tag
         if tag == self.outside:
             return "O"
-        if self.form == "untyped" and tag.upper() in "BIESLUMW":
-            return f"{_letter(tag)}-{UNTYPED}"
-        if self.form == "bare" and not PREFIX.fullmatch(tag):
-            return f"I-{tag}"
-        if self.form == "suffix" and (match := SUFFIX.fullmatch(tag)):
-            return f"{_letter(match[2])}-{match[1]}"
+        if self.form == "untyped" and _is_of(tag, LETTERS):
+            tag = f"{tag}-{UNTYPED}"
+        elif self.form == "suffix" and (match := SUFFIX.fullmatch(tag)):
+            tag = f"{match[2]}-{match[1]}"
         if match := PREFIX.fullmatch(tag):
             return f"{_letter(match[1])}-{match[2]}"
-        return tag
+        return f"I-{tag}" if self.form == "bare" else tag
 
     def standards(self, tags: Iterable[str]) -> Iterator[str]:
         """The tags of a sentence as `O` or `B-PER`: in the form `begun` an `I` has the type of the tag before it."""
         kind = ""
         for tag in map(self.standard, tags):
-            alone = self.form == "begun" and kind and _is_inner(tag)
+            alone = self.form == "begun" and kind and _is_of(tag, INNER)
             yield (full := f"{_letter(tag)}-{kind}" if alone else tag)
             kind = full[2:]
 
 
-def _is_inner(tag: str) -> bool:
-    return len(tag) == 1 and tag.upper() in INNER
+def _is_of(tag: str, letters: str) -> bool:
+    return len(tag) == 1 and tag.upper() in letters
 
 
 def _letter(letter: str) -> str:
@@ -74,19 +72,18 @@ def form_of(tags: Counter[str]) -> TagForm | None:
         rest = Counter({tag: count for tag, count in tags.items() if tag != outside})
         if not tags[outside] or not rest:
             continue
-        if all(tag.upper() in "BIESLUM" and len(tag) == 1 for tag in rest) and "B" in map(str.upper, rest):
+        if all(_is_of(tag, "BIESLUM") for tag in rest) and "B" in map(str.upper, rest):
             return TagForm(form="untyped", outside=outside)
-        begins = Counter({tag: count for tag, count in rest.items() if not _is_inner(tag)})
-        if len(begins) < len(rest) and all((m := PREFIX.fullmatch(tag)) and not _is_inner(m[1]) for tag in begins):
+        begins = [PREFIX.fullmatch(tag) for tag in rest if not _is_of(tag, INNER)]
+        if len(begins) < len(rest) and all(match and not _is_of(match[1], INNER) for match in begins):
             return TagForm(form="begun", outside=outside)
-        forms: tuple[tuple[FormOfTags, re.Pattern[str]], ...] = (("prefix", PREFIX), ("suffix", SUFFIX))
-        for form, pattern in forms:
-            if _count(rest, pattern) >= MOST_OF_TAGS * rest.total():
+        for form, pattern in FORMS.items():
+            if sum(rest[tag] for tag in rest if pattern.fullmatch(tag)) >= MOST_OF_TAGS * rest.total():
                 return TagForm(form=form, outside=outside)
         if outside in OUTSIDE and tags[outside] > 0.5 * tags.total() and _are_types(rest):
             return TagForm(form="bare", outside=outside)
-    rare = Counter({tag: count for tag, count in tags.items() if PREFIX.fullmatch(tag) or tag == "O"})
-    if tags["O"] and len(rare) > 1 and rare.total() >= 0.9 * tags.total():
+    typed = [tag for tag in tags if PREFIX.fullmatch(tag)]
+    if tags["O"] and typed and sum(tags[tag] for tag in ("O", *typed)) >= 0.9 * tags.total():
         return TagForm()  # some tags are faulty
     return None
 
@@ -104,10 +101,6 @@ def are_chunks(tags: Iterable[str]) -> bool:
     """Whether tags mark phrases (B-NP, I-VP) rather than entities."""
     types = {match[2] for tag in tags if (match := PREFIX.fullmatch(tag))}
     return "NP" in types and types <= CHUNKS
-
-
-def _count(tags: Counter[str], pattern: re.Pattern[str]) -> int:
-    return sum(count for tag, count in tags.items() if pattern.fullmatch(tag))
 
 
 def _are_types(tags: Counter[str]) -> bool:

@@ -69,10 +69,8 @@ def sentences(lines: Iterable[tuple[int, str]], form: WordLines, *, blanks: bool
         fields = fields_of(text.rstrip("\r\n"), form.delimiter, quoted=form.quoted)
         mark = text.split(None, 1)[:1] == [DOCUMENT]
         between = mark or is_blank(text, fields)
-        if header and not between:
+        if not between and (header or (not rows and is_comment(text, fields, len(form.names)))):
             header = False
-            continue
-        if not between and not rows and is_comment(text, fields, len(form.names)):
             continue
         given = "" if between else form.number_in(fields)
         if rows and (between or (given and number and given != number)):
@@ -80,9 +78,9 @@ def sentences(lines: Iterable[tuple[int, str]], form: WordLines, *, blanks: bool
             if fault:
                 yield Record(row=row, line=faulty, fault=Finding(UNREADABLE, fault))
             else:
-                columns = dict(zip(form.names, map(list, zip(*rows, strict=True)), strict=True))
-                values = columns | ({"document": str(document)} if document else {})
-                yield Record(row=row, line=first, values=values, change=change)
+                values = {name: [cells[place] for cells in rows] for place, name in enumerate(form.names)}
+                place = {"document": str(document)} if document else {}
+                yield Record(row=row, line=first, values=values | place, change=change)
             rows, first, fault, change = [], 0, "", ""
         number = given or number
         document += mark

@@ -8,8 +8,7 @@ from finetune.data.issues import Finding, Issue
 from finetune.data.messages import shown
 from finetune.metrics.entities import split_tag
 from finetune.task_types.findings import IMBALANCE, ONE_LABEL, UNEVEN, SplitRows, majority_finding
-from finetune.task_types.tagging.char_spans import LEFT_OUT, changed_spans
-from finetune.task_types.tagging.segments import segmented, unit
+from finetune.task_types.tagging.segments import LEFT_OUT, changed_spans, segmented, unit
 
 SCHEMES = {"IOB2": "BIO", "IOB1": "BIO", "IOBES": "BIOES", "BILOU": "BIOLU"}
 TAG_SCHEME = Issue(
@@ -45,22 +44,18 @@ MOSTLY_O = 0.99  # lowest usual share of words in no entity
 def tagging_findings(rows: SplitRows, golds: Sequence[Sequence[str] | None]) -> Iterator[Finding]:
     """Imbalanced tags, transitions that a scheme forbids, and spans that were changed; `golds` are the rows' tags."""
     layout, columns = rows.layout, rows.table.columns
-    tags = Counter(tag for gold in golds for tag in gold or ())
-    if tags:
+    if tags := Counter(tag for gold in golds for tag in gold or ()):
         yield from _balance(rows, tags)
     for what, indexes in rows.table.changes.items():
         yield Finding(BLANK_TOKEN, f"sentences with {what}", indexes)
-    if not layout.label or layout.label[0] not in columns or layout.tag_form == "plain":
+    for what, indexes in changed_spans(layout, columns).items():
+        yield Finding(SPAN, what, indexes, worst=what.endswith(LEFT_OUT))
+    if layout.spans or layout.tag_form == "plain" or not layout.label or layout.label[0] not in columns:
         return
     cells = columns[layout.label[0]]
-    if layout.spans:
-        for what, indexes in changed_spans(columns[layout.text[0]], cells, layout.spans).items():
-            yield Finding(SPAN, f"spans {what}", indexes, worst=what in LEFT_OUT)
-        return
     written = {row: layout.tags(cells[row]) for row, gold in enumerate(golds) if gold and set(gold) != {"O"}}
     schemes = {row: [scheme for scheme in SCHEMES if is_legal(tags, scheme)] for row, tags in written.items()}
-    counts = Counter(scheme for fitting in schemes.values() for scheme in fitting)
-    main = max(SCHEMES, key=lambda scheme: counts[scheme])
+    main = max(SCHEMES, key=[scheme for fitting in schemes.values() for scheme in fitting].count)
     if other := [row for row, fitting in schemes.items() if fitting and main not in fitting]:
         what = f"rows in another tag scheme ({schemes[other[0]][0]}) than most of the file ({main})"
         yield Finding(TAG_SCHEME, what, other)
@@ -71,24 +66,24 @@ def tagging_findings(rows: SplitRows, golds: Sequence[Sequence[str] | None]) -> 
 
 
 def _balance(rows: SplitRows, tags: Counter[str]) -> Iterator[Finding]:
-    """The share of words in no entity, and whether one type has nearly all entities."""
+    """The share of the most frequent tag, or of words in no entity, and whether one type has nearly all entities."""
     if rows.layout.tag_form == "plain":
-        most, count = tags.most_common(1)[0]
+        ((most, count),) = tags.most_common(1)
         share = count / tags.total()
         what = f"the most frequent tag is {shown(most)}: always predicting it has the accuracy {100 * share:.1f}"
         yield majority_finding(what, uneven=share >= UNEVEN)
         return
-    unit_name = "character" if rows.layout.characters else "word"
+    item = "character" if rows.layout.characters else "word"
     if rows.layout.spans:  # a character in scripts without spaces
-        unit_name = unit(word for text in rows.texts[:SAMPLE_TEXTS] for word in segmented(text)[0])
+        item = unit(word for text in rows.texts[:SAMPLE_TEXTS] for word in segmented(text)[0])
     types = Counter({tag[2:]: tags[f"B-{tag[2:]}"] + tags[f"U-{tag[2:]}"] for tag in tags if tag != "O"})
     if not types:
-        yield Finding(ONE_LABEL, f"no {unit_name} is in an entity: all tags are O", worst=rows.trains)
+        yield Finding(ONE_LABEL, f"no {item} is in an entity: all tags are O", worst=rows.trains)
         return
     if share := tags["O"] / tags.total():
-        what = f"{100 * share:.1f} % of the {unit_name}s are in no entity: always predicting O has that accuracy"
-        yield majority_finding(f"{what}, and F1 0", uneven=share >= MOSTLY_O)
-    most, entities = types.most_common(1)[0]
+        what = f"{100 * share:.1f} % of the {item}s are in no entity: always predicting O has that accuracy, and F1 0"
+        yield majority_finding(what, uneven=share >= MOSTLY_O)
+    ((most, entities),) = types.most_common(1)
     if len(types) > 1 and entities >= UNEVEN * types.total():
         what = f"{100 * entities / types.total():.1f} % of the entities are of the type {shown(most)}"
         yield Finding(IMBALANCE, what, remedy="Look at the F1 of each type; add rows with the others")
@@ -100,15 +95,10 @@ def is_legal(tags: Sequence[str], scheme: str) -> bool:
 
 
 def _breaks(tags: Sequence[str], scheme: str) -> Iterator[str]:
-    """Each two tags that must not follow each other, as `O I-X`."""
+    """Each two tags that must not follow each other, as `O I-X`; in IOBES and BILOU an entity has all its parts."""
     for pair in pairwise(["O", *tags, "O"]):
         (before, kind), (after, next_kind) = map(split_tag, pair)
-        same = kind == next_kind
-        if scheme == "IOB2":
-            legal = after != "I" or same
-        elif scheme == "IOB1":
-            legal = after != "B" or (before != "O" and same)
-        else:
-            legal = (before in "BI") == (after in "IE") and (before not in "BI" or same)
-        if not legal or pair[1][:1] not in SCHEMES[scheme]:
+        same, inner = kind == next_kind, before in "BI"
+        legal = {"IOB2": after != "I" or same, "IOB1": after != "B" or (before != "O" and same)}
+        if not legal.get(scheme, inner == (after in "IE") and (same or not inner)) or pair[1][0] not in SCHEMES[scheme]:
             yield " ".join(pair)

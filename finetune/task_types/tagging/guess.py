@@ -34,8 +34,11 @@ def tag_layout(evidence: Evidence) -> Layout | None:
     lists = [name for name in columns if facts[name].kind in ("list", "text", "category", "id")]
     sure = {name for name in lists if facts[name].kind == "list"} | {*named(lists, word_list("tags"))}
     words = text[0] if len(text) == 1 else None
-    forms = {name: form for name in lists if (form := form_of(_tags(evidence, name)))}
-    forms = {name: form for name, form in forms.items() if name in sure or _are_tags(evidence, name, form)}
+    forms = {
+        name: form
+        for name in lists
+        if (form := form_of(_tags(evidence, name))) and (name in sure or _are_tags(evidence, name, form))
+    }
     if label and label[0] not in forms and (form := _plain_tags(evidence, label[0], words)):
         forms = {label[0]: form}
     words = words or words_for(evidence, [*label, *forms])
@@ -57,7 +60,7 @@ def tag_layout(evidence: Evidence) -> Layout | None:
     return Layout(
         shape="tagging",
         text=(words,),
-        label=(tags[0],),
+        label=tuple(tags),
         tag_form=form.form,
         outside=form.outside,
         characters=_are_characters(columns[words]),
@@ -91,10 +94,8 @@ def span_layout(evidence: Evidence) -> Layout | None:
     texts.sort(key=lambda name: (text_tier(name) is None, text_tier(name) or 0, -facts[name].words))
     for name in chosen.get("label") or [name for name in columns if facts[name].kind not in ("empty", "number")]:
         form = span_form(list(islice((cell for cell in columns[name] if not is_missing(cell)), ROWS_LOOKED_AT)))
-        if form is None:
-            continue
         for text in chosen.get("text") or texts:
-            if text != name and _within(columns[name], columns[text], form):
+            if form and text != name and _within(columns[name], columns[text], form):
                 reasons = {"shape": f"{name} holds character spans in {text}"}
                 return Layout(shape="tagging", text=(text,), label=(name,), spans=form, reasons=reasons)
     return None
@@ -102,12 +103,10 @@ def span_layout(evidence: Evidence) -> Layout | None:
 
 def _plain_tags(evidence: Evidence, label: str, words: str | None = None) -> TagForm | None:
     """The form of a column with a tag for each word that marks no entities, such as parts of speech; else None."""
-    columns, facts = evidence.columns, evidence.facts
     words = words or words_for(evidence, [label])
-    if words is None or words == label or (are_numbers(columns[label]) and not evidence.table.names.get(label)):
+    if words == label or (are_numbers(evidence.columns[label]) and not evidence.table.names.get(label)):
         return None
-    lists = facts[label].kind == facts[words].kind == "list"
-    return plain_form(_tags(evidence, label)) if _in_step(columns[words], columns[label], lists=lists) else None
+    return plain_form(_tags(evidence, label)) if _in_step(evidence, words, label) else None
 
 
 def ask_for_tags(evidence: Evidence) -> None:
@@ -126,9 +125,8 @@ def ask_for_tags(evidence: Evidence) -> None:
     if table.faults and table.faults[0].fault and not len(table):
         what = f"none of its {so_many(len(table.faults), 'sentence')} can be read: {table.faults[0].fault.what}"
         raise UserError(f"{file}:{table.faults[0].line}: {what}", "Correct that line, and others like it")
-    seen = [f"{n}: {', '.join(list(dict.fromkeys(items_of(cells)))[:5])}" for n, cells in evidence.columns.items()]
     raise UserError(
-        f"{file}: has one word per line, but no column holds tags ({'; '.join(seen[:6])})",
+        f"{file}: has one word per line, but no column holds tags ({', '.join(evidence.columns)})",
         "Tags are O, or B-PER, I-PER and the like, or one of a few for each word: add a column of them",
     )
 
@@ -141,12 +139,10 @@ def only_words(evidence: Evidence) -> bool:
 
 def require_fitting(evidence: Evidence, label: str) -> None:
     """Raises UserError for a column that the user named and that cannot be tags, with the reason."""
-    tags, cells = _tags(evidence, label), evidence.columns[label]
-    why = "it has no column of words that has as many items in each row"
-    if any(name != label and as_long(words, cells) for name, words in evidence.columns.items()):
-        why = f"it has {so_many(len(tags), 'different item')} in {so_many(tags.total(), 'word')}"
+    tags = _tags(evidence, label)
     raise UserError(
-        f"{evidence.file}: the column '{label}' cannot be tags: {why}",
+        f"{evidence.file}: the column '{label}' cannot be tags: it has {so_many(len(tags), 'different item')} in "
+        f"{so_many(tags.total(), 'word')}, or no column of words has as many items in each row",
         "Tags are one of a few for each word: name their column with label=COLUMN, that of the words with text=COLUMN",
     )
 
@@ -154,28 +150,31 @@ def require_fitting(evidence: Evidence, label: str) -> None:
 def _require_names(evidence: Evidence) -> None:
     """Raises UserError for lists of numbers next to lists of as many words: numeric tags without names."""
     lists = {name: cells for name, cells in evidence.columns.items() if evidence.facts[name].kind == "list"}
+    words = [cells for name, cells in lists.items() if named([name], word_list("words")) and not are_numbers(cells)]
     for name in evidence.chosen.get("label") or named(lists, word_list("tags")):
-        others = [other for other in named(lists, word_list("words")) if name in lists and other != name]
-        words = [other for other in others if as_long(lists[other], lists[name])]
-        if words and are_numbers(lists[name]) and not are_numbers(lists[words[0]]):
+        cells = lists.get(name, ())
+        if any(as_long(other, cells) for other in words if cells and other is not cells) and are_numbers(cells):
+            tags = ", ".join(sorted(_tags(evidence, name))[:6])
             raise UserError(
-                f"{evidence.file}: the column '{name}' holds numeric tags "
-                f"({', '.join(sorted(_tags(evidence, name))[:6])})",
+                f"{evidence.file}: the column '{name}' holds numeric tags ({tags})",
                 "Name them: labels=FILE, with one tag per line, the first for 0 (such as O, B-PER, I-PER)",
             )
 
 
 def _are_tags(evidence: Evidence, name: str, form: TagForm) -> bool:
     """Whether a text of any name is B-PER and the like for each word of another text."""
-    words = words_for(evidence, [name]) if form.form in ("prefix", "suffix", "begun") else None
-    return words is not None and _in_step(evidence.columns[words], evidence.columns[name], lists=False)
+    typed = form.form in ("prefix", "suffix", "begun")
+    return typed and _in_step(evidence, words_for(evidence, [name]), name)
 
 
-def _in_step(words: Sequence[Any], tags: Sequence[Any], *, lists: bool) -> bool:
+def _in_step(evidence: Evidence, words: str | None, tags: str) -> bool:
     """Whether each row has a tag for each word; that says little of texts that all have one word, or two."""
-    pairs = ((len(tags_of(a)), len(tags_of(b))) for a, b in islice(zip(words, tags, strict=True), ROWS_LOOKED_AT))
-    counts = [count for count, other in pairs if count == other]
-    enough = len(counts) >= STEP * min(ROWS_LOOKED_AT, len(words))
+    if words is None:
+        return False
+    both = (map(tags_of, islice(evidence.columns[name], ROWS_LOOKED_AT)) for name in (words, tags))
+    counts = [len(given) for given, cells in zip(*both, strict=True) if len(given) == len(cells)]
+    enough = len(counts) >= STEP * min(ROWS_LOOKED_AT, len(evidence.columns[words]))
+    lists = all(evidence.facts[name].kind == "list" for name in (words, tags))
     return enough and (lists or (len(set(counts)) > 2 and sum(counts) > 2 * len(counts)))
 
 
@@ -199,11 +198,8 @@ def _are_characters(cells: Sequence[Any]) -> bool:
 
 def _within(cells: Sequence[Any], texts: Sequence[Any], form: Sequence[str]) -> bool:
     """Whether nearly all spans are within their texts."""
-    outside = total = 0
-    for cell, text in islice(zip(cells, texts, strict=True), ROWS_LOOKED_AT):
-        if is_missing(text):
-            continue
-        changes = read_spans(cell, form, as_text(text))[1]
-        outside += changes[OUTSIDE] + changes[ELSEWHERE]
-        total += len(items_in(cell) or ())
-    return total > 0 and outside <= (1 - INSIDE) * total
+    pairs = islice(zip(cells, texts, strict=True), ROWS_LOOKED_AT)
+    filled = [(cell, as_text(text)) for cell, text in pairs if not is_missing(text)]
+    total = sum(len(items_in(cell) or ()) for cell, _ in filled)
+    changes = sum((read_spans(cell, form, text)[1] for cell, text in filled), Counter[str]())
+    return total > 0 and changes[OUTSIDE] + changes[ELSEWHERE] <= (1 - INSIDE) * total

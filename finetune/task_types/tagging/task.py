@@ -1,30 +1,28 @@
 """Sequence tagging on the sequence output (Devlin et al. 2019, Figure 4 d), such as named entity recognition."""
 
-import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import accumulate
 from operator import eq
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from finetune.data.messages import so_many
-from finetune.data.rows import Rows
+from finetune.data.rows import ADDED_LATER, Rows
 from finetune.data.source import Source
-from finetune.metrics.entities import chunks, entity_scores, illegal_transitions, strict_chunks
+from finetune.errors import UserError
+from finetune.metrics.entities import chunks, illegal_transitions, strict_chunks
 from finetune.metrics.klue import character_macro_f1, entity_macro_f1
 from finetune.metrics.metric import Metric
 from finetune.metrics.sums import Counted, part_counted, set_counts
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
-from finetune.task_types.explained import Asked, ExplainTarget, NamedText
+from finetune.task_types.explained import Asked, ExplainTarget, NamedText, Pick, Target
 from finetune.task_types.parts import Answer, Teaching
-from finetune.task_types.tagging import explained
-from finetune.task_types.tagging.raw_text import split_words
-from finetune.task_types.tagging.row import TaggingRow
-from finetune.task_types.tagging.segments import characters_of, segmented
+from finetune.task_types.tagging.segments import WordsInText, characters_of, segmented, split_words
 from finetune.task_types.task import Task
 from finetune.task_types.words.encoding import encode_words, same_document
 
@@ -35,6 +33,52 @@ if TYPE_CHECKING:
     from finetune.task_types.tagging.head import TaggingHead
 
 OF_CHARACTERS = ("entity macro f1", "character macro f1")
+PARTS = ("f1", "precision", "recall")
+MOST_ENTITIES = 5  # entities of a row that are explained
+NONE = "no entity"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaggingRow:
+    """The words of a sentence with their tags in IOB2; sentences of one document have the same `document`.
+
+    Words of a running text have that `text`, and the index of the first character of each in `starts`. Those that were
+    split from a `raw` text, which the model reads as words, have their places in it.
+    """
+
+    id: str
+    words: tuple[str, ...]
+    gold: tuple[str, ...] | None = None
+    document: str = ""
+    text: str = field(default="", metadata=ADDED_LATER)
+    starts: tuple[int, ...] = field(default=(), metadata=ADDED_LATER)
+    raw: str = field(default="", metadata=ADDED_LATER)
+
+    @classmethod
+    def of(cls, text: str, split: Callable[[str], WordsInText], **fields: Any) -> "TaggingRow":
+        """The row of a text whose words `split` finds; what `split_words` reads is raw."""
+        words, starts = split(text)
+        fields["raw" if split is split_words else "text"] = text
+        return cls(words=words, starts=starts, **fields)
+
+    @property
+    def input(self) -> str:
+        """The text, or the words with spaces between them."""
+        return self.text or " ".join(self.words)
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """The (start, end) of each word in `input`."""
+        return self._from(self.starts if self.text else ())
+
+    @property
+    def given(self) -> tuple[str, list[tuple[int, int]]]:
+        """The text as the user gave it, and the (start, end) of each word in it."""
+        return (self.raw, self._from(self.starts)) if self.raw else (self.input, self.places)
+
+    def _from(self, starts: Sequence[int]) -> list[tuple[int, int]]:
+        begins = starts or accumulate((len(word) + 1 for word in self.words[:-1]), initial=0)
+        return [(begin, begin + len(word)) for begin, word in zip(begins, self.words, strict=True)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +114,7 @@ class TaggingTask(Task):
     row_type = TaggingRow
 
     def __post_init__(self) -> None:
-        by_type = (f"{kind}/{part}" for kind in self.types for part in ("f1", "precision", "recall"))
+        by_type = (f"{kind}/{part}" for kind in self.types for part in PARTS)
         first = OF_CHARACTERS if self.characters else ()
         whole = ("accuracy",) if self.plain else (*first, "f1", "precision", "recall", "strict f1")
         names = (*whole, *by_type)
@@ -115,16 +159,11 @@ class TaggingTask(Task):
 
     def row(self, words: Sequence[str] | str) -> TaggingRow:
         """A row of words, or of a text whose words are found by `segmented` or have spaces between them."""
-        if self.characters and isinstance(words, str):
-            found, starts = characters_of(words)
-            return TaggingRow(id="", words=found, text=words, starts=starts)
-        if self.running_text and isinstance(words, str):
-            found, starts = segmented(words)
-            return TaggingRow(id="", words=found, text=words, starts=starts)
-        if self.signs_apart and isinstance(words, str):
-            found, starts = split_words(words)
-            return TaggingRow(id="", words=found, raw=words, starts=starts)
-        return TaggingRow(id="", words=tuple(words.split() if isinstance(words, str) else words))
+        if not isinstance(words, str):
+            return TaggingRow(id="", words=tuple(words))
+        if self.characters or self.running_text:
+            return TaggingRow.of(words, characters_of if self.characters else segmented, id="")
+        return TaggingRow.of(words, split_words, id="") if self.signs_apart else self.row(words.split())
 
     def head(self, backbone: "Backbone") -> "TaggingHead":
         """The head of Figure 4 (d)."""
@@ -146,29 +185,37 @@ class TaggingTask(Task):
         self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[TaggingRow]
     ) -> list[Answer]:
         """The most probable tag of each word, its probability, and that of the row's own tag."""
-        tags = [[""] * len(row.words) for row in rows]
-        sure = [[0.0] * len(row.words) for row in rows]
-        labels = [[math.nan] * len(row.words) for row in rows]
-        for given, feature in zip(logits, features, strict=True):
-            best = given.argmax(-1)
-            chances = np.exp(given - given.max(-1, keepdims=True))
-            chances /= chances.sum(-1, keepdims=True)
-            own = best if feature.label is None else np.array(feature.label, int)
-            each = np.arange(len(best))
-            for (after, word), label, p, q in zip(
-                feature.note.tolist(), best, chances[each, best], chances[each, own], strict=True
-            ):
-                row = feature.row + after
-                tags[row][word], sure[row][word], labels[row][word] = self.labels[label], float(p), float(q)
-        for given_tags, given_chances, row in zip(tags, sure, rows, strict=True):
-            if row.text:
-                _continue(row.words, given_tags, given_chances)
-        return [
-            TagsAnswer(
-                value=t, probabilities=p, label_probabilities=None if row.gold is None else _labels(row.gold, t, p, q)
-            )
-            for row, t, p, q in zip(rows, tags, sure, labels, strict=True)
-        ]
+        by_word = [np.full((len(row.words), len(self.labels)), np.nan, dtype=np.float32) for row in rows]
+        for window, feature in zip(logits, features, strict=True):
+            for (after, word), of_word in zip(feature.note, window, strict=True):
+                by_word[feature.row + after][word] = of_word
+        return list(map(self._answer, rows, by_word))
+
+    def _answer(self, row: TaggingRow, logits: np.ndarray) -> TagsAnswer:
+        """The answer for logits `(words, labels)`, which are NaN for a word that shares the token of the one before it.
+
+        Such a word is in the entity of the one before it, or in none; a blank only where the next word is too.
+        """
+        from scipy.special import softmax
+
+        labels, chances = self.labels, softmax(logits, axis=-1)
+        tags, sure, shares = list[str](), list[float](), np.isnan(logits[:, 0])
+        for word, best in enumerate(chances.argmax(-1)):
+            if shares[word]:
+                before = tags[-1] if tags else "O"
+                tags.append(before if self.plain or before == "O" else f"I-{before[2:]}")
+                sure.append(sure[-1] if sure else 1.0)
+            else:
+                tags.append(labels[best])
+                sure.append(float(chances[word, best]))
+        for word in reversed(range(len(tags))):
+            if shares[word] and not row.words[word].strip() and tags[word : word + 1] != tags[word + 1 : word + 2]:
+                tags[word] = "O"
+        own = None
+        if row.gold is not None:
+            both = enumerate(zip(row.gold, tags, strict=True))
+            own = [sure[n] if gold == tag else float(chances[n, labels.index(gold)]) for n, (gold, tag) in both]
+        return TagsAnswer(value=tags, probabilities=sure, label_probabilities=own)
 
     def cells(self, answer: Answer, row: TaggingRow) -> dict[str, Any]:
         """Tags, their probabilities, the entities, and each word's characters in the text, or in the words joined by
@@ -199,34 +246,25 @@ class TaggingTask(Task):
 
     def score(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> dict[str, float]:
         """Entity precision, recall and F1, over all and by type; F1 of strict IOB2 chunks; of plain tags accuracy."""
-        if self.plain:
-            sums = self.sums(answers, rows)
-            return {metric.name: sums[metric.name].score for metric in self.metrics}
-        gold = [row.gold or () for row in rows]
-        found = entity_scores(map(chunks, gold), (chunks(answer.value) for answer in answers))
-        strict = entity_scores(map(strict_chunks, gold), (strict_chunks(answer.value) for answer in answers))
-        scores = {"f1": found[""][2], "precision": found[""][0], "recall": found[""][1], "strict f1": strict[""][2]}
-        for kind in self.types:
-            precision, recall, f1 = found.get(kind, (0.0, 0.0, 0.0))
-            scores |= {f"{kind}/f1": f1, f"{kind}/precision": precision, f"{kind}/recall": recall}
-        return {name: counted.score for name, counted in self._of_characters(gold, answers).items()} | scores
+        sums = self.sums(answers, rows)
+        return {metric.name: sums[metric.name].score for metric in self.metrics}
 
     def sums(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> dict[str, Counted]:
         """All metrics, from the numbers of right, predicted and true entities of each sentence."""
-        gold, given = [row.gold or () for row in rows], [answer.value for answer in answers]
-        there, found = list(map(chunks, gold)), list(map(chunks, given))
-        strict = set_counts(list(map(strict_chunks, gold)), list(map(strict_chunks, given)))
-        every = set_counts(there, found)
-        metrics = {part: part_counted(part, *every) for part in ("f1", "precision", "recall")}
-        metrics["strict f1"] = part_counted("f1", *strict)
+        sides = [[row.gold or () for row in rows], [answer.value for answer in answers]]
+        gold, given = sides
+        metrics = {"strict f1": part_counted("f1", *set_counts(*(list(map(strict_chunks, side)) for side in sides)))}
+        if self.characters:
+            counted = entity_macro_f1(gold, given), character_macro_f1(gold, given, self.labels)
+            metrics |= zip(OF_CHARACTERS, counted, strict=True)
         if self.plain:
             right, words = [sum(map(eq, a, b)) for a, b in zip(gold, given, strict=True)], list(map(len, gold))
             metrics["accuracy"] = part_counted("precision", right, words, words)
-        for kind in self.types:
-            counts = set_counts(*([[c for c in row if c[0] == kind] for row in side] for side in (there, found)))
-            for part in ("f1", "precision", "recall"):
-                metrics[f"{kind}/{part}"] = part_counted(part, *counts)
-        return metrics | self._of_characters(gold, answers)
+        found = [list(map(chunks, side)) for side in sides]
+        for kind in ("", *self.types):
+            counts = set_counts(*([[one for one in row if kind in ("", one[0])] for row in side] for side in found))
+            metrics |= {f"{kind}/{part}" if kind else part: part_counted(part, *counts) for part in PARTS}
+        return metrics
 
     def score_notes(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> list[str]:
         """A note on how many tags continue an entity that no tag began."""
@@ -235,13 +273,6 @@ class TaggingTask(Task):
         illegal = sum(illegal_transitions(answer.value) for answer in answers)
         tags = so_many(sum(len(answer.value) for answer in answers), "tag")
         return [f"{so_many(illegal, 'illegal transition')} (an I-X after no X) in {tags}"] if illegal else []
-
-    def _of_characters(self, gold: Sequence[Sequence[str]], answers: Sequence[Answer]) -> dict[str, Counted]:
-        if not self.characters:
-            return {}
-        given = [answer.value for answer in answers]
-        counted = entity_macro_f1(gold, given), character_macro_f1(gold, given, self.labels)
-        return dict(zip(OF_CHARACTERS, counted, strict=True))
 
     def baselines(self, train: Sequence[TaggingRow], rows: Sequence[TaggingRow]) -> dict[str, list[Answer]]:
         """Each word's most frequent tag in training; of an unknown word O, or the most frequent of plain tags."""
@@ -252,46 +283,74 @@ class TaggingTask(Task):
         return {"most-frequent-tag": [Answer(value=tags) for tags in given]}
 
     def explain_texts(self, row: TaggingRow) -> list[list[NamedText]]:
-        return explained.tag_texts(row)
+        """The row's own words; a running text, whose words may be single characters, has the tokenizer's."""
+        return [[NamedText(name="text", text=row.input, words=None if row.text else row.places)]]
 
     def explain_target(
         self, row: TaggingRow, answer: Answer, features: Sequence[Feature], asked: Asked
     ) -> ExplainTarget:
-        return explained.tag_targets(row, self.labels, answer, features, asked)
+        """The tags of the first entities, or those of the words or characters that were asked for.
+
+        Each tag is explained by its log-odds at the word's first token.
+        """
+        labels, (text, places) = self.labels, row.given
+        if asked.word is None:
+            asked.require_no_label("a tag is explained for one word: name it with `word`")
+            wanted = [(kind, range(a, b), answer.value[a:b]) for kind, a, b in chunks(answer.value)[:MOST_ENTITIES]]
+        else:
+            span = _words_at(row, asked.word)
+            tags = answer.value[span.start : span.stop]
+            if (tag := asked.one_of(labels)) is not None:
+                inner = f"I-{tag.partition('-')[2]}"
+                tags = [tag, *[inner if inner in labels else tag] * (len(span) - 1)]
+            wanted = [(" ".join(tags), span, tags)]
+        targets = []
+        for name, span, tags in wanted:
+            picks = [
+                Pick(feature=number, place=(place, labels.index(tags[word - span.start])), against=1)
+                for number, feature in enumerate(features)
+                for place, (_, word) in enumerate(feature.note.tolist())
+                if word in span
+            ]
+            label = f"{name}: {text[places[span[0]][0] : places[span[-1]][1]]}"
+            sure = [(answer.probabilities or ())[word] for word in span if tags == answer.value[span.start : span.stop]]
+            targets.append(Target(label=label, picks=picks, confidence=min(sure, default=None)))
+        if asked.word is not None and not targets[0].picks:
+            raise UserError(f"'{asked.word}' shares a token with the character before it", "Name more of the word")
+        targets = [target for target in targets if target.picks]
+        return ExplainTarget(prediction=entities_said(answer.value, row), confidence=None, targets=targets)
+
+
+def entity_spans(tags: Sequence[str], row: TaggingRow) -> list[tuple[int, int, str]]:
+    """The entities in tags as (first character, character after the last, type) in the text that the user gave."""
+    _, places = row.given
+    return [(places[first][0], places[after - 1][1], kind) for kind, first, after in chunks(tags)]
+
+
+def entities_said(tags: Sequence[str], row: TaggingRow) -> str:
+    """The entities in tags as people read them: `Anna (PER), Paris (LOC)`."""
+    text, _ = row.given
+    return ", ".join(f"{text[start:end]} ({kind})" for start, end, kind in entity_spans(tags, row)) or NONE
 
 
 def entities_of(answer: Answer, row: TaggingRow) -> list[dict[str, Any]]:
     """The entities in a prediction: type, text, first character and character after the last, and a probability,
     the lowest of those of its words' tags.
     """
-    found, (text, places) = [], row.given
-    for kind, first, after in chunks(answer.value):
-        start, end = places[first][0], places[after - 1][1]
-        one = {"type": kind, "text": text[start:end], "start": start, "end": end}
-        chances = (answer.probabilities or ())[first:after]
-        found.append(one | ({"probability": round(min(chances), 6)} if len(chances) else {}))
+    found, (text, _) = [], row.given
+    for (start, end, kind), (_, *words) in zip(entity_spans(answer.value, row), chunks(answer.value), strict=True):
+        chances = (answer.probabilities or ())[slice(*words)]
+        entity = {"type": kind, "text": text[start:end], "start": start, "end": end}
+        found.append(entity | ({"probability": round(min(chances), 6)} if len(chances) else {}))
     return found
 
 
-def _labels(gold: Sequence[str], tags: Sequence[str], sure: Sequence[float], own: Sequence[float]) -> list[float]:
-    """The probabilities of the row's own tags; a word without a token has that of the word before it if it is right."""
-    return [p if tag == label and math.isnan(q) else q for label, tag, p, q in zip(gold, tags, sure, own, strict=True)]
-
-
-def _continue(words: Sequence[str], tags: list[str], chances: list[float]) -> None:
-    """Gives words that share another word's token the entity of the word before them, or none.
-
-    A blank, which has no token, belongs to an entity only where the next word continues it.
-    """
-    before, chance = "O", 1.0
-    for place, tag in enumerate(tags):
-        if not tag:
-            kind = before.partition("-")[2]
-            tags[place] = f"I-{kind}" if kind else before
-            chances[place] = chance
-        before, chance = tags[place], chances[place]
-    after = "O"
-    for place in reversed(range(len(tags))):
-        if not words[place].strip() and tags[place] != after:
-            tags[place] = "O"
-        after = tags[place]
+def _words_at(row: TaggingRow, word: str) -> range:
+    """The numbers of the words, or characters, of which the first occurrence of `word` consists."""
+    starts, ends = zip(*row.places, strict=True)
+    for start in starts:
+        if row.input.startswith(word, start) and start + len(word) in ends:
+            return range(starts.index(start), ends.index(start + len(word)) + 1)
+    raise UserError(
+        f"the word '{word}' is not in the text", f"It is one of {', '.join(dict.fromkeys(row.input.split()))}"
+    )

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any
 
 from finetune.data.messages import short
-from finetune.data.values import as_list, as_text, is_missing, is_nested
+from finetune.data.values import as_list, as_text, is_missing, is_nested, tags_of
 from finetune.data.words.lists import word_list
 from finetune.task_types.column_names import named
 from finetune.task_types.columns import Layout
@@ -23,13 +23,15 @@ class WordsType(DataType):
     max_length = 256
 
     def spoiled(self, layout: Layout, values: Mapping[str, Any]) -> str:
-        """An empty word."""
+        """An empty word, which a text of characters may have."""
         cell = values[layout.text[0]]
-        words = [as_text(word) for word in cell] if isinstance(cell, list) else as_text(cell).split(" ")
-        return "" if all(words) else "with an empty word"
+        words = map(as_text, cell) if isinstance(cell, list) else as_text(cell).split(" ")
+        return "" if layout.spans or layout.characters or all(words) else "with an empty word"
 
     def fixed(self, layout: Layout, values: dict[str, Any], clean: Clean, done: list[str]) -> dict[str, Any]:
-        """Each word, and what it has, by itself."""
+        """Each word, and what it has, by itself; nothing where a cleaned text would move its spans or characters."""
+        if layout.spans or layout.characters:
+            return values
         return super().fixed(layout, values, lambda text: " ".join(map(clean, text.split())), done)
 
     def arranged(self, inputs: tuple[Any, ...], names: Sequence[str]) -> tuple[Any, ...]:
@@ -44,25 +46,20 @@ def words_for(evidence: Evidence, taken: Sequence[str]) -> str | None:
     """The column of words: one with as many items a row as `taken[0]`, by its name, or else the most varied."""
     if not taken:
         return None
-    columns, facts = evidence.columns, evidence.facts
-    free = [name for name in columns if name not in taken and as_long(columns[name], columns[taken[0]])]
-    by_name = named(free, word_list("words"))
-    if by_name:
+    columns, facts, tags = evidence.columns, evidence.facts, taken[0]
+    free = [name for name in columns if name not in taken and as_long(columns[name], columns[tags])]
+    if by_name := named(free, word_list("words")):
         return by_name[0]
-    kind = "list" if facts[taken[0]].kind == "list" else "text"
-    some = [name for name in free if facts[name].kind == kind and not are_numbers(columns[name])]
-    return max(some, key=lambda name: len(set(items_of(columns[name]))), default=None)
+    kind = "list" if facts[tags].kind == "list" else "text"
+    alike = [name for name in free if facts[name].kind == kind and not are_numbers(columns[name])]
+    return max(alike, key=lambda name: len({*items_of(columns[name])}), default=None)
 
 
 def as_long(words: Sequence[Any], tags: Sequence[Any]) -> bool:
     """Whether nearly all rows have a word for each tag or number."""
-    pairs = [
-        (w, t)
-        for w, t in islice(zip(words, tags, strict=True), ROWS_LOOKED_AT)
-        if not is_missing(w) and not is_missing(t)
-    ]
-    equal = sum(len(as_list(w) or as_text(w).split()) == len(as_list(t) or as_text(t).split()) for w, t in pairs)
-    return bool(pairs) and equal >= 0.8 * len(pairs)
+    pairs = islice(zip(words, tags, strict=True), ROWS_LOOKED_AT)
+    equal = [len(tags_of(w)) == len(tags_of(t)) for w, t in pairs if not is_missing(w) and not is_missing(t)]
+    return bool(equal) and sum(equal) >= 0.8 * len(equal)
 
 
 def are_tags_of(words: Sequence[Any], cells: Sequence[Any]) -> bool:
@@ -72,8 +69,8 @@ def are_tags_of(words: Sequence[Any], cells: Sequence[Any]) -> bool:
 
 def items_of(cells: Sequence[Any]) -> list[str]:
     """What the first lists hold, or texts with spaces between their items."""
-    some = islice((cell for cell in cells if not is_missing(cell)), ROWS_LOOKED_AT)
-    return [as_text(item) for cell in some for item in (as_list(cell) or as_text(cell).split())]
+    filled = islice((cell for cell in cells if not is_missing(cell)), ROWS_LOOKED_AT)
+    return [item for cell in filled for item in tags_of(cell)]
 
 
 def are_numbers(cells: Sequence[Any]) -> bool:
@@ -86,10 +83,9 @@ def words_in(cell: Any, column: str, *, blanks: bool = False) -> list[str]:
 
     Raises NoRow where there are none, for objects, and for an empty one unless `blanks` may be words.
     """
-    found = as_list(cell)
-    if isinstance(cell, dict) or is_nested(found):
+    if isinstance(cell, dict) or is_nested(as_list(cell)):
         raise NoRow(f"has {short(cell)} in the column '{column}'; expected words")
-    words = as_text(cell).split() if found is None else [as_text(word) for word in found]
+    words = tags_of(cell)
     if not any(word.strip() for word in words):
         raise NoRow(f"has no words in the column '{column}'", MISSING_TEXT)
     if not blanks and not all(word.strip() for word in words):

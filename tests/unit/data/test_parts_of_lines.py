@@ -85,7 +85,7 @@ def test_an_i_alone_continues_the_entity_and_is_predicted_so(tmp_path: Path) -> 
     assert train.rows[0].gold == ("B-PS", "I-PS", "O", "O", "B-LC", "I-LC")
     task: Any = own_task(tmp_path / "train.conll")
     assert task.types == ("LC", "PS")
-    from finetune.task_types.tagging.schemes import in_scheme
+    from finetune.task_types.tagging.own import in_scheme
 
     assert in_scheme(list(train.rows[0].gold), task.read.layout) == ["B_PS", "I", "O", "O", "B_LC", "I"]
 

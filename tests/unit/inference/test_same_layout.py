@@ -15,7 +15,7 @@ from finetune.inference.predict_plan import default_output
 from finetune.inference.predictor import Predictor, load_predictor
 from finetune.metrics.entities import to_iob2
 from finetune.task_types.columns import Layout
-from finetune.task_types.tagging.schemes import in_scheme, scheme_of
+from finetune.task_types.tagging.own import in_scheme, scheme_of
 from finetune.task_types.trained_form import form_for
 from finetune.task_types.types import named_type
 

@@ -18,9 +18,8 @@ from finetune.inference.thresholds import FILE, claims_of, claims_with
 from finetune.inference.unsure import Unsure
 from finetune.runs.folder import RunFolder
 from finetune.task_types.columns import Layout
-from finetune.task_types.tagging.columns import Tagging
-from finetune.task_types.tagging.row import TaggingRow
-from finetune.task_types.tagging.task import TagsAnswer
+from finetune.task_types.tagging.own import Tagging
+from finetune.task_types.tagging.task import TaggingRow, TagsAnswer
 
 
 def lines_of(file: Path) -> list[dict[str, Any]]:

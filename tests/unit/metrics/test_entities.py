@@ -6,7 +6,7 @@ import pytest
 import seqeval.metrics
 from seqeval.scheme import IOB2
 
-from finetune.metrics.entities import chunks, entity_scores, illegal_transitions, strict_chunks, to_iob2
+from finetune.metrics.entities import chunks, illegal_transitions, strict_chunks, to_iob2
 from finetune.task_types.parts import Answer
 from finetune.task_types.registry import find
 from finetune.task_types.tagging.task import TaggingRow
@@ -52,17 +52,6 @@ def test_every_scheme_becomes_the_same_iob2(tags: str) -> None:
 def test_illegal_transitions_are_those_of_iob2() -> None:
     assert illegal_transitions(["I-PER", "I-PER", "B-LOC", "I-PER", "O", "I-LOC"]) == 3
     assert illegal_transitions(["B-PER", "I-PER", "O", "B-LOC", "B-LOC", "I-LOC"]) == 0
-
-
-def test_scores_by_hand() -> None:
-    """conlleval's own example of counting: two of three found are right, of four that are there."""
-    gold = [[("PER", 0, 2), ("LOC", 3, 4)], [("LOC", 0, 1), ("PER", 2, 3)]]
-    found = [[("PER", 0, 2), ("LOC", 3, 5)], [("LOC", 0, 1)]]
-    scores = entity_scores(gold, found)
-    assert scores[""] == pytest.approx((2 / 3, 1 / 2, 4 / 7))
-    assert scores["PER"] == pytest.approx((1, 1 / 2, 2 / 3))
-    assert scores["LOC"] == pytest.approx((1 / 2, 1 / 2, 1 / 2))
-    assert entity_scores([[]], [[]])[""] == (0.0, 0.0, 0.0)
 
 
 def test_scores_equal_seqeval_in_both_modes() -> None:

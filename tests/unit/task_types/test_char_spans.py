@@ -21,8 +21,8 @@ from finetune.task_types import Answer, TaggingRow, TaggingTask
 from finetune.task_types.columns import Layout
 from finetune.task_types.explained import Asked
 from finetune.task_types.row_builder import row_of
-from finetune.task_types.tagging.char_spans import as_spans, spans_of, tags_for
-from finetune.task_types.tagging.segments import segmented
+from finetune.task_types.tagging.segments import segmented, spans_of, tags_for
+from finetune.task_types.tagging.task import entity_spans
 from finetune.task_types.types import named_type
 
 TEXT = "김철수는 New York에서 (don't) 산다"
@@ -65,7 +65,7 @@ def test_every_form_of_spans_is_read_and_written_again(cell: Any, form: tuple[st
     tags, changes = tags_for(words, starts, found.spans)
     assert not changes
     assert tags[:6] == ("B-PER", "I-PER", "I-PER", "O", "B-LOC", "I-LOC")
-    assert as_spans(tags, words, starts) == list(SPANS)
+    assert entity_spans(tags, TaggingRow(id="", words=words, text=TEXT, starts=starts)) == list(SPANS)
     assert spans_of(in_form(SPANS, form, TEXT), form, TEXT).spans == SPANS
 
 

@@ -11,8 +11,8 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.parts import Answer
-from finetune.task_types.tagging.row import TaggingRow
-from finetune.task_types.tagging.schemes import in_scheme
+from finetune.task_types.tagging.own import in_scheme
+from finetune.task_types.tagging.task import TaggingRow
 from finetune.task_types.types import layout_from, layout_of
 
 WORDS = ["der", "Zug", "hielt", "an", "einem", "Feld", "und", "fuhr", "weiter", "."]

@@ -11,7 +11,7 @@ from support.own_data import own_task
 from finetune.commands.check.api import findings_of
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.task_types.tagging.char_spans import as_spans
+from finetune.task_types.tagging.task import entity_spans
 
 WORDS = "Jan Kos lives in New York and works for Orbit Inc"
 ENTITIES = [("Jan Kos", "PER"), ("New York", "LOC"), ("Orbit Inc", "ORG")]
@@ -54,7 +54,7 @@ def all_rows(path: str, **options: str) -> list[Any]:
 def entities(path: str, **options: str) -> list[list[tuple[str, str]]]:
     """The text and type of each entity of each row of both splits, those with the fewest first."""
     rows = all_rows(path, **options)
-    spans = [as_spans(r.gold, r.words, r.starts) if hasattr(r, "starts") else r.gold for r in rows]
+    spans = [entity_spans(r.gold, r) if hasattr(r, "starts") else r.gold for r in rows]
     return sorted(([(r.text[a:b], y) for a, b, y in own] for r, own in zip(rows, spans, strict=True)), key=len)
 
 
