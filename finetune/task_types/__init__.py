@@ -5,16 +5,16 @@ The public names are those that a task or a task type in another package is made
 
 from finetune.data.rows import Rows
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
+from finetune.task_types.classification.marked import EntitySpan, with_markers
+from finetune.task_types.classification.task import MultiLabelRow, MultiLabelTask, SentenceRow, SentenceTask
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType, Evidence
 from finetune.task_types.declared_options import option
-from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.parts import Answer
 from finetune.task_types.predictions import DecisionRow, Decisions, Predictions
 from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.ranking.task import RankingRow, RankingTask
 from finetune.task_types.row_issues import NoRow
-from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.span.row import SpanRow
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.tagging.intent.row import IntentRow
@@ -24,7 +24,6 @@ from finetune.task_types.tagging.overlapping.task import OverlapTask
 from finetune.task_types.tagging.row import TaggingRow
 from finetune.task_types.tagging.task import TaggingTask
 from finetune.task_types.task import Task
-from finetune.task_types.text_inputs.markers import EntitySpan, with_markers
 
 __all__ = [
     "Answer",

@@ -21,7 +21,7 @@ from finetune.models.loading import load_trained
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.models.weight_files import load_config
 from finetune.runs.recipe import parse as recipe_of
-from finetune.task_types.sentence.task import SentenceTask
+from finetune.task_types.classification.task import SentenceTask
 from finetune.task_types.starting_recipe import commented, starting_recipe
 
 

@@ -9,15 +9,13 @@ from torch.nn import functional
 
 from finetune.models.backbone import Backbone
 from finetune.models.feature import IGNORED
-from finetune.task_types.pooled_head import PooledHead
+from finetune.task_types.classification.head import PooledHead
 
 RankingLoss = Literal["row", "pairwise", "listwise"]
 
 
 class RankingHead(PooledHead):
     """Dropout and one linear layer on the pooled output: a cross-encoder (Nogueira and Cho 2019)."""
-
-    auto_class = "AutoModelForSequenceClassification"
 
     def __init__(self, backbone: Backbone, labels: Sequence[str], *, learns: RankingLoss) -> None:
         super().__init__(backbone, labels)

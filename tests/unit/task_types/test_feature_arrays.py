@@ -18,8 +18,8 @@ from finetune.models.feature import Feature
 from finetune.models.feature_arrays import ArrayFeatures, NoArrays, lengths, to_arrays, truncated_rows
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.task_types import prepare
+from finetune.task_types.classification.task import SentenceTask
 from finetune.task_types.prepare import array_features, row_chunks
-from finetune.task_types.sentence.task import SentenceTask
 from finetune.task_types.tagging.overlapping.pairs import KEYS
 from finetune.task_types.task import Task
 

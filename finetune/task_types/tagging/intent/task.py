@@ -15,9 +15,9 @@ from finetune.metrics.scores import class_metric
 from finetune.metrics.sums import Counted, mean_counted
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
+from finetune.task_types.classification.texts import TextRow, tfidf_notes
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText, Pick, Target
 from finetune.task_types.parts import Answer
-from finetune.task_types.pooled import TextRow, tfidf_notes
 from finetune.task_types.tagging.intent.row import INTENT, SLOTS, IntentRow, as_value, intent_label
 from finetune.task_types.tagging.task import TaggingTask, TagsAnswer
 from finetune.task_types.task import Task

@@ -25,8 +25,8 @@ from finetune.data.source import Source
 from finetune.metrics.scores import accuracy
 from finetune.models.feature import IGNORED, LABEL, TAUGHT, label_counts
 from finetune.runs.recipe_tables import Distil, Train
+from finetune.task_types.classification.task import SentenceTask
 from finetune.task_types.ranking.task import RankingTask
-from finetune.task_types.sentence.task import SentenceTask
 from finetune.task_types.task import Task
 from finetune.training.distil.lessons import TaughtFeatures, taught_features
 from finetune.training.distil.objective import TaughtLosses, has_label, soft_loss

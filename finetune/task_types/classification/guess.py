@@ -8,14 +8,14 @@ from finetune.data.values import as_text, is_missing
 from finetune.data.words.lists import word_list
 from finetune.errors import UserError
 from finetune.task_types.candidates import UNLIKELY, Candidate, best_label, copied, label_candidates
+from finetune.task_types.classification.label_kinds import CLASSES, NUMBER, SEVERAL, label_kind
+from finetune.task_types.classification.near_misses import require_label, require_no_objects, require_plain
+from finetune.task_types.classification.not_choices import require_no_choices
+from finetune.task_types.classification.spans import ends_of
 from finetune.task_types.column_names import is_id_name, named
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence
 from finetune.task_types.text_candidates import best_texts
-from finetune.task_types.text_inputs.label_kinds import CLASSES, NUMBER, SEVERAL, label_kind
-from finetune.task_types.text_inputs.near_misses import require_label, require_no_objects, require_plain
-from finetune.task_types.text_inputs.not_choices import require_no_choices
-from finetune.task_types.text_inputs.spans import ends_of
 
 
 def text_layout(evidence: Evidence) -> Layout:
@@ -90,7 +90,7 @@ def _with_spans(layout: Layout, evidence: Evidence) -> Layout:
         raise UserError(
             f"{evidence.file}: two marked spans have one label, and the labels are several", "Name one: label=COLUMN"
         )
-    ends = evidence.span_ends or ends_of(evidence.columns, evidence.marked, layout.text[0], evidence.file)
+    ends = evidence.span_ends or ends_of(evidence, layout.text[0])
     return replace(layout, marked=evidence.marked, markers=evidence.markers, span_ends=ends)
 
 

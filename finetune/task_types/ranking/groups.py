@@ -17,9 +17,9 @@ from finetune.data.messages import noun, so_many
 from finetune.data.values import as_number, as_text, is_missing
 from finetune.data.words.lists import word_list
 from finetune.task_types.candidates import copied
+from finetune.task_types.classification.label_kinds import CLASSES, NUMBER, RANKING
 from finetune.task_types.column_names import is_about, is_id_name, label_tier, place_of
 from finetune.task_types.columns import Layout
-from finetune.task_types.text_inputs.label_kinds import CLASSES, NUMBER, RANKING
 
 MOST_IN_GROUPS = 0.8  # share of the rows that are of a query with several
 MOST_MIXED = 0.5  # share of the rows that are of a query with relevant passages and others
