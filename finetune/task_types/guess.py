@@ -11,7 +11,7 @@ from finetune.data.messages import so_many
 from finetune.data.table import Table
 from finetune.data.values import as_number, is_missing
 from finetune.errors import UserError, nearest
-from finetune.task_types.classification.near_misses import require_rows
+from finetune.task_types.classification.guess import require_rows
 from finetune.task_types.classification.spans import named_spans, with_spans
 from finetune.task_types.column_names import id_names, named, text_tier
 from finetune.task_types.columns import Layout

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from finetune.data.column_types import is_date
 from finetune.data.issues import Issue
@@ -56,15 +56,16 @@ def unlike(counts: Mapping[str, int], column: str, texts: Iterable[str] = ()) ->
     near = {name: meant for name, meant in misspelled(counts).items() if name not in usual}
     meant = {name: other for name, other in near.items() if not _by_nature(other, usual)}
     most = MOST_OF_ROWS * sum(counts.values())
-    mistakes = _with_reason({name: _mistake(name, meant.get(name, ""), usual, column) for name in single})
-    words = _occurring([name for name in mistakes if name in meant], texts)
-    mistakes = {name: why for name, why in mistakes.items() if name not in words and len(mistakes) <= most}
-    doubts = _with_reason({name: _doubt(name, meant.get(name, ""), usual) for name in single if name not in mistakes})
+    why = {name: _mistake(name, meant.get(name, ""), usual, column) for name in single}
+    mistakes = {name: reason for name, reason in why.items() if reason}
+    if slips := sorted(name for name in mistakes if name in meant):
+        words = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, slips))})(?!\w)", re.IGNORECASE)
+        occurring = {match.casefold() for text in texts for match in words.findall(text)}
+        slips = [name for name in slips if name.casefold() in occurring]
+    mistakes = {name: reason for name, reason in mistakes.items() if name not in slips and len(mistakes) <= most}
+    why = {name: _doubt(name, meant.get(name, ""), usual) for name in single if name not in mistakes}
+    doubts = {name: reason for name, reason in why.items() if reason}
     return mistakes, doubts if len(doubts) <= max(1, most) else {}
-
-
-def _with_reason(reasons: Mapping[str, str]) -> dict[str, str]:
-    return {name: why for name, why in reasons.items() if why}
 
 
 def _by_nature(meant: str, usual: Mapping[str, int]) -> bool:
@@ -83,9 +84,7 @@ def _mistake(name: str, meant: str, usual: Mapping[str, int], column: str) -> st
     for holds, what in ((is_date, "a date"), (LINK.match, "a link")):
         if holds(name) and not any(map(holds, usual)):
             return f"{what}, unlike the others"
-    if _is_long(name, usual) and _is_sentence(name):
-        return "a sentence among names"
-    return ""
+    return "a sentence among names" if _is_long(name, usual) and _is_sentence(name) else ""
 
 
 def _doubt(name: str, meant: str, usual: Mapping[str, int]) -> str:
@@ -113,15 +112,6 @@ def _is_slip(name: str, meant: str) -> bool:
     return len(words) == len(others) and all((one[0], one[-1]) == (other[0], other[-1]) for one, other in changed)
 
 
-def _occurring(names: Collection[str], texts: Iterable[str]) -> set[str]:
-    """Those of the names that are words of the texts."""
-    if not names:
-        return set()
-    sought = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, sorted(names)))})(?!\w)", re.IGNORECASE)
-    found = {match.casefold() for text in texts for match in sought.findall(text)}
-    return {name for name in names if name.casefold() in found}
-
-
 def _is_long(name: str, usual: Mapping[str, int]) -> bool:
     return len(name) >= LONG_CHARS and len(name) > LONGER * max(map(len, usual))
 
@@ -139,27 +129,24 @@ def _has_letters(name: str) -> bool:
 
 def mistake_words(layout: Layout, label: str) -> str:
     """Why a row with such a label is left out, in words that follow `row 5`, and how to keep it."""
-    others = [name for name, why in layout.mistakes.items() if name != label and why != DROPPED]
-    listed = first_of([shown(name) for name in others], LABELS_SHOWN)
-    such = f"; other such labels: {listed}" if others else ""
+    others = [shown(name) for name, why in layout.mistakes.items() if name != label and why != DROPPED]
+    such = f"; other such labels: {first_of(others, LABELS_SHOWN)}" if others else ""
     keep = _typed("keep", "all" if others or "," in label else label)
-    return (
-        f"has the label {shown(label)} ({layout.mistakes[label]}), which no other row has{such}; "
-        f"{keep} keeps {'them' if others else 'it'}"
-    )
+    why = f"has the label {shown(label)} ({layout.mistakes[label]}), which no other row has{such}"
+    return f"{why}; {keep} keeps {'them' if others else 'it'}"
 
 
 def doubt_words(layout: Layout) -> str:
     """The labels that may be mistakes, with how to leave them out."""
     listed = [f"{shown(name)} ({why})" for name, why in list(layout.doubts.items())[:LABELS_SHOWN]]
-    more = f" and {len(layout.doubts) - LABELS_SHOWN} more" if len(layout.doubts) > LABELS_SHOWN else ""
-    named = ",".join(layout.doubts) if not more else "LABEL"
-    what = "a label" if len(layout.doubts) == 1 else "labels"
-    mistake = "a mistake" if len(layout.doubts) == 1 else "mistakes"
+    more = len(layout.doubts) - LABELS_SHOWN
+    what, it = ("a label of a single row that may be a mistake", "it")
+    if len(layout.doubts) > 1:
+        what, it = "labels of a single row that may be mistakes", "them"
+    named = "LABEL" if more > 0 else ",".join(layout.doubts)
     return (
-        f"{what} of a single row that may be {mistake}: {', '.join(listed)}{more}; "
-        f"{_typed('drop', named)} leaves {'it' if len(layout.doubts) == 1 else 'them'} out, {_typed('keep', named)} "
-        "hides this line"
+        f"{what}: {', '.join(listed)}{f' and {more} more' * (more > 0)}; {_typed('drop', named)} leaves {it} out, "
+        f"{_typed('keep', named)} hides this line"
     )
 
 
