@@ -299,7 +299,6 @@ def _values(evidence: Evidence, name: str) -> set[str]:
 
 
 def _is_right_choice(label: ColumnFacts, choice: ColumnFacts) -> bool:
-    """Whether a label is the right choice, written next to the wrong ones: a text like these, and as varied."""
     varied = label.kind in ("text", "id") and label.distinct > VARIED * label.filled
     return varied and label.length < TIMES_LONGER * choice.length
 

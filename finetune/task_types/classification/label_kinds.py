@@ -132,7 +132,6 @@ def separator_in(cells: Sequence[str]) -> str:
 
 
 def _are_apart(cells: Sequence[str]) -> bool:
-    """Whether cells of several words are made of words that also occur as whole cells: `cs.CL cs.LG`."""
     alone = {cell for cell in cells if " " not in cell}
     several = [cell.split() for cell in cells if " " in cell]
     parts = Counter(part for words in several for part in words)

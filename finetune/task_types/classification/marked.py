@@ -38,7 +38,6 @@ class EntitySpan:
 
 @lru_cache(maxsize=64)
 def _pattern(opening: Opening) -> re.Pattern[str]:
-    """Any marker, with or without a type."""
     each = (f"{re.escape(one[0])}/?{re.escape(one[1:-1])}(?::[^<>\\[\\]]+)?{re.escape(one[-1])}" for one in opening)
     return re.compile("|".join(each))
 

@@ -69,7 +69,6 @@ def unlike(counts: Mapping[str, int], column: str, texts: Iterable[str] = ()) ->
 
 
 def _by_nature(meant: str, usual: Mapping[str, int]) -> bool:
-    """Whether usual labels are an edit apart too: `grade A` and `grade B`."""
     return any(misspelled({near: 1, meant: FREQUENT}) for near in usual if near != meant)
 
 
@@ -117,7 +116,6 @@ def _is_long(name: str, usual: Mapping[str, int]) -> bool:
 
 
 def _is_sentence(name: str) -> bool:
-    """Whether it has many words or ends as a sentence does; a long name has capitals."""
     words = name.split()
     capitals = sum(word[0].isupper() for word in words)
     return (len(words) >= SENTENCE or SENTENCE_END.search(name) is not None) and capitals <= len(words) / 2

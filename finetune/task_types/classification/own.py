@@ -427,7 +427,6 @@ def _is_ordered(layout: Layout) -> bool:
 
 
 def _reading(layout: Layout) -> dict[str, Any]:
-    """How a task reads long texts: around two marked spans, or in windows."""
     return {"spans": layout.markers} if layout.markers else {"windows": True}
 
 

@@ -14,7 +14,7 @@ from finetune.errors import UserError
 from finetune.metrics.metric import Metric
 from finetune.metrics.ordinal import LEAST_ORDERED
 from finetune.metrics.relations import auprc, mean_area
-from finetune.metrics.scores import exact_match_of_sets, label_set_scores, macro_f1_of_sets, micro_f1_of_sets
+from finetune.metrics.scores import exact_match_of_sets, macro_f1_of_sets, micro_f1_of_sets
 from finetune.metrics.sums import Counted, macro_f1_counted, mean_counted, micro_f1_counted, part_counted, set_counts
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
@@ -193,7 +193,6 @@ class SentenceTask(PooledTask):
         return f"are longer than max_length {max_length}: {CUT_AROUND}"
 
     def _marked(self, row: SentenceRow) -> str:
-        """The text with the markers that the model knows."""
         return without_types(row.text, self.spans) if self.spans and not self.entity_types else row.text
 
     def label_for_loss(self, row: SentenceRow) -> int | float | None:
@@ -352,11 +351,7 @@ class MultiLabelTask(PooledTask):
 
     def score(self, answers: Sequence[Answer], rows: Sequence[MultiLabelRow]) -> dict[str, float]:
         """Micro F1, macro F1 over the labels that occur, exact match; and scores by label."""
-        gold, given = [row.gold or () for row in rows], [answer.value for answer in answers]
-        scores = {metric.name: metric.score(gold, given) for metric in self.metrics if metric.score is not None}
-        for label, (precision, recall, f1) in label_set_scores(gold, given, self.labels).items():
-            scores |= {f"{label}/f1": f1, f"{label}/precision": precision, f"{label}/recall": recall}
-        return scores
+        return {name: counted.score for name, counted in self.sums(answers, rows).items()}
 
     def sums(self, answers: Sequence[Answer], rows: Sequence[MultiLabelRow]) -> dict[str, Counted]:
         gold, given = [row.gold or () for row in rows], [answer.value for answer in answers]
@@ -392,7 +387,6 @@ class MultiLabelTask(PooledTask):
         return {"majority": constant, "tfidf-logistic": tfidf}
 
     def _matrix(self, rows: Sequence[MultiLabelRow]) -> np.ndarray:
-        """Whether each row has each label, `(rows, labels)`."""
         marks = [[label in (row.gold or ()) for label in self.labels] for row in rows]
         return np.array(marks, dtype=bool).reshape(-1, len(self.labels))
 

@@ -229,7 +229,6 @@ class PooledTask(Task):
         return ExplainTarget(prediction=", ".join(predicted) or "no label", confidence=confidence, targets=targets)
 
     def _picks(self, place: int, count: int) -> list[Pick]:
-        """The logits of a label: its own; of steps that of coming up to it, less that of going beyond it."""
         if self.kind != "steps":
             return averaged(count, place, against=0 if self.kind == "class" else None)
         up = averaged(count, place - 1, against=None) if place else []
