@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from finetune.data.column_types import is_date
 from finetune.data.issues import Issue
@@ -56,15 +56,14 @@ def unlike(counts: Mapping[str, int], column: str, texts: Iterable[str] = ()) ->
     near = {name: meant for name, meant in misspelled(counts).items() if name not in usual}
     meant = {name: other for name, other in near.items() if not _by_nature(other, usual)}
     most = MOST_OF_ROWS * sum(counts.values())
-    why = {name: _mistake(name, meant.get(name, ""), usual, column) for name in single}
-    mistakes = {name: reason for name, reason in why.items() if reason}
+    reasons = {name: dict(_reasons(name, meant.get(name, ""), usual, column)) for name in single}
+    mistakes = {name: some[True] for name, some in reasons.items() if True in some}
     if slips := sorted(name for name in mistakes if name in meant):
         words = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, slips))})(?!\w)", re.IGNORECASE)
         occurring = {match.casefold() for text in texts for match in words.findall(text)}
         slips = [name for name in slips if name.casefold() in occurring]
-    mistakes = {name: reason for name, reason in mistakes.items() if name not in slips and len(mistakes) <= most}
-    why = {name: _doubt(name, meant.get(name, ""), usual) for name in single if name not in mistakes}
-    doubts = {name: reason for name, reason in why.items() if reason}
+    mistakes = {name: why for name, why in mistakes.items() if name not in slips and len(mistakes) <= most}
+    doubts = {name: some[False] for name, some in reasons.items() if False in some and name not in mistakes}
     return mistakes, doubts if len(doubts) <= max(1, most) else {}
 
 
@@ -72,29 +71,29 @@ def _by_nature(meant: str, usual: Mapping[str, int]) -> bool:
     return any(misspelled({near: 1, meant: FREQUENT}) for near in usual if near != meant)
 
 
-def _mistake(name: str, meant: str, usual: Mapping[str, int], column: str) -> str:
-    """Why a label is surely none; empty otherwise."""
-    if meant and not SYLLABLES.search(name) and _is_slip(name, meant):
-        return f"perhaps {shown(meant)}"
-    if name.casefold() == column.casefold():
-        return "the column's name"
-    if all(map(_has_letters, usual)) and not name.strip(UNKNOWN):
-        return "a sign among words"
-    for holds, what in ((is_date, "a date"), (LINK.match, "a link")):
+def _reasons(name: str, meant: str, usual: Mapping[str, int], column: str) -> Iterator[tuple[bool, str]]:
+    """(whether a label surely is a mistake, why it is or may be one), the clearest reasons last."""
+    is_long = len(name) >= LONG_CHARS and len(name) > LONGER * max(map(len, usual))
+    letters = {_has_letters(other) for other in usual}
+    if is_long:
+        yield False, "much longer than the others"
+    if letters == {False} and _has_letters(name):
+        yield False, "with letters, which no other has"
+    if letters == {True} and not _has_letters(name):
+        yield False, "without letters, which all others have"
+    if is_long and _is_sentence(name):
+        yield True, "a sentence among names"
+    for holds, what in ((LINK.match, "a link"), (is_date, "a date")):
         if holds(name) and not any(map(holds, usual)):
-            return f"{what}, unlike the others"
-    return "a sentence among names" if _is_long(name, usual) and _is_sentence(name) else ""
-
-
-def _doubt(name: str, meant: str, usual: Mapping[str, int]) -> str:
-    """Why a label may be a mistake; empty otherwise."""
+            yield True, f"{what}, unlike the others"
+    if letters == {True} and not name.strip(UNKNOWN):
+        yield True, "a sign among words"
+    if name.casefold() == column.casefold():
+        yield True, "the column's name"
     if meant:
-        return f"perhaps {shown(meant)}"
-    if not _has_letters(name) and all(map(_has_letters, usual)):
-        return "without letters, which all others have"
-    if _has_letters(name) and not any(map(_has_letters, usual)):
-        return "with letters, which no other has"
-    return "much longer than the others" if _is_long(name, usual) else ""
+        yield False, f"perhaps {shown(meant)}"
+        if not SYLLABLES.search(name) and _is_slip(name, meant):
+            yield True, f"perhaps {shown(meant)}"
 
 
 def _is_slip(name: str, meant: str) -> bool:
@@ -109,10 +108,6 @@ def _is_slip(name: str, meant: str) -> bool:
     words, others = name.split(), meant.split()
     changed = [(one, other) for one, other in zip(words, others, strict=False) if one != other]
     return len(words) == len(others) and all((one[0], one[-1]) == (other[0], other[-1]) for one, other in changed)
-
-
-def _is_long(name: str, usual: Mapping[str, int]) -> bool:
-    return len(name) >= LONG_CHARS and len(name) > LONGER * max(map(len, usual))
 
 
 def _is_sentence(name: str) -> bool:

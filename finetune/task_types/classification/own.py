@@ -34,7 +34,7 @@ from finetune.task_types.classification.mistakes import (
     unlike,
 )
 from finetune.task_types.classification.spans import SPAN_ISSUES, marked_text
-from finetune.task_types.classification.task import PARTS, MultiLabelRow, MultiLabelTask, SentenceRow, SentenceTask
+from finetune.task_types.classification.task import PARTS, MultiLabelTask, SentenceTask
 from finetune.task_types.columns import DROPPED, Layout
 from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Clean, DataType, Evidence
 from finetune.task_types.findings import ONE_LABEL, SplitRows, constant_findings, of_single_labels
@@ -59,7 +59,6 @@ class TextType(DataType):
     labels_rows = True
     pooled = True
     inputs: ClassVar[str] = "text label=label"
-    row_class: ClassVar[Any]
 
     def find(self, evidence: Evidence) -> Layout | None:
         """Finds the text or pair, and the label, whose values decide the type. Raises UserError without a text."""
@@ -90,8 +89,8 @@ class TextType(DataType):
             raise NoRow(f"has no text in the column '{missing}'", MISSING_TEXT)
         if layout.markers:
             texts = [marked_text(layout, values, texts[0])]
-        pair = texts[1] if len(texts) > 1 else None
-        return self.row_class(id=name, text=texts[0], pair=pair, gold=self.gold(layout, values))
+        new: Any = self.task_class.row_type
+        return new(id=name, text=texts[0], pair=texts[1] if len(texts) > 1 else None, gold=self.gold(layout, values))
 
     @abstractmethod
     def gold(self, layout: Layout, values: Mapping[str, Any]) -> Any:
@@ -104,7 +103,7 @@ class TextType(DataType):
 
     def shown_label(self, gold: Any) -> str:
         """A known label, in words."""
-        return shown(str(gold), TEXT_CHARS_SHOWN)[1:-1]
+        return f"{gold:g}" if isinstance(gold, float) else shown(gold, TEXT_CHARS_SHOWN)[1:-1]
 
     def sequences(
         self, layout: Layout, table: Table, texts: Sequence[str], rows: Sequence[int]
@@ -169,7 +168,6 @@ class Classification(TextType):
     name = "classification"
     answers = "one of its labels for a text or a pair of texts"
     task_class = SentenceTask
-    row_class = SentenceRow
     label_is = (str,)
     marks = True
     closed_labels = True
@@ -256,7 +254,6 @@ class Regression(TextType):
     name = "regression"
     answers = "a number for a text or a pair of texts"
     task_class = SentenceTask
-    row_class = SentenceRow
     label_is = (int, float)
     marks = True
     labels_are = "numbers"
@@ -273,9 +270,6 @@ class Regression(TextType):
         """Numbers that are all equal."""
         same = len({gold for gold in rows.golds if gold is not None}) == 1
         return [Finding(issue=ONE_LABEL, what="all rows have the same number", worst=True)] if same else []
-
-    def shown_label(self, gold: float) -> str:
-        return f"{gold:g}"
 
     def gold(self, layout: Layout, values: Mapping[str, Any]) -> float | None:
         """The number."""
@@ -313,7 +307,6 @@ class MultiLabel(TextType):
     name = "multi-label"
     answers = "any of its labels for a text, or none"
     task_class = MultiLabelTask
-    row_class = MultiLabelRow
     label_is = (list, tuple)
     closed_labels = True
     respelled = True

@@ -19,7 +19,7 @@ from finetune.task_types.findings import SplitRows
 from finetune.task_types.predictions import Line, Predictions
 from finetune.task_types.ranking.groups import RankingColumns, is_ranking, ranking_columns
 from finetune.task_types.ranking.queries import query_of
-from finetune.task_types.ranking.task import RankingRow, RankingTask
+from finetune.task_types.ranking.task import RankingTask
 from finetune.task_types.row_issues import NoRow, unusable
 from finetune.task_types.task import Task
 
@@ -52,7 +52,6 @@ class Ranking(TextType):
     ranked = True
     answers = "a score for a query and a passage, by which the passages of a query are ranked"
     task_class = RankingTask
-    row_class = RankingRow
     inputs = "QUERY,PASSAGE label=RELEVANCE"
     labels_are = "relevance"
     units_are = "queries"
@@ -90,9 +89,6 @@ class Ranking(TextType):
     def facts(self, row: Any) -> dict[str, str]:
         named = super().facts(row)
         return {"query": named["text"], "passage": named["second text"], "relevance": named["label"]}
-
-    def shown_label(self, gold: float) -> str:
-        return f"{gold:g}"
 
     def gold(self, layout: Layout, values: Mapping[str, Any]) -> float | None:
         """The grade. Raises NoRow for one that is not a number from 0."""

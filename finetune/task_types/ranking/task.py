@@ -139,7 +139,7 @@ class RankingTask(PooledTask):
     def score_notes(self, answers: Sequence[Answer], rows: Sequence[RankingRow]) -> list[str]:
         """Queries that are not scored, and those of which any order is right."""
         queries = [[rows[index].gold or 0 for index in some] for some in by_query(rows)]
-        none, only = (sum(test(map(bool, grades)) for grades in queries) for test in (_none, all))
+        none, only = sum(not any(grades) for grades in queries), sum(all(grades) for grades in queries)
         of = f"of {len(queries):,} queries"
         found = [f"{none:,} {of} have no relevant passage: left out of the scores"] * bool(none)
         return found + [f"{only:,} {of} have relevant passages only: any order of them is right"] * bool(only)
@@ -172,10 +172,6 @@ class RankingTask(PooledTask):
         if self.loss == "row":
             return features
         return [some_passages(one, self.passages, generator, self.loss) for one in features]
-
-
-def _none(relevant: Any) -> bool:
-    return not any(relevant)
 
 
 def _require_order(loaded: Rows, *, trains: bool) -> None:
