@@ -122,7 +122,7 @@ def _require_texts(evidence: Evidence, text: Sequence[str]) -> None:
         )
 
 
-def _label(evidence: Evidence, taken: Sequence[str]) -> tuple[Sequence[str], list[Candidate], str]:
+def _label(evidence: Evidence, taken: Sequence[str]) -> tuple[list[str], list[Candidate], str]:
     """(the label's columns, other candidates, why these)."""
     facts = evidence.facts
     asked = named(facts, word_list("question")) if named(facts, word_list("context")) else []
@@ -131,13 +131,13 @@ def _label(evidence: Evidence, taken: Sequence[str]) -> tuple[Sequence[str], lis
         _require_no_objects(evidence)
     best, rivals = best_label(candidates, evidence)
     if best is None:
-        return (), rivals, "none was found"
+        return [], rivals, "none was found"
     why = best.what
     if len(best.columns) == 1 and best.level <= 2:
         why = "its name"
     elif len(best.columns) == 1 and sum(candidate.level < UNLIKELY for candidate in candidates) == 1:
         why = "the only column that could be one"
-    return best.columns, rivals, why
+    return list(best.columns), rivals, why
 
 
 def _rest(evidence: Evidence, text: Sequence[str], nameless: Sequence[str], label: Sequence[str]) -> tuple[str, ...]:
