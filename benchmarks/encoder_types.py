@@ -19,6 +19,7 @@ import machine
 import torch
 import transformers
 from dated import out_parser, write_json
+from finetune.models.model_folder import load_trained, save_checkpoint
 from tiny_encoders import TYPES, VOCABULARY, batch_of, save_random, tiny, tokenizer
 from torch import Tensor
 from transformers import CONFIG_MAPPING, AutoModel, PretrainedConfig
@@ -29,10 +30,8 @@ from finetune.models.batch import Batch
 from finetune.models.building import build_model
 from finetune.models.families import FAMILIES, most_tokens, require_encoder
 from finetune.models.fast_paths import take_fast_paths
-from finetune.models.loading import load_trained
+from finetune.models.head import EncoderWithHead, HeadFor
 from finetune.models.lora import lora_targets
-from finetune.models.model import EncoderWithHead, HeadFor
-from finetune.models.saving import save_checkpoint
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.task_types.choice.head import ChoiceHead

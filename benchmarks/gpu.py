@@ -87,7 +87,7 @@ def ours(shape: Shape) -> dict[str, float]:
     from finetune.models.backbone import Backbone
     from finetune.models.device import build_accelerator
     from finetune.models.fast_paths import take_fast_paths
-    from finetune.models.model import EncoderWithHead
+    from finetune.models.head import EncoderWithHead
     from finetune.runs.events import unwatched
     from finetune.runs.recipe_tables import Train
     from finetune.task_types.classification.head import LabelHead

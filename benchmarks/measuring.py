@@ -28,8 +28,7 @@ from finetune.models.device import build_accelerator
 from finetune.models.families import most_tokens
 from finetune.models.fast_paths import take_fast_paths
 from finetune.models.feature import Feature
-from finetune.models.head import Head
-from finetune.models.model import EncoderWithHead
+from finetune.models.head import EncoderWithHead, Head
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Event, Updates, Watcher, unwatched
 from finetune.runs.recipe import Recipe

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from finetune.models.model_folder import load_trained, save_checkpoint
 from support.new_types import NEW_SHAPES, AnimalTags
 from support.pairs import UNABLE, each_task_and_family
 from support.paths import ROOT
@@ -37,10 +38,8 @@ from finetune.inference.engine import Engine
 from finetune.models.building import build_model
 from finetune.models.device import build_accelerator
 from finetune.models.feature import Feature
-from finetune.models.loading import load_trained
-from finetune.models.model import EncoderWithHead
-from finetune.models.saving import save_checkpoint
-from finetune.models.tokenizers.added_tokens import add_tokens
+from finetune.models.head import EncoderWithHead
+from finetune.models.tokenizers.load import add_tokens
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train

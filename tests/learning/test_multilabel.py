@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from finetune.models.model_folder import load_config
 from support.toys import late_task, toy
 from support.training import build, fit
 
 from finetune.cli.run_tables import summary_lines
 from finetune.data.source import Source
 from finetune.inference.predictor import load_predictor
-from finetune.models.weight_files import load_config
 from finetune.runs.events import unwatched
 from finetune.runs.predictions import read_predictions
 from finetune.runs.recipe import Recipe

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from finetune.models.model_folder import load_config, load_trained
 from support.cli import Finetune
 from support.records import change_config, change_record
 from support.toys import OWN_TASK
@@ -17,9 +18,7 @@ import finetune as package
 from finetune.cli.terminal import printable
 from finetune.errors import UserError
 from finetune.inference.predictor import load_predictor as load_predictor
-from finetune.models.loading import load_trained
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.models.weight_files import load_config
 from finetune.runs.recipe import parse as recipe_of
 from finetune.task_types.classification.task import SentenceTask
 from finetune.task_types.starting_recipe import commented, starting_recipe

@@ -9,8 +9,7 @@ from transformers import PretrainedConfig
 
 from finetune.errors import UserError
 from finetune.models.backbone import Backbone
-from finetune.models.families import head_dropout
-from finetune.models.family_rows import OTHER, PLAIN, POOLED_DROPOUT, HeadName, Layers
+from finetune.models.families import OTHER, PLAIN, POOLED_DROPOUT, HeadName, Layers, head_dropout
 from finetune.models.head import Head
 from finetune.task_types.classification.texts import LabelKind
 

@@ -11,7 +11,7 @@ from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.feature import Feature
-from finetune.models.tokenizers.windows import window_starts
+from finetune.models.tokenizers.encoding import window_starts
 from finetune.task_types import baselines
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText, Pick, Target, averaged
 from finetune.task_types.parts import Answer

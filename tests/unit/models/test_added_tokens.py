@@ -10,8 +10,7 @@ from transformers import AutoModel
 
 from finetune.errors import UserError
 from finetune.models.building import build_model
-from finetune.models.tokenizers.added_tokens import add_tokens, grow_embeddings
-from finetune.models.tokenizers.load import load_tokenizer
+from finetune.models.tokenizers.load import add_tokens, grow_embeddings, load_tokenizer
 from finetune.runs.recipe import Recipe
 from finetune.task_types.classification.task import SentenceTask
 

@@ -14,8 +14,7 @@ from transformers import PreTrainedTokenizerBase
 
 from finetune.data.source import Source
 from finetune.models.batch import Batch, collate
-from finetune.models.feature import Feature
-from finetune.models.feature_arrays import ArrayFeatures, NoArrays, lengths, to_arrays, truncated_rows
+from finetune.models.feature import ArrayFeatures, Feature, NoArrays, lengths, to_arrays, truncated_rows
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.task_types import prepare
 from finetune.task_types.classification.task import SentenceTask

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from finetune.errors import UserError
-from finetune.models.tokenizers.added_tokens import add_tokens
-from finetune.models.tokenizers.load import load_tokenizer
+from finetune.models.tokenizers.load import add_tokens, load_tokenizer
 from finetune.task_types.classification.marked import (
     SUBJECT_OBJECT,
     EntitySpan,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from finetune.models.model_folder import load_trained, save_checkpoint
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -17,8 +18,6 @@ from finetune.errors import UserError
 from finetune.inference.hidden_states import with_states
 from finetune.models.building import build_model
 from finetune.models.feature import Feature
-from finetune.models.loading import load_trained
-from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
