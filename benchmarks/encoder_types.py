@@ -35,8 +35,7 @@ from finetune.models.model_folder import load_trained, save_checkpoint
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.task_types.choice.head import ChoiceHead
-from finetune.task_types.multilabel.head import MultiLabelHead
-from finetune.task_types.sentence.head import SentenceHead
+from finetune.task_types.classification.head import LabelHead
 from finetune.task_types.span.head import SpanHead
 from finetune.task_types.tagging.head import TaggingHead
 
@@ -46,8 +45,8 @@ PADDINGS = (0, 1)  # ids of the padding token
 TEXTS, UPDATES = 32, 20  # of a batch that is timed; the fastest counts, since other processes may run
 LENGTHS, COUNTS = (9, 5, 7), (2, 1)  # tokens of the sequences; of choices, how many a row has
 HEADS: dict[str, HeadFor] = {
-    "pooled": lambda backbone: SentenceHead(backbone, ("no", "yes")),
-    "several labels": lambda backbone: MultiLabelHead(backbone, ("a", "b", "c")),
+    "pooled": lambda backbone: LabelHead(backbone, ("no", "yes")),
+    "several labels": lambda backbone: LabelHead(backbone, ("a", "b", "c"), kind="flags"),
     "choices": ChoiceHead,
     "sequence": lambda backbone: TaggingHead(backbone, ("O", "B", "I")),
     "spans": SpanHead,

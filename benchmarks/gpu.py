@@ -90,8 +90,8 @@ def ours(shape: Shape) -> dict[str, float]:
     from finetune.models.head import EncoderWithHead
     from finetune.runs.events import unwatched
     from finetune.runs.recipe_tables import Train
-    from finetune.task_types.sentence.head import SentenceHead
-    from finetune.task_types.sentence.task import SentenceRow
+    from finetune.task_types.classification.head import LabelHead
+    from finetune.task_types.classification.task import SentenceRow
     from finetune.task_types.span.head import SpanHead
     from finetune.task_types.tagging.head import TaggingHead
     from finetune.training.trainer import Trainer
@@ -99,7 +99,7 @@ def ours(shape: Shape) -> dict[str, float]:
     device, watch = torch.device(DEVICE), Watch()
     backbone = Backbone(BertModel(shape.config))
     heads: dict[str, Callable[[], Any]] = {
-        "sentence": lambda: SentenceHead(backbone, ("0", "1")),
+        "sentence": lambda: LabelHead(backbone, ("0", "1")),
         "tagging": lambda: TaggingHead(backbone, [str(tag) for tag in range(9)]),
         "span": lambda: SpanHead(backbone),
     }

@@ -34,8 +34,8 @@ from finetune.runs.events import Event, Updates, Watcher, unwatched
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.task_types import registry
+from finetune.task_types.classification.task import SentenceRow, SentenceTask
 from finetune.task_types.prepare import encode_rows, load_splits
-from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.training.trainer import Trainer
 
 MRPC = cast(SentenceTask, registry.find("mrpc"))

@@ -13,7 +13,7 @@ from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.metrics import auprc, micro_f1_without
 from finetune.task_types import EntitySpan, Rows, SentenceRow, SentenceTask, with_markers
-from finetune.task_types.text_inputs.markers import BRACKETS, spans_fault
+from finetune.task_types.classification.marked import BRACKETS, spans_fault
 from finetune.tasks.klue import (
     HUB,
     REMEDY,

@@ -24,12 +24,12 @@ from finetune.inference.exported.export_facts import is_export
 from finetune.runs.folder import with_results
 from finetune.runs.lookup import named_run
 from finetune.task_types.candidates import Ambiguous, copied
+from finetune.task_types.classification.spans import END_NAMES, NONE, named_spans
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType
 from finetune.task_types.guess import guess, named_columns
 from finetune.task_types.pretraining.own import Text
 from finetune.task_types.task import Task
-from finetune.task_types.text_inputs.find_spans import ENDS, NONE, named_spans
 from finetune.task_types.trained_form import form_for
 from finetune.task_types.types import layout_from, named_type, type_of
 from finetune.task_types.words.columns import WordsType
@@ -206,7 +206,7 @@ def _marked(trained: Layout, options: Mapping[str, str], sample: Table) -> Layou
     names = named_spans(options["spans"], sample.columns, str(sample.path))
     marked = names if set(names) <= set(sample.columns) else ()
     ends = options.get("span_ends") or trained.span_ends
-    return replace(trained, marked=marked, span_ends=ENDS.get(ends, trained.span_ends))
+    return replace(trained, marked=marked, span_ends=END_NAMES.get(ends, trained.span_ends))
 
 
 def _scored(kind: DataType, layout: Layout, sample: Table) -> tuple[Layout, list[str]]:

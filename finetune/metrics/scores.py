@@ -77,13 +77,6 @@ def _hits(gold: Sequence[Any], answers: Sequence[Any], label: Any) -> tuple[Any,
     return there & given, given, there
 
 
-def label_set_scores(
-    gold: Sequence[Collection[str]], answers: Sequence[Collection[str]], labels: Sequence[str]
-) -> LabelScores:
-    """(precision, recall, F1) of each label, any number per row; 0 where the denominator is 0."""
-    return _by_label(labels, *_counts(gold, answers))
-
-
 def _micro_f1_of_sets(gold: Sequence[Collection[str]], answers: Sequence[Collection[str]]) -> float:
     """F1 over all labels of all rows together; 1 where neither side has any."""
     right, given, there = (counts.total() for counts in _counts(gold, answers))
@@ -92,8 +85,8 @@ def _micro_f1_of_sets(gold: Sequence[Collection[str]], answers: Sequence[Collect
 
 def _macro_f1_of_sets(gold: Sequence[Collection[str]], answers: Sequence[Collection[str]]) -> float:
     """Mean F1 of the labels that occur in labels or predictions; 1 where none does."""
-    _, given, there = _counts(gold, answers)
-    scores = label_set_scores(gold, answers, sorted({*given, *there})).values()
+    right, given, there = _counts(gold, answers)
+    scores = _by_label(sorted({*given, *there}), right, given, there).values()
     return sum(f1 for _, _, f1 in scores) / len(scores) if scores else 1.0
 
 

@@ -8,18 +8,18 @@ from finetune.data.rows import Rows
 from finetune.models.tokenizers.encoding import character_offsets
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
+from finetune.task_types.classification.marked import EntitySpan, with_markers
+from finetune.task_types.classification.task import MultiLabelRow, MultiLabelTask, SentenceRow, SentenceTask
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType, Evidence
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText, Pick, Target
 from finetune.task_types.findings import SplitRows, constant_findings
-from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.parts import Answer
 from finetune.task_types.predictions import DecisionRow, Decisions, Line, Predictions, marks_of_both, paired_spans
 from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.ranking.task import RankingRow, RankingTask
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow, unusable
-from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.span.row import SpanRow
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.tagging.guess import span_layout
@@ -27,7 +27,6 @@ from finetune.task_types.tagging.own import Tagging
 from finetune.task_types.tagging.segments import segmented
 from finetune.task_types.tagging.task import TaggingRow, TaggingTask
 from finetune.task_types.task import Task
-from finetune.task_types.text_inputs.markers import EntitySpan, with_markers
 from finetune.task_types.words.encoding import owning_windows
 
 __all__ = [

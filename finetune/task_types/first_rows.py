@@ -10,9 +10,9 @@ from finetune.data.table import Table
 from finetune.data.values import as_text, is_missing
 from finetune.task_types.columns import Layout
 from finetune.task_types.label_relations import could_be_related
+from finetune.task_types.ranking.groups import ranking_lines
 from finetune.task_types.row_builder import rows_of
 from finetune.task_types.row_issues import NoRow
-from finetune.task_types.text_inputs.rankings import ranking_lines
 from finetune.task_types.types import named_type
 
 ROWS = 2

@@ -11,11 +11,11 @@ from finetune.data.messages import so_many
 from finetune.data.table import Table
 from finetune.data.values import as_number, is_missing
 from finetune.errors import UserError, nearest
+from finetune.task_types.classification.guess import require_rows
+from finetune.task_types.classification.spans import named_spans, with_spans
 from finetune.task_types.column_names import id_names, named, text_tier
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType, Evidence
-from finetune.task_types.text_inputs.find_spans import named_spans, with_spans
-from finetune.task_types.text_inputs.near_misses import require_rows
 from finetune.task_types.types import data_types, named_type
 
 ROLES = ("text", "label", "id", "group")  # settings that name columns

@@ -25,6 +25,7 @@ from finetune.errors import UserError, first_line
 from finetune.runs.folder import data_name
 from finetune.storage.stored import data_name_of
 from finetune.task_types.candidates import Ambiguous
+from finetune.task_types.classification.marked import without_markers
 from finetune.task_types.columns import Layout
 from finetune.task_types.declared_options import declared_names
 from finetune.task_types.dev_split import drawn_for_dev
@@ -37,7 +38,6 @@ from finetune.task_types.pretraining.own import is_text, text_task
 from finetune.task_types.row_builder import rows_of
 from finetune.task_types.row_issues import NoRow
 from finetune.task_types.task import Task
-from finetune.task_types.text_inputs.markers import without_markers
 from finetune.task_types.trained_form import form_facts, form_for
 from finetune.task_types.types import data_types, named_type, trained_task
 from finetune.task_types.unknown_labels import UnknownLabels

@@ -12,14 +12,13 @@ from finetune.data.formats.tag_forms import FormOfTags
 from finetune.errors import UserError, first_line, nearest
 from finetune.gone import gone
 from finetune.task_types.choice.columns import Choice
+from finetune.task_types.classification.own import Classification, MultiLabel, Regression
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType
-from finetune.task_types.multilabel.columns import MultiLabel
 from finetune.task_types.plugins.intents import IntentAndSlots
 from finetune.task_types.plugins.overlapping import OverlappingSpans
 from finetune.task_types.pretraining.own import Text
 from finetune.task_types.ranking.columns import Ranking
-from finetune.task_types.sentence.columns import Classification, Regression
 from finetune.task_types.span.columns import Span
 from finetune.task_types.tagging.own import Tagging
 from finetune.task_types.task import Task

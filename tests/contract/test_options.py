@@ -16,11 +16,11 @@ from finetune.inference.predictor import load_predictor
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
+from finetune.task_types.classification.task import SentenceTask
 from finetune.task_types.declared_options import Option, declared_options, option
 from finetune.task_types.options import configured, option_values
 from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.resolved_run import resolved_run
-from finetune.task_types.sentence.task import SentenceTask
 from finetune.task_types.tagging.task import TaggingTask
 from finetune.task_types.task import Task
 from finetune.training.prepare import plan_run

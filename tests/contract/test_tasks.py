@@ -44,14 +44,13 @@ from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.task_types.choice.task import ChoiceTask
+from finetune.task_types.classification.task import MultiLabelTask, SentenceRow, SentenceTask
 from finetune.task_types.declared_options import declared_names, option
-from finetune.task_types.multilabel.task import MultiLabelTask
 from finetune.task_types.options import configured, option_values
 from finetune.task_types.own_data import every_option
 from finetune.task_types.parts import Answer
 from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.registry import available
-from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.tagging.task import TaggingTask
 from finetune.task_types.task import Task

@@ -19,7 +19,7 @@ from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import groups
-from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
+from finetune.task_types.classification.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.registry import find
 from finetune.task_types.resolved_run import resolved_run
 from finetune.training.evaluation import cross_fitted
@@ -30,7 +30,7 @@ LABELS = ("b", "a", "c/d", "e")
 
 
 OWN = """
-from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
+from finetune.task_types.classification.task import MultiLabelRow, MultiLabelTask
 from finetune.data.rows import Rows
 
 def read(source, split):

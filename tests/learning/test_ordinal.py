@@ -14,14 +14,15 @@ from support.training import PLAIN, fit
 
 import finetune
 from finetune.metrics.ordinal import ordinal_metrics
+from finetune.models.building import load_backbone
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines
+from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.runs.record_files import load_record
+from finetune.task_types.classification.head import LabelHead, corn_losses
+from finetune.task_types.classification.task import SentenceRow, SentenceTask, above_chances, label_chances
 from finetune.task_types.saved_predictions import run_predictions
-from finetune.task_types.sentence.corn import above_chances, corn_losses, label_chances
-from finetune.task_types.sentence.head import LabelHead
-from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 
 ORDER = ("bad", "ok", "good")
 LOGITS = [[1.5, -0.5, 0.25], [-2.0, 0.75, 1.0], [0.3, 0.2, -1.2], [2.2, 1.1, 0.4]]
@@ -90,10 +91,10 @@ def test_steps_are_learned(settings: Train, reading: dict[str, Any], tiny_bert: 
     assert steps_task().labels == ORDER  # the order of the probabilities
 
 
-def test_weights_of_classes_weigh_the_rows() -> None:
-    head = LabelHead(ORDER[:2])
+def test_weights_of_classes_weigh_the_rows(tiny_bert: Path) -> None:
+    backbone, _ = load_backbone(tiny_bert, Recipe(task="any"))
+    head = LabelHead(backbone, ORDER[:2], kind="steps", class_weights=[1.0, 2.0, 0.5])
     logits, labels = torch.tensor(LOGITS)[:, :2], torch.tensor([2, 0, 1, 2])
-    head.learn("steps", [1.0, 2.0, 0.5])
     weights = torch.tensor([0.5, 1.0, 2.0, 0.5])
     assert torch.isclose(head.loss(logits, labels), (corn_losses(logits, labels) * weights).sum())
 

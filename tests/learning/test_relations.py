@@ -13,8 +13,8 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.predictor import load_predictor
 from finetune.runs.recipe_tables import Train
+from finetune.task_types.classification.marked import without_types
 from finetune.task_types.registry import find
-from finetune.task_types.text_inputs.markers import without_types
 
 LEARN = Train(learning_rate=3e-3, epochs=10, batch_size=8, dropout=0.0)
 

@@ -15,15 +15,15 @@ from finetune.runs.events import Event, Updates
 from finetune.runs.predictions import read_predictions
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
+from finetune.task_types.classification.task import SentenceRow
 from finetune.task_types.options import configured
 from finetune.task_types.registry import find
 from finetune.task_types.resolved_run import resolved_run
-from finetune.task_types.sentence.task import SentenceRow
 from finetune.training.run import run
 from finetune.training.run_options import RunOptions
 
 OWN = """
-from finetune.task_types.sentence.task import SentenceRow, SentenceTask
+from finetune.task_types.classification.task import SentenceRow, SentenceTask
 from finetune.metrics.scores import accuracy
 from finetune.data.rows import Rows
 

@@ -15,8 +15,8 @@ from finetune.metrics.metric import Metric
 from finetune.models.backbone import Backbone
 from finetune.models.feature import IGNORED, Feature
 from finetune.models.head import Head
+from finetune.task_types.classification.task import SentenceRow, SentenceTask
 from finetune.task_types.parts import Answer
-from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 from finetune.task_types.task import Task
 from support.toys import cat_rows, cat_task, sentences
 

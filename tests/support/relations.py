@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.metrics import auprc, micro_f1_without
-from finetune.task_types.sentence.task import SentenceRow, SentenceTask
+from finetune.task_types.classification.task import SentenceRow, SentenceTask
 from support.toys import sentences, toy
 
 OPENING = ("<e1>", "<e2>")

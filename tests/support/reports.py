@@ -18,8 +18,8 @@ from finetune.runs.folder import RunFolder
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.task_types.choice.task import ChoiceRow
+from finetune.task_types.classification.task import SentenceRow
 from finetune.task_types.parts import Answer
-from finetune.task_types.sentence.task import SentenceRow
 from finetune.task_types.span.answers import SpanAnswer
 from finetune.task_types.span.task import SpanRow
 from finetune.task_types.tagging.task import TaggingRow

@@ -9,7 +9,7 @@ from finetune.checks.split_data import SplitFile
 from finetune.data.characters import text_slices
 from finetune.data.issues import Finding, Issue
 from finetune.data.messages import percent
-from finetune.task_types.text_inputs.markers import CUT_AROUND
+from finetune.task_types.classification.marked import CUT_AROUND
 from finetune.task_types.vocabulary import MANY_UNKNOWN, SOME_UNKNOWN, misfit
 
 SAMPLE_ROWS = 20_000  # rows that are tokenized

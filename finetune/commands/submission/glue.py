@@ -14,8 +14,8 @@ from finetune.errors import UserError
 from finetune.inference.predictor import Predictor, load_predictor, saved
 from finetune.runs.events import Note, Watcher
 from finetune.task_types import registry
+from finetune.task_types.classification.task import SentenceTask
 from finetune.task_types.prepare import load_splits
-from finetune.task_types.sentence.task import SentenceTask
 
 ROWS_AT_ONCE = 20_000  # rows encoded together; QQP has 390,965
 OLDEST_DATE = (1980, 1, 1, 0, 0, 0)  # of each file in the zip, so that equal predictions give equal bytes

@@ -16,9 +16,9 @@ from finetune.metrics.scores import accuracy
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.choice_labels import choice_name
+from finetune.task_types.classification.texts import encode_texts
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText, Pick, Target
 from finetune.task_types.parts import Answer, Teaching
-from finetune.task_types.pooled import encode_texts
 from finetune.task_types.task import Task
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class ChoiceTask(Task):
     def encode(self, rows: Sequence[ChoiceRow], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> list[Feature]:
         """`[CLS] context [SEP] choice [SEP]` for each choice, the longer of the two truncated first."""
         pairs = [(row.context, choice) for row in rows for choice in row.choices]
-        encoded = iter(encode_texts([a for a, _ in pairs], [b for _, b in pairs], tokenizer, max_length))
+        encoded = encode_texts([a for a, _ in pairs], [b for _, b in pairs], tokenizer, max_length)
         features = []
         for index, row in enumerate(rows):
             mine = list(islice(encoded, len(row.choices)))

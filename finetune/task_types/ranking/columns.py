@@ -11,17 +11,17 @@ from finetune.data.messages import short, so_many
 from finetune.data.rows import grouped
 from finetune.data.values import as_number, is_missing
 from finetune.errors import UserError
+from finetune.task_types.classification.label_kinds import RANKING
+from finetune.task_types.classification.own import TextType
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import Evidence
 from finetune.task_types.findings import SplitRows
 from finetune.task_types.predictions import Line, Predictions
+from finetune.task_types.ranking.groups import RankingColumns, is_ranking, ranking_columns
 from finetune.task_types.ranking.queries import query_of
-from finetune.task_types.ranking.task import RankingRow, RankingTask
+from finetune.task_types.ranking.task import RankingTask
 from finetune.task_types.row_issues import NoRow, unusable
 from finetune.task_types.task import Task
-from finetune.task_types.text_inputs.columns import TextType, texts_of
-from finetune.task_types.text_inputs.label_kinds import RANKING
-from finetune.task_types.text_inputs.rankings import RankingColumns, is_ranking, ranking_columns
 
 NO_GRADE = unusable(
     "no-grade",
@@ -90,17 +90,13 @@ class Ranking(TextType):
         named = super().facts(row)
         return {"query": named["text"], "passage": named["second text"], "relevance": named["label"]}
 
-    def shown_label(self, gold: float) -> str:
-        return f"{gold:g}"
-
-    def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> RankingRow:
-        """The pair with its grade. Raises NoRow for a missing text, and a grade that is not a number from 0."""
-        text, pair = texts_of(layout, values)
+    def gold(self, layout: Layout, values: Mapping[str, Any]) -> float | None:
+        """The grade. Raises NoRow for one that is not a number from 0."""
         cell = layout.label_in(values)
         grade = as_number(cell, decimal=layout.decimal)
         if not is_missing(cell) and (grade is None or grade < 0):
             raise NoRow(f"has the label {short(cell)}, which is not a number from 0 (not relevant)", NO_GRADE)
-        return RankingRow(id=name, text=text, pair=pair, gold=grade)
+        return grade
 
     def unit(self, row: Any) -> str:
         return query_of(row)

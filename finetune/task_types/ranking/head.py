@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from finetune.models.backbone import Backbone
 from finetune.models.feature import IGNORED
-from finetune.task_types.pooled_head import PooledHead
+from finetune.task_types.classification.head import PooledHead
 
 RankingLoss = Literal["row", "pairwise", "listwise"]
 
@@ -17,7 +17,6 @@ RankingLoss = Literal["row", "pairwise", "listwise"]
 class RankingHead(PooledHead):
     """Dropout and one linear layer on the pooled output: a cross-encoder (Nogueira and Cho 2019)."""
 
-    auto_class = "AutoModelForSequenceClassification"
     problem_type = "multi_label_classification"  # pipelines of transformers apply the sigmoid, as for several labels
 
     def __init__(self, backbone: Backbone, labels: Sequence[str], *, learns: RankingLoss) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from finetune.data.characters import same_text
 from finetune.data.rows import grouped
 from finetune.models.feature import Feature
-from finetune.task_types.pooled import TextRow
+from finetune.task_types.classification.texts import TextRow
 
 if TYPE_CHECKING:
     from finetune.task_types.ranking.head import RankingLoss

@@ -17,14 +17,12 @@ from finetune.metrics.metric import Metric
 from finetune.metrics.ranking import RANKING_METRICS, ranking_scores
 from finetune.metrics.sums import Counted, mean_counted
 from finetune.models.feature import Feature
+from finetune.task_types.classification.texts import PooledTask, TextRow
 from finetune.task_types.declared_options import option
-from finetune.task_types.explained import Asked, ExplainTarget
 from finetune.task_types.parts import Answer
-from finetune.task_types.pooled import PooledTask, TextRow, logits_by_row
 from finetune.task_types.ranking.bm25 import Bm25
 from finetune.task_types.ranking.negatives import corpus_passages, with_negatives
 from finetune.task_types.ranking.queries import by_query, query_feature, query_of, some_passages
-from finetune.task_types.text_inputs import explained
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -65,6 +63,7 @@ class RankingTask(PooledTask):
     passage: str = "passage"
     highest: float = 1.0
     row_type = RankingRow
+    reads = ("text",)
 
     def load(self, source: Source, split: str) -> Rows:
         """The rows of a split, with passages of the corpus.
@@ -123,14 +122,6 @@ class RankingTask(PooledTask):
         """The share of the highest grade; None where whole queries are learned."""
         return None if row.gold is None or self.loss != "row" else min(1.0, row.gold / self.highest)
 
-    def decode(
-        self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[RankingRow]
-    ) -> list[Answer]:
-        """The logit: a higher one is a better place."""
-        return [Answer(value=float(row[0])) for row in logits_by_row(logits, features, len(rows))]
-
-    reads = ("text",)
-
     def groups(self, rows: Sequence[RankingRow]) -> list[str]:
         return [query_of(row) for row in rows]
 
@@ -148,7 +139,7 @@ class RankingTask(PooledTask):
     def score_notes(self, answers: Sequence[Answer], rows: Sequence[RankingRow]) -> list[str]:
         """Queries that are not scored, and those of which any order is right."""
         queries = [[rows[index].gold or 0 for index in some] for some in by_query(rows)]
-        none, only = (sum(test(map(bool, grades)) for grades in queries) for test in (_none, all))
+        none, only = sum(not any(grades) for grades in queries), sum(all(grades) for grades in queries)
         of = f"of {len(queries):,} queries"
         found = [f"{none:,} {of} have no relevant passage: left out of the scores"] * bool(none)
         return found + [f"{only:,} {of} have relevant passages only: any order of them is right"] * bool(only)
@@ -162,11 +153,6 @@ class RankingTask(PooledTask):
     def baseline_notes(self, train: Sequence[RankingRow]) -> list[str]:
         """None: no baseline is TF-IDF."""
         return []
-
-    def explain_target(
-        self, row: RankingRow, answer: Answer, features: Sequence[Feature], asked: Asked
-    ) -> ExplainTarget:
-        return explained.score_target(answer, features, asked)
 
     def train_features(
         self, rows: Sequence[RankingRow], tokenizer: "PreTrainedTokenizerBase", max_length: int, watch: "Watcher"
@@ -186,10 +172,6 @@ class RankingTask(PooledTask):
         if self.loss == "row":
             return features
         return [some_passages(one, self.passages, generator, self.loss) for one in features]
-
-
-def _none(relevant: Any) -> bool:
-    return not any(relevant)
 
 
 def _require_order(loaded: Rows, *, trains: bool) -> None:

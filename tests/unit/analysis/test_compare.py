@@ -20,9 +20,9 @@ from finetune.errors import UserError
 from finetune.metrics import scores as metrics
 from finetune.metrics.metric import Metric
 from finetune.metrics.significance import holm
+from finetune.task_types.classification.task import SentenceRow
 from finetune.task_types.parts import Answer
 from finetune.task_types.registry import find
-from finetune.task_types.sentence.task import SentenceRow
 from finetune.task_types.span.answers import SpanAnswer
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.task import Task

@@ -21,7 +21,7 @@ from finetune.models.feature import Feature
 from finetune.runs.events import Encoded, Event, Note
 from finetune.runs.recipe_tables import Train
 from finetune.storage.cache import Entry, cache_folder
-from finetune.task_types.sentence.task import SentenceRow
+from finetune.task_types.classification.task import SentenceRow
 from finetune.task_types.task import Task
 from finetune.training.trainer import Trainer
 

@@ -8,8 +8,8 @@ from support.toys import length_task
 
 from finetune.metrics import scores as metrics
 from finetune.metrics.metric import Metric, find_metric
+from finetune.task_types.classification.task import SentenceRow
 from finetune.task_types.parts import Answer
-from finetune.task_types.sentence.task import SentenceRow
 
 GOLD = ["a", "a", "a", "b", "b", "b", "b", "b"]
 ANSWERS = ["a", "a", "b", "b", "b", "b", "a", "b"]  # for `a`: 2 right, 1 missed, 1 too many

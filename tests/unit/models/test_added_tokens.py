@@ -13,7 +13,7 @@ from finetune.models.building import _grow_embeddings as grow_embeddings
 from finetune.models.building import build_model
 from finetune.models.tokenizers.load import add_tokens, load_tokenizer
 from finetune.runs.recipe import Recipe
-from finetune.task_types.sentence.task import SentenceTask
+from finetune.task_types.classification.task import SentenceTask
 
 
 def test_a_new_token_begins_near_the_mean_of_its_pieces(tiny_encoder: Path) -> None:

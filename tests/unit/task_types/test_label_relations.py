@@ -11,10 +11,10 @@ from support.cli import InProcess, assert_error
 from support.own_data import own_task
 
 from finetune.errors import UserError
+from finetune.task_types.classification.task import SentenceTask
 from finetune.task_types.columns import Layout
 from finetune.task_types.label_relations import could_be_related, with_relations
 from finetune.task_types.options import resolved
-from finetune.task_types.sentence.task import SentenceTask
 from finetune.task_types.types import columns_of, layout_from, layout_of, trained_task
 
 LOW = ["low", "medium", "high"]

@@ -7,12 +7,13 @@ import pytest
 
 from finetune.errors import UserError
 from finetune.models.tokenizers.load import add_tokens, load_tokenizer
-from finetune.task_types.sentence.marked import encode_marked, nearest_tokens
-from finetune.task_types.text_inputs.markers import (
+from finetune.task_types.classification.marked import (
     SUBJECT_OBJECT,
     EntitySpan,
     distinct_markers,
+    encode_marked,
     marker_fault,
+    nearest_tokens,
     with_markers,
     without_markers,
     without_types,

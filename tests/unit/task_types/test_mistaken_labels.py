@@ -14,7 +14,7 @@ from support.own_data import own_task
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.task_types.sentence.mistakes import unlike
+from finetune.task_types.classification.mistakes import unlike
 from finetune.task_types.task import Task
 
 COUNTS = {"good": 60, "bad": 50, "excellent": 40, "so so": 9}

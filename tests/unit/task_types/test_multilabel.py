@@ -25,8 +25,8 @@ from finetune.models.feature import Feature
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.task_types import baselines
-from finetune.task_types.multilabel.head import MultiLabelHead
-from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask, best_f1_threshold
+from finetune.task_types.classification.head import LabelHead
+from finetune.task_types.classification.task import MultiLabelRow, MultiLabelTask, best_f1_threshold
 from finetune.task_types.options import configured
 from finetune.task_types.parts import Answer
 from finetune.training.hf_metric import TaskMetric
@@ -178,7 +178,7 @@ def test_answers_of_a_file_are_checked() -> None:
 
 def test_the_loss_by_hand_and_in_any_company(tiny_bert: Path) -> None:
     backbone, _ = load_backbone(tiny_bert, Recipe(task="any"))
-    head = MultiLabelHead(backbone, LABELS)
+    head = LabelHead(backbone, LABELS, kind="flags")
     logits, labels = torch.randn(3, 4), torch.tensor([[0, 1, 0, 1], [1, 1, 1, 1], [0, 0, 0, 0]])
     p = logits.sigmoid()
     expected = -(labels * p.log() + (1 - labels) * (1 - p).log()).sum()

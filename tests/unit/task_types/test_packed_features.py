@@ -17,9 +17,9 @@ from finetune.models.batch import Batch, collate
 from finetune.models.feature import Feature, TextFeatures, lengths, truncated_rows
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.task_types import prepare
+from finetune.task_types.classification.task import SentenceTask
 from finetune.task_types.plugins.overlapping_pairs import KEYS
 from finetune.task_types.prepare import array_features, row_chunks
-from finetune.task_types.sentence.task import SentenceTask
 from finetune.task_types.task import Task
 
 TOYS = [*labelled_shapes(), tag_task(context="document"), late_task()]

@@ -22,11 +22,11 @@ from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines, write_predictions
 from finetune.runs.record_files import load_record
 from finetune.task_types import types
+from finetune.task_types.classification.own import Classification
 from finetune.task_types.parts import Answer
 from finetune.task_types.predictions import ADDED, Predictions
 from finetune.task_types.registry import find
 from finetune.task_types.saved_predictions import run_predictions
-from finetune.task_types.sentence.columns import Classification
 from finetune.task_types.span.answers import SpanAnswer
 from finetune.task_types.span.row import SpanRow
 

@@ -19,11 +19,11 @@ from finetune.models.building import load_backbone
 from finetune.models.feature import Feature
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
-from finetune.task_types import pooled
+from finetune.task_types.classification import texts
+from finetune.task_types.classification.head import LabelHead
+from finetune.task_types.classification.task import SentenceRow, SentenceTask
 from finetune.task_types.declared_options import option
 from finetune.task_types.options import changed_options, configured, option_values
-from finetune.task_types.sentence.head import SentenceHead
-from finetune.task_types.sentence.task import SentenceRow, SentenceTask
 
 
 def seen(task: SentenceTask) -> SentenceTask:
@@ -66,12 +66,12 @@ def test_options_of_a_reader_are_set_with_those_of_the_shape() -> None:
 
 def test_the_weighed_loss_by_hand(tiny_bert: Path) -> None:
     backbone, _ = load_backbone(tiny_bert, Recipe(task="any"))
-    head = SentenceHead(backbone, ("a", "b", "c"), class_weights=(0.5, 2.0, 3.0))
+    head = LabelHead(backbone, ("a", "b", "c"), class_weights=(0.5, 2.0, 3.0))
     logits, labels = torch.randn(4, 3), torch.tensor([0, 2, 1, 0])
     losses = -logits.log_softmax(-1)[range(4), labels]
     expected = 0.5 * losses[0] + 3 * losses[1] + 2 * losses[2] + 0.5 * losses[3]
     assert float(head.loss(logits, labels)) == pytest.approx(float(expected), abs=1e-5)
-    plain = SentenceHead(backbone, ("a", "b", "c"))
+    plain = LabelHead(backbone, ("a", "b", "c"))
     expected = functional.cross_entropy(logits, labels, reduction="sum")
     assert float(plain.loss(logits, labels)) == pytest.approx(float(expected), abs=1e-6)
     assert "class_weights" not in head.state_dict()  # or transformers' classes could not load it
@@ -118,7 +118,7 @@ def test_rows_are_tokenized_in_parts_with_the_same_result(
     task = replace(cat_task(), windows=windows)
     tokenizer, rows = AutoTokenizer.from_pretrained(tiny_bert), task.load(Source(), "dev").rows
     together = task.encode(rows, tokenizer, 8)
-    monkeypatch.setattr(pooled, "ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(texts, "ROWS_AT_ONCE", 7)
     assert task.encode(rows, tokenizer, 8) == together
     pairs = length_task().load(Source(), "dev").rows
     assert [f.row for f in length_task().encode(pairs, tokenizer, 16)] == list(range(64))

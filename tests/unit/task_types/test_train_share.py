@@ -12,8 +12,8 @@ from support.toys import cat_rows, cat_task, every_shape, tag_task
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
+from finetune.task_types.classification.task import SentenceRow
 from finetune.task_types.ranking.task import RankingTask
-from finetune.task_types.sentence.task import SentenceRow
 from finetune.task_types.task import Task
 from finetune.task_types.train_share import with_share
 

@@ -9,7 +9,7 @@ from support.toys import sentences, toy
 
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
-from finetune.task_types.multilabel.task import MultiLabelRow, MultiLabelTask
+from finetune.task_types.classification.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.options import configured
 from finetune.task_types.parts import Answer
 from finetune.training.evaluation import DevEvaluation, Evaluated, cross_fitted, folds

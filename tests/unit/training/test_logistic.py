@@ -21,7 +21,7 @@ from finetune.models.model_folder import load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
-from finetune.task_types.pooled_head import PooledHead
+from finetune.task_types.classification.head import PooledHead
 from finetune.task_types.task import Task
 from finetune.training.evaluation import DevEvaluation, Evaluated
 from finetune.training.solvers import fit_logistic, require_linear

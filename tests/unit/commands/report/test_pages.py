@@ -19,9 +19,9 @@ from finetune.commands.report.api import write_report
 from finetune.errors import UserError
 from finetune.metrics.scores import precision_recall_f1
 from finetune.runs.record import RunRecord
+from finetune.task_types.classification.task import SentenceRow
 from finetune.task_types.parts import Answer
 from finetune.task_types.saved_predictions import labelled_table
-from finetune.task_types.sentence.task import SentenceRow
 from finetune.task_types.types import type_of
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from finetune.commands.report.content import SplitPage
 from finetune.commands.report.split import by_support, confusion_block
+from finetune.task_types.classification.own import Classification
 from finetune.task_types.saved_predictions import labelled_table
-from finetune.task_types.sentence.columns import Classification
 
 
 def split_of(pairs: Sequence[tuple[str, str]], **related: Any) -> SplitPage:

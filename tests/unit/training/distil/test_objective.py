@@ -23,9 +23,9 @@ from support.training import Losses, build, unscored
 from finetune.metrics.scores import accuracy
 from finetune.models.feature import IGNORED, LABEL, TAUGHT, Feature, label_counts
 from finetune.runs.recipe_tables import Distil, Train
+from finetune.task_types.classification.task import SentenceTask
 from finetune.task_types.parts import Teaching
 from finetune.task_types.ranking.task import RankingTask
-from finetune.task_types.sentence.task import SentenceTask
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.task import Task
 from finetune.training.distil.lessons import (

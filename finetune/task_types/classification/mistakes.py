@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from finetune.data.column_types import is_date
 from finetune.data.issues import Issue
@@ -56,47 +56,44 @@ def unlike(counts: Mapping[str, int], column: str, texts: Iterable[str] = ()) ->
     near = {name: meant for name, meant in misspelled(counts).items() if name not in usual}
     meant = {name: other for name, other in near.items() if not _by_nature(other, usual)}
     most = MOST_OF_ROWS * sum(counts.values())
-    mistakes = _with_reason({name: _mistake(name, meant.get(name, ""), usual, column) for name in single})
-    words = _occurring([name for name in mistakes if name in meant], texts)
-    mistakes = {name: why for name, why in mistakes.items() if name not in words and len(mistakes) <= most}
-    doubts = _with_reason({name: _doubt(name, meant.get(name, ""), usual) for name in single if name not in mistakes})
+    reasons = {name: dict(_reasons(name, meant.get(name, ""), usual, column)) for name in single}
+    mistakes = {name: some[True] for name, some in reasons.items() if True in some}
+    if slips := sorted(name for name in mistakes if name in meant):
+        words = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, slips))})(?!\w)", re.IGNORECASE)
+        occurring = {match.casefold() for text in texts for match in words.findall(text)}
+        slips = [name for name in slips if name.casefold() in occurring]
+    mistakes = {name: why for name, why in mistakes.items() if name not in slips and len(mistakes) <= most}
+    doubts = {name: some[False] for name, some in reasons.items() if False in some and name not in mistakes}
     return mistakes, doubts if len(doubts) <= max(1, most) else {}
 
 
-def _with_reason(reasons: Mapping[str, str]) -> dict[str, str]:
-    return {name: why for name, why in reasons.items() if why}
-
-
 def _by_nature(meant: str, usual: Mapping[str, int]) -> bool:
-    """Whether usual labels are an edit apart too: `grade A` and `grade B`."""
     return any(misspelled({near: 1, meant: FREQUENT}) for near in usual if near != meant)
 
 
-def _mistake(name: str, meant: str, usual: Mapping[str, int], column: str) -> str:
-    """Why a label is surely none; empty otherwise."""
-    if meant and not SYLLABLES.search(name) and _is_slip(name, meant):
-        return f"perhaps {shown(meant)}"
-    if name.casefold() == column.casefold():
-        return "the column's name"
-    if all(map(_has_letters, usual)) and not name.strip(UNKNOWN):
-        return "a sign among words"
-    for holds, what in ((is_date, "a date"), (LINK.match, "a link")):
+def _reasons(name: str, meant: str, usual: Mapping[str, int], column: str) -> Iterator[tuple[bool, str]]:
+    """(whether a label surely is a mistake, why it is or may be one), the clearest reasons last."""
+    is_long = len(name) >= LONG_CHARS and len(name) > LONGER * max(map(len, usual))
+    letters = {_has_letters(other) for other in usual}
+    if is_long:
+        yield False, "much longer than the others"
+    if letters == {False} and _has_letters(name):
+        yield False, "with letters, which no other has"
+    if letters == {True} and not _has_letters(name):
+        yield False, "without letters, which all others have"
+    if is_long and _is_sentence(name):
+        yield True, "a sentence among names"
+    for holds, what in ((LINK.match, "a link"), (is_date, "a date")):
         if holds(name) and not any(map(holds, usual)):
-            return f"{what}, unlike the others"
-    if _is_long(name, usual) and _is_sentence(name):
-        return "a sentence among names"
-    return ""
-
-
-def _doubt(name: str, meant: str, usual: Mapping[str, int]) -> str:
-    """Why a label may be a mistake; empty otherwise."""
+            yield True, f"{what}, unlike the others"
+    if letters == {True} and not name.strip(UNKNOWN):
+        yield True, "a sign among words"
+    if name.casefold() == column.casefold():
+        yield True, "the column's name"
     if meant:
-        return f"perhaps {shown(meant)}"
-    if not _has_letters(name) and all(map(_has_letters, usual)):
-        return "without letters, which all others have"
-    if _has_letters(name) and not any(map(_has_letters, usual)):
-        return "with letters, which no other has"
-    return "much longer than the others" if _is_long(name, usual) else ""
+        yield False, f"perhaps {shown(meant)}"
+        if not SYLLABLES.search(name) and _is_slip(name, meant):
+            yield True, f"perhaps {shown(meant)}"
 
 
 def _is_slip(name: str, meant: str) -> bool:
@@ -113,21 +110,7 @@ def _is_slip(name: str, meant: str) -> bool:
     return len(words) == len(others) and all((one[0], one[-1]) == (other[0], other[-1]) for one, other in changed)
 
 
-def _occurring(names: Collection[str], texts: Iterable[str]) -> set[str]:
-    """Those of the names that are words of the texts."""
-    if not names:
-        return set()
-    sought = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, sorted(names)))})(?!\w)", re.IGNORECASE)
-    found = {match.casefold() for text in texts for match in sought.findall(text)}
-    return {name for name in names if name.casefold() in found}
-
-
-def _is_long(name: str, usual: Mapping[str, int]) -> bool:
-    return len(name) >= LONG_CHARS and len(name) > LONGER * max(map(len, usual))
-
-
 def _is_sentence(name: str) -> bool:
-    """Whether it has many words or ends as a sentence does; a long name has capitals."""
     words = name.split()
     capitals = sum(word[0].isupper() for word in words)
     return (len(words) >= SENTENCE or SENTENCE_END.search(name) is not None) and capitals <= len(words) / 2
@@ -139,27 +122,24 @@ def _has_letters(name: str) -> bool:
 
 def mistake_words(layout: Layout, label: str) -> str:
     """Why a row with such a label is left out, in words that follow `row 5`, and how to keep it."""
-    others = [name for name, why in layout.mistakes.items() if name != label and why != DROPPED]
-    listed = first_of([shown(name) for name in others], LABELS_SHOWN)
-    such = f"; other such labels: {listed}" if others else ""
+    others = [shown(name) for name, why in layout.mistakes.items() if name != label and why != DROPPED]
+    such = f"; other such labels: {first_of(others, LABELS_SHOWN)}" if others else ""
     keep = _typed("keep", "all" if others or "," in label else label)
-    return (
-        f"has the label {shown(label)} ({layout.mistakes[label]}), which no other row has{such}; "
-        f"{keep} keeps {'them' if others else 'it'}"
-    )
+    why = f"has the label {shown(label)} ({layout.mistakes[label]}), which no other row has{such}"
+    return f"{why}; {keep} keeps {'them' if others else 'it'}"
 
 
 def doubt_words(layout: Layout) -> str:
     """The labels that may be mistakes, with how to leave them out."""
     listed = [f"{shown(name)} ({why})" for name, why in list(layout.doubts.items())[:LABELS_SHOWN]]
-    more = f" and {len(layout.doubts) - LABELS_SHOWN} more" if len(layout.doubts) > LABELS_SHOWN else ""
-    named = ",".join(layout.doubts) if not more else "LABEL"
-    what = "a label" if len(layout.doubts) == 1 else "labels"
-    mistake = "a mistake" if len(layout.doubts) == 1 else "mistakes"
+    more = len(layout.doubts) - LABELS_SHOWN
+    what, it = ("a label of a single row that may be a mistake", "it")
+    if len(layout.doubts) > 1:
+        what, it = "labels of a single row that may be mistakes", "them"
+    named = "LABEL" if more > 0 else ",".join(layout.doubts)
     return (
-        f"{what} of a single row that may be {mistake}: {', '.join(listed)}{more}; "
-        f"{_typed('drop', named)} leaves {'it' if len(layout.doubts) == 1 else 'them'} out, {_typed('keep', named)} "
-        "hides this line"
+        f"{what}: {', '.join(listed)}{f' and {more} more' * (more > 0)}; {_typed('drop', named)} leaves {it} out, "
+        f"{_typed('keep', named)} hides this line"
     )
 
 

@@ -7,7 +7,6 @@ it was, with a line that says how to read it as a ranking.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -17,9 +16,9 @@ from finetune.data.messages import noun, so_many
 from finetune.data.values import as_number, as_text, is_missing
 from finetune.data.words.lists import word_list
 from finetune.task_types.candidates import copied
+from finetune.task_types.classification.label_kinds import CLASSES, NUMBER, RANKING
 from finetune.task_types.column_names import is_about, is_id_name, label_tier, place_of
 from finetune.task_types.columns import Layout
-from finetune.task_types.text_inputs.label_kinds import CLASSES, NUMBER, RANKING
 
 MOST_IN_GROUPS = 0.8  # share of the rows that are of a query with several
 MOST_MIXED = 0.5  # share of the rows that are of a query with relevant passages and others
@@ -40,28 +39,20 @@ class RankingColumns(NamedTuple):
     label: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class QueryGroups:
-    """The rows of a table by query, and how many different grades they have.
+class QueryGroups(NamedTuple):
+    """The rows of a table by query.
 
-    `ordered`: most rows are in groups of several passages, relevant ones and others; `few_relevant`: the smaller part
-    of these is relevant; `crossed`: a query has at least half of all passages, on average, as where texts are asked the
-    same questions.
+    `words` counts them: `60 queries with 5 passages each`; `grades` is how many different ones there are. `ordered`:
+    most rows are in groups of several passages, relevant ones and others; `few_relevant`: the smaller part of these is
+    relevant; `crossed`: a query has at least half of all passages, on average, as where texts are asked the same
+    questions.
     """
 
-    rows: int
-    queries: int
+    words: str
     grades: int
     ordered: bool
     few_relevant: bool
     crossed: bool
-
-    @property
-    def words(self) -> str:
-        """`60 queries with 5 passages each`."""
-        mean = self.rows / max(1, self.queries)
-        each = f"{mean:.3g} {noun(mean, 'passage')} each" + " on average" * (self.rows % self.queries > 0)
-        return f"{so_many(self.queries, 'query')} with {each}"
 
 
 def ranking_columns(
@@ -88,7 +79,7 @@ def ranking_columns(
 
 def _groups_in(columns: Columns, pair: RankingColumns, decimal: str = ".") -> QueryGroups | None:
     """The groups of equal queries; None without any, and where a label is not a grade of relevance."""
-    found: defaultdict[str, list[float]] = defaultdict(list)
+    queries: defaultdict[str, list[float]] = defaultdict(list)
     passages = set[str]()
     for text, other, cell in zip(*(columns[name] for name in pair), strict=True):
         if is_missing(cell) or is_missing(text):
@@ -97,19 +88,21 @@ def _groups_in(columns: Columns, pair: RankingColumns, decimal: str = ".") -> Qu
         if grade is None or not 0 <= grade <= HIGHEST_GRADE or grade != int(grade):
             return None
         passages.add(as_text(other))
-        found[same_text(as_text(text))].append(grade)
-    rows, groups = sum(map(len, found.values())), list(found.values())
-    mixed = [grades for grades in groups if min(grades) == 0 < max(grades)]
-    mixed_rows = sum(map(len, mixed))
-    in_groups = sum(len(grades) for grades in groups if len(grades) > 1)
-    if not rows:
+        queries[same_text(as_text(text))].append(grade)
+    groups = list(queries.values())
+    if not groups:
         return None
+    mixed = [grades for grades in groups if min(grades) == 0 < max(grades)]
+    rows, several, mixed_rows = (
+        sum(map(len, some)) for some in (groups, [grades for grades in groups if len(grades) > 1], mixed)
+    )
+    mean = rows / len(groups)
+    each = f"{mean:.3g} {noun(mean, 'passage')} each" + " on average" * (rows % len(groups) > 0)
     return QueryGroups(
-        rows=rows,
-        queries=len(groups),
-        grades=len({grade for grades in groups for grade in grades}),
+        words=f"{so_many(len(groups), 'query')} with {each}",
+        grades=len(set[float]().union(*groups)),
         ordered=len(mixed) >= FEWEST_QUERIES
-        and in_groups >= MOST_IN_GROUPS * rows
+        and several >= MOST_IN_GROUPS * rows
         and mixed_rows >= max(MOST_MIXED * rows, FEWEST_PASSAGES * len(mixed)),
         few_relevant=sum(grade > 0 for grades in mixed for grade in grades) <= MOST_RELEVANT * mixed_rows,
         crossed=rows >= len(groups) * len(passages) / 2,
@@ -151,12 +144,10 @@ def ranking_lines(layout: Layout, columns: Columns) -> Iterator[str]:
 
 
 def _called(name: str, words: str) -> int | None:
-    """How clearly a column's name is one of a list: by the whole name, else by a word in it; None where it is not."""
     place = place_of(name, word_list(words))
     return place and place[0]
 
 
 def _clearest(names: Sequence[str], rank: Callable[[str], int | None]) -> list[str]:
-    """Those with the lowest rank."""
     ranks = {name: place for name in names if (place := rank(name)) is not None}
     return [name for name, place in ranks.items() if place == min(ranks.values())]

@@ -3,8 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from finetune.data.column_types import DATES, SEPARATORS, ColumnFacts, signs_of_no, signs_of_yes
 from finetune.data.messages import short, so_many
@@ -29,8 +28,7 @@ NEARLY_ALL = 0.95  # share of the lists that are as long
 EACH = 2  # fewest mean rows per class where there are more
 
 
-@dataclass(frozen=True, kw_only=True)
-class LabelKind:
+class LabelKind(NamedTuple):
     """The task type of a label column, the separator of several labels in a cell, and the decimal sign of numbers."""
 
     shape: str
@@ -42,7 +40,7 @@ class LabelKind:
 def label_kind(evidence: Evidence, label: Sequence[str]) -> LabelKind:
     """Infers what label columns hold, with what the user said. Raises Ambiguous where two readings fit."""
     if len(label) > 1:
-        return LabelKind(shape=SEVERAL, why=f"{len(label)} label columns")
+        return LabelKind(SEVERAL, f"{len(label)} label columns")
     fact, shape, decimal = evidence.facts[label[0]], evidence.shape, evidence.decimal
     column, where = evidence.columns[label[0]], f"{evidence.file}: the column '{label[0]}'"
     cells = [as_text(cell).strip() for cell in column if not is_missing(cell)]
@@ -50,27 +48,27 @@ def label_kind(evidence: Evidence, label: Sequence[str]) -> LabelKind:
     if count and shape is None and any(map(TWO.fullmatch, cells)):
         _ask_commas(cells, where, shape)
     if count and shape in (None, SEVERAL):
-        return LabelKind(shape=SEVERAL, why=f"0 or 1 for each of {count} labels")
+        return LabelKind(SEVERAL, f"0 or 1 for each of {count} labels")
     if fact.kind == "list":
         _require_labels(column, where)
-        return LabelKind(shape=SEVERAL, why="lists of labels")
+        return LabelKind(SEVERAL, "lists of labels")
     reading = reading_of_commas([cell for cell in column[:ROWS_LOOKED_AT] if isinstance(cell, str)])
     if reading == "unclear" and decimal is None and shape in (None, NUMBER):
         _ask_commas(cells, where, shape)
     if reading == "labels" and decimal is None:
-        return LabelKind(shape=SEVERAL, why="labels by number with ',' between them", separator=",")
+        return LabelKind(SEVERAL, "labels by number with ',' between them", separator=",")
     sign: Literal[".", ","] = decimal or ("," if reading == "decimal" else ".")
     commas = {"decimal": ", with a decimal comma", "thousands": ", with commas between thousands", "unclear": ""}
     if fact.kind == "number" and (not fact.whole or fact.distinct > FEW_NUMBERS or reading in commas):
         if shape is None and (kind := _of_classes(fact, cells, where)):
             return kind
         what = f"{fact.distinct} different numbers" + ("" if fact.whole else ", some not whole")
-        return LabelKind(shape=NUMBER, why=what + commas.get(reading, ""), decimal=sign)
+        return LabelKind(NUMBER, what + commas.get(reading, ""), decimal=sign)
     if shape is None and _are_apart(cells):
         choices = [(f"shape={SEVERAL}", "labels with a space between them"), (f"shape={CLASSES}", "names of two words")]
         raise Ambiguous(f"{where} has cells that can be one label or several", choices)
     if separator := separator_in(cells):
-        return LabelKind(shape=SEVERAL, why=f"labels with '{separator}' between them", separator=separator)
+        return LabelKind(SEVERAL, f"labels with '{separator}' between them", separator=separator)
     if shape is None and fact.why == DATES:
         choices = [(other.setting, other.what) for other in label_candidates(evidence, label)[:MOST_OFFERED]]
         choices.append((f"shape={CLASSES}", f"each of the {so_many(fact.distinct, 'date')} is a class"))
@@ -80,7 +78,7 @@ def label_kind(evidence: Evidence, label: Sequence[str]) -> LabelKind:
             f"{where} has {so_many(fact.distinct, 'value')} in {so_many(fact.filled)}: too many classes",
             "Name another with label=COLUMN, or set shape=classification",
         )
-    return LabelKind(shape=CLASSES, why=f"{so_many(fact.distinct, 'different value')}", decimal=sign)
+    return LabelKind(CLASSES, f"{so_many(fact.distinct, 'different value')}", decimal=sign)
 
 
 def items_and_sign(cell: Any) -> tuple[list[Any], str]:
@@ -132,7 +130,6 @@ def separator_in(cells: Sequence[str]) -> str:
 
 
 def _are_apart(cells: Sequence[str]) -> bool:
-    """Whether cells of several words are made of words that also occur as whole cells: `cs.CL cs.LG`."""
     alone = {cell for cell in cells if " " not in cell}
     several = [cell.split() for cell in cells if " " in cell]
     parts = Counter(part for words in several for part in words)
@@ -168,11 +165,11 @@ def _of_classes(fact: ColumnFacts, cells: Sequence[str], where: str) -> LabelKin
         first = min(numbers, default=-1)
         if first not in (0, 1) or len(numbers) < 0.95 * (max(numbers) - first + 1):
             return None
-    classes = LabelKind(shape=CLASSES, why=f"{fact.distinct} classes by number")
+    classes = LabelKind(CLASSES, f"{fact.distinct} classes by number")
     words = {*name_words_of(fact.name)}
     if fact.whole and words & {*word_list("label_of_classes")}:
         return classes
     if words & {*word_list("label_of_degrees")}:
-        return LabelKind(shape=NUMBER, why=f"{fact.distinct} different numbers")
+        return LabelKind(NUMBER, f"{fact.distinct} different numbers")
     choices = [(f"shape={CLASSES}", classes.why), (f"shape={NUMBER}", "a number")]
     raise Ambiguous(f"{where} has {so_many(fact.distinct, 'number')} that can be classes or an amount", choices)

@@ -1,0 +1,187 @@
+"""Two spans of a text, marked in it: `<subj:PER>Ann</subj:PER> founded <obj>Acme</obj>` (Baldini Soares et al. 2019).
+
+A marked text is an ordinary text, so that whatever reads texts reads it: baselines, reports, predictions of a stream.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from finetune.errors import UserError
+from finetune.task_types.classification.texts import EncodedText, inner_tokens, tokenized
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+CUT_AROUND = "what is far from the two spans is left out"
+Opening = tuple[str, ...]  # the two opening markers; `<e1>` is closed by `</e1>`
+SUBJECT_OBJECT: Opening = ("<subj>", "<obj>")  # KLUE's, for spans that are not marked in the text
+IN_TEXT = re.compile(r"<[A-Za-z]\w*>|\[[A-Za-z]\w*\]")  # an opening marker without a type
+BRACKETS = re.compile(r"[<>\[\]\s]")  # which the type of an entity has none of
+LEAST_TOKENS = 12  # four markers, what they mark, three gaps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntitySpan:
+    """Characters of a text, from `start` up to `end`, and the type of the entity there, if it is known."""
+
+    start: int
+    end: int
+    type: str = ""
+
+
+@lru_cache(maxsize=64)
+def _pattern(opening: Opening) -> re.Pattern[str]:
+    each = (f"{re.escape(one[0])}/?{re.escape(one[1:-1])}(?::[^<>\\[\\]]+)?{re.escape(one[-1])}" for one in opening)
+    return re.compile("|".join(each))
+
+
+def plain(marker: str) -> str:
+    """A marker without its type: `</subj>` for `</subj:PER>`."""
+    return marker.partition(":")[0] + marker[-1] if ":" in marker else marker
+
+
+def closing(opening: str) -> str:
+    """The marker that ends what this one begins."""
+    return f"{opening[0]}/{opening[1:]}"
+
+
+def markers_in(text: str, opening: Opening) -> list[str]:
+    """The markers of a text, in order."""
+    return _pattern(opening).findall(text)
+
+
+def with_markers(text: str, spans: Sequence[EntitySpan], opening: Opening) -> str:
+    """A text with its spans marked; one within the other is marked within its markers."""
+    places = []
+    for span, marker in zip(spans, opening, strict=True):
+        typed = f"{marker[:-1]}:{span.type}{marker[-1]}" if span.type else marker
+        places += [(span.start, 1, -span.end, typed), (span.end, 0, -span.start, closing(typed))]
+    parts, done = [], 0
+    for place, _, _, marker in sorted(places):
+        parts += [text[done:place], marker]
+        done = place
+    return "".join([*parts, text[done:]])
+
+
+def spans_fault(spans: Sequence[EntitySpan]) -> str:
+    """Why two spans cannot be marked, in words that follow `row 5`; empty where they can."""
+    first, second = sorted(spans, key=lambda span: (span.start, -span.end))
+    if (first.start, first.end) == (second.start, second.end):
+        return "has the same span twice"
+    return "has two spans that cross" if first.start < second.start < first.end < second.end else ""
+
+
+def without_markers(text: str, opening: Opening, instead: str = "") -> str:
+    """A text with `instead` for each of its markers."""
+    return _pattern(opening).sub(lambda _: instead, text)
+
+
+def without_types(text: str, opening: Opening) -> str:
+    """A text whose markers do not say the type of an entity."""
+    return _pattern(opening).sub(lambda found: plain(found[0]), text)
+
+
+def distinct_markers(texts: Iterable[str], opening: Opening) -> list[str]:
+    """The markers that occur in some texts, in alphabetical order."""
+    return sorted({marker for text in texts for marker in markers_in(text, opening)})
+
+
+def marker_fault(text: str, opening: Opening) -> str:
+    """Why a text does not have both spans marked, in words that follow `row 5`; empty where it does."""
+    found = markers_in(text, opening)
+    counts, bare = Counter(map(plain, found)), [plain(one) for one in found]
+    for marker in (one for pair in opening for one in (pair, closing(pair))):
+        if counts[marker] != 1:
+            return f"has no {marker}" if not counts[marker] else f"has {marker} {counts[marker]} times"
+    for marker in opening:
+        first, last = bare.index(marker), bare.index(closing(marker))
+        if last < first:
+            return f"has {closing(marker)} before {marker}"
+        inside = without_markers(text.partition(found[first])[2].partition(found[last])[0], opening)
+        if not inside.strip():
+            return f"has no text between {marker} and {closing(marker)}"
+    return ""
+
+
+def encode_marked(
+    texts: Sequence[str],
+    tokenizer: "PreTrainedTokenizerBase",
+    max_length: int,
+    opening: Opening,
+    *,
+    names: Sequence[str] = (),
+) -> Iterator[EncodedText]:
+    """Encodes each text as `[CLS] text [SEP]`, with all four markers; a longer one is cut around the spans.
+
+    Raises UserError for a marker that the tokenizer does not have, with the row's name where it has one of `names`,
+    and for a `max_length` without room for the spans.
+    """
+    tokens, gap = _marker_ids(texts, tokenizer, opening, names=names), tokenizer.sep_token_id
+    markers = {*tokens.values()}
+    for text, (ids, segments, encoding) in zip(texts, tokenized(texts, None, tokenizer), strict=True):
+        places: Sequence[int] = range(len(ids))
+        if len(ids) > max_length:
+            places = _cut_around(ids, encoding.special_tokens_mask, markers, max_length, gaps=gap is not None)
+        shown = [gap if place < 0 else ids[place] for place in places]
+        bare = {plain(marker): marker for marker in markers_in(text, opening)}
+        reads = [shown.index(tokens[bare[marker]]) for marker in opening]
+        types = segments and [segments[max(place, 0)] for place in places]
+        yield EncodedText(shown, types, len(ids) > max_length, reads)
+
+
+def _marker_ids(
+    texts: Sequence[str], tokenizer: "PreTrainedTokenizerBase", opening: Opening, *, names: Sequence[str]
+) -> dict[str, int]:
+    """The token of each marker. Raises UserError for one that the tokenizer does not have."""
+    vocabulary, markers = tokenizer.get_added_vocab(), distinct_markers(texts, opening)
+    missing = sorted((marker for marker in markers if marker not in vocabulary), key=lambda marker: "/" in marker)
+    if missing:
+        kinds = sorted({marker for marker in vocabulary if plain(marker) == plain(missing[0])})
+        name = next((name for name, text in zip(names, texts, strict=False) if missing[0] in text), "")
+        row = f"row '{name}'" if name else "the row"
+        raise UserError(
+            f"{row} has the marker {missing[0]}, and the model knows {', '.join(kinds) or 'no markers'}",
+            "Mark it as the training rows do, or train on rows that have it",
+        )
+    return {marker: vocabulary[marker] for marker in markers}
+
+
+def _cut_around(
+    ids: Sequence[int], special: Sequence[int], markers: Collection[int], max_length: int, *, gaps: bool
+) -> list[int]:
+    """The indexes of the tokens that stay, with `gaps` -1 where some are left out between them."""
+    first, end = inner_tokens(special)
+    others = len(ids) - (end - first)
+    if max_length - others < LEAST_TOKENS:
+        least = LEAST_TOKENS + others
+        raise UserError(f"max_length is {max_length}: too few tokens for two spans", f"Set max_length={least} at least")
+    places = [index - first for index in range(first, end) if ids[index] in markers]
+    for cut in range(len(places)):  # between four markers there are at most three gaps
+        chosen = [first + place for place in nearest_tokens(end - first, places, max_length - others - cut * gaps)]
+        if not gaps or sum(b - a > 1 for a, b in pairwise(chosen)) <= cut:
+            break
+    middle = chosen[:1]
+    for last, place in pairwise(chosen):
+        middle += [-1, place] if gaps and place - last > 1 else [place]
+    return [*range(first), *middle, *range(end, len(ids))]
+
+
+def nearest_tokens(count: int, places: Sequence[int], room: int) -> list[int]:
+    """As many of `count` tokens as there is room for: those at the spans' markers, then the nearest to them.
+
+    What is between the spans comes first, where it fits; else its middle is left out, as is that of a very long span.
+    """
+    every = np.arange(count)
+    first, last = min(places), max(places)
+    if last - first < room:
+        distances = np.maximum(np.maximum(first - every, every - last), 0)
+    else:
+        distances = np.abs(every[:, None] - np.asarray(places)).min(1)
+    return sorted(np.argsort(distances, kind="stable")[:room].tolist())
