@@ -33,13 +33,13 @@ ROWS_AT_ONCE = 10_000  # rows whose labels are looked at together
 class Task(ABC):
     """A task: its data, how rows become tokens, its head, how logits become predictions, and how these are scored.
 
-    A custom task is an instance of one of the task types in `finetune.task_types`, or a subclass of this with `load`,
-    `encode`, `head`, `decode` and `labels_of`; the rest has defaults. `name` is its name on the command line, `version`
-    is raised whenever its results may change. `metrics` are the scores, the first is the headline (`label/metric` are
-    shown by label); `dev_splits` are what a run is scored on, the first decides; `test` among them is predicted once,
-    with the weights that were selected. A recipe may set the fields of the task and of its reader that are declared
-    with `option`. `inputs` are the names of its texts where a row may have one or two, such as sentence1 and sentence2;
-    `fit` fills them in where the task declares none.
+    A custom task is an instance of one of the task types in `finetune.task_types`, or a subclass of this with a field
+    `read` or a method `load`, and `encode`, `head`, `decode` and `labels_of`; the rest has defaults. `name` is its name
+    on the command line, `version` is raised whenever its results may change. `metrics` are the scores, the first is the
+    headline (`label/metric` are shown by label); `dev_splits` are what a run is scored on, the first decides; `test`
+    among them is predicted once, with the weights that were selected. A recipe may set the fields of the task and of
+    its reader that are declared with `option`. `inputs` are the names of its texts where a row may have one or two,
+    such as sentence1 and sentence2; `fit` fills them in where the task declares none.
 
     `row_type` is the dataclass of its rows, which saved predictions are parsed to. With `cross_fits` each row of dev is
     scored with what `tune` chose on other rows of dev. With `missing_is_wrong` a row without a prediction in a scored
@@ -64,9 +64,12 @@ class Task(ABC):
         if twice := {*declared_names(self)} & {*declared_names(self.reader)}:
             raise UserError(f"the reader of {self.name} has the option '{min(twice)}' of its task", "Rename it")
 
-    @abstractmethod
     def load(self, source: "Source", split: str) -> Rows:
-        """The rows of a split. Raises UserError where they are not found or malformed."""
+        """The rows of a split, by default those of `read(source, split)` without a fault.
+
+        Raises UserError where they are not found or malformed.
+        """
+        return self.checked(self.reader(source, split))
 
     @abstractmethod
     def head(self, backbone: "Backbone") -> "Head":
@@ -100,9 +103,13 @@ class Task(ABC):
         return list(answers)
 
     def score(self, answers: Sequence[Answer], rows: Sequence[Any]) -> dict[str, float]:
-        """Every metric by its name; a task whose metrics have no `score` of their own computes them here."""
+        """Every metric by its name: by its own `score`, else from the sums."""
         labels, values = self._values(answers, rows)
-        return {metric.name: metric.score(labels, values) for metric in self.metrics if metric.score is not None}
+        sums = self.sums(answers, rows) if any(metric.score is None for metric in self.metrics) else {}
+        return {
+            metric.name: sums[metric.name].score if metric.score is None else metric.score(labels, values)
+            for metric in self.metrics
+        }
 
     def sums(self, answers: Sequence[Answer], rows: Sequence[Any]) -> "dict[str, Counted]":
         """The metrics that are functions of sums over rows, for resampling; `score` gives the same values."""

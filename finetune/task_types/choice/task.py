@@ -62,10 +62,6 @@ class ChoiceTask(Task):
         """The scores of a row's choices."""
         return Teaching(learns="class")
 
-    def load(self, source: Source, split: str) -> Rows:
-        """The rows of a split. Raises UserError that names the row for missing choices."""
-        return self.checked(self.read(source, split))
-
     def fault(self, row: ChoiceRow) -> str:
         if len(row.choices) < 2 or not all(choice.strip() for choice in row.choices):
             return "has fewer than two choices, or an empty one"

@@ -136,10 +136,6 @@ class IntentTask(Task):
     def label_names(self) -> tuple[str, ...]:
         return (*self.types, *(f"{PREFIX}{name}" for name in self.intents))
 
-    def load(self, source: Source, split: str) -> Rows:
-        """The rows of a split. Raises UserError that names the row for a missing word, a wrong tag or intent."""
-        return self.checked(self.read(source, split))
-
     def fault(self, row: Any) -> str:
         if row.gold is not None and row.gold[0] not in self.intents:
             return f"has the intent '{row.gold[0]}'; it must be one of {', '.join(self.intents)}"

@@ -135,10 +135,6 @@ class OverlapTask(Task):
         """The types of spans."""
         return self.types
 
-    def load(self, source: Source, split: str) -> Rows:
-        """The rows of a split. Raises UserError that names the row for a wrong span."""
-        return self.checked(self.read(source, split))
-
     def fit(self, train: Sequence[OverlapRow]) -> "OverlapTask":
         """The task with the length of the longest span."""
         lengths = (len(segmented(row.text[start:end])[0]) for row in train for start, end, _ in row.gold or ())
@@ -282,10 +278,6 @@ class OverlapTask(Task):
 
     def labels_of(self, rows: Sequence[OverlapRow]) -> list[Answer]:
         return [Answer(value=None if row.gold is None else as_values(row.gold)) for row in rows]
-
-    def score(self, answers: Answers, rows: Sequence[OverlapRow]) -> dict[str, float]:
-        """Precision, recall and F1, over all spans and by label."""
-        return {name: counted.score for name, counted in self.sums(answers, rows).items()}
 
     def sums(self, answers: Answers, rows: Sequence[OverlapRow]) -> dict[str, Counted]:
         """All metrics, from the numbers of right, predicted and true spans of each row."""

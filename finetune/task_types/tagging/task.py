@@ -143,10 +143,6 @@ class TaggingTask(Task):
         """The types of entities."""
         return self.types
 
-    def load(self, source: Source, split: str) -> Rows:
-        """The rows of a split. Raises UserError that names the row for a missing word or a wrong tag."""
-        return self.checked(self.read(source, split))
-
     def fault(self, row: TaggingRow) -> str:
         if not row.words:
             return "has no words"
@@ -243,11 +239,6 @@ class TaggingTask(Task):
 
     def labels_of(self, rows: Sequence[TaggingRow]) -> list[Answer]:
         return [Answer(value=None if row.gold is None else list(row.gold)) for row in rows]
-
-    def score(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> dict[str, float]:
-        """Entity precision, recall and F1, over all and by type; F1 of strict IOB2 chunks; of plain tags accuracy."""
-        sums = self.sums(answers, rows)
-        return {metric.name: sums[metric.name].score for metric in self.metrics}
 
     def sums(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> dict[str, Counted]:
         """All metrics, from the numbers of right, predicted and true entities of each sentence."""
