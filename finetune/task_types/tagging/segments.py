@@ -30,7 +30,6 @@ SIGN = re.compile(r"(?<=\w)['’][sS]|(.)\1*")
 
 # What is changed in spans.
 OVERLAPPING = "that overlap a longer one, or have another label too: left out (shape=overlapping-spans keeps them)"
-TWICE = "given more than once: read once"
 WIDENED = "that begin or end within a word: widened to the word"
 SHARED = "in a word of another entity: left out, since a word has one tag"
 CUT = "that begin in a word of another entity: shortened, since a word has one tag"
@@ -90,13 +89,6 @@ class UsableSpans(NamedTuple):
 
     spans: tuple[Span, ...]
     changes: Counter[str]
-
-
-def valid_spans(cell: Any, form: Sequence[str], text: str) -> UsableSpans:
-    """The spans in a cell, each once; without those outside the text. They may overlap."""
-    spans, changes = read_spans(cell, form, text)
-    ordered = tuple(dict.fromkeys(sorted(spans, key=lambda span: (span[0], -span[1], span[2]))))
-    return UsableSpans(ordered, +(changes + Counter({TWICE: len(spans) - len(ordered)})))
 
 
 def spans_of(cell: Any, form: Sequence[str], text: str) -> UsableSpans:

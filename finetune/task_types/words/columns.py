@@ -62,11 +62,6 @@ def as_long(words: Sequence[Any], tags: Sequence[Any]) -> bool:
     return bool(equal) and sum(equal) >= 0.8 * len(equal)
 
 
-def are_tags_of(words: Sequence[Any], cells: Sequence[Any]) -> bool:
-    """Whether cells have an item for each of several words, which a name for all of them has not."""
-    return as_long(words, cells) and len(items_of(cells)) > 2 * min(len(cells), ROWS_LOOKED_AT)
-
-
 def items_of(cells: Sequence[Any]) -> list[str]:
     """What the first lists hold, or texts with spaces between their items."""
     filled = islice((cell for cell in cells if not is_missing(cell)), ROWS_LOOKED_AT)
