@@ -172,14 +172,21 @@ def require_labels_alone(run: RunState, setting: str) -> None:
         raise UserError(f"{setting}: pre-training on a text changes the encoder", "Leave it out, or set lora")
 
 
-class Adapter(Extra):
-    """`adapter`: the matrices of LoRA are saved next to the model, which has them merged."""
+class Lora(Extra):
+    """`lora`: trains low-rank matrices; with `adapter` they are saved next to the model, which has them merged."""
+
+    def before_reading(self, run: RunState) -> None:
+        """Raises UserError without the package for it."""
+        from finetune.models.lora import require_peft
+
+        require_peft()
 
     def after_saving(self, run: RunState) -> None:
         """Writes the adapter into the model's folder."""
         from finetune.models.lora import save_adapter
 
-        save_adapter(run.model, run.folder.model / "adapter", run.recipe, base=run.weights.loadable)
+        if run.recipe.adapter:
+            save_adapter(run.model, run.folder.model / "adapter", run.recipe, base=run.weights.loadable)
 
 
 # Module and class of what a recipe asks for, in the order in which they get the run. Modules are imported when asked.
@@ -190,7 +197,7 @@ EXTRAS: tuple[tuple[Callable[[Recipe], object], str, str], ...] = (
     (lambda recipe: recipe.frozen, "extras", "FrozenEncoder"),
     (lambda recipe: recipe.train.solver == "logistic", "solvers", "LogisticHead"),
     (lambda recipe: recipe.train.solver == CONTRASTIVE, "solvers", "ContrastiveStep"),
-    (lambda recipe: recipe.adapter, "extras", "Adapter"),
+    (lambda recipe: recipe.lora, "extras", "Lora"),
 )
 
 

@@ -57,5 +57,5 @@ def test_settings_ask_for_their_extras() -> None:
     assert names(frozen=True, **{"train.solver": "logistic"}) == ["FewRows", "FrozenEncoder", "LogisticHead"]
     assert names(keep_labels=True, **{"distil.teacher": "run"}) == ["KeepLabels", "FewRows", "TeacherAnswers"]
     assert names(**{"train.solver": "contrastive"}) == ["FewRows", "ContrastiveStep"]
-    assert names(lora=4, adapter=True) == ["FewRows", "Adapter"]
+    assert names(lora=4, adapter=True) == ["FewRows", "Lora"]
     assert len(EXTRAS) == 7
