@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,7 +16,7 @@ import numpy as np
 from finetune.data import ADDED_LATER, Source, as_text, cell_at, shown
 from finetune.errors import UserError
 from finetune.metrics import Counted, Metric, accuracy, class_metric
-from finetune.models.feature import IGNORED, Feature
+from finetune.models.feature import Feature
 from finetune.task_types import (
     Ambiguous,
     Answer,
@@ -66,9 +66,6 @@ HALF_LABEL = unusable(
 )
 EXACT, ACCURACY = (replace(accuracy, name=name, score=None) for name in ("exact match", f"{INTENT} accuracy"))
 OF_SLOTS = {"f1": "slot f1", "precision": "slot precision", "recall": "slot recall"}  # a tagger's name: ours
-DROPOUT = ("classifier_dropout", "classifier_dropout_prob")  # settings of an encoder's config, the first that is set
-TAG_DROPOUT = (*DROPOUT, "hidden_dropout_prob", "dropout")
-INTENT_DROPOUT = (*DROPOUT, "seq_classif_dropout", "hidden_dropout_prob")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,8 +148,10 @@ class IntentTask(Task):
 
     def head(self, backbone: "Backbone") -> "Head":
         """The head that reads the sequence output and the pooled output."""
+        from finetune.task_types.plugins.intents_head import IntentHead
+
         count = len(self.tagger.labels)
-        return _head_class()(backbone, self.labels[:count], self.labels[count:])
+        return IntentHead(backbone, self.labels[:count], self.labels[count:])
 
     def encode(self, rows: Sequence[IntentRow], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> list[Feature]:
         """Windows as in tagging, each with the intent of its row."""
@@ -468,60 +467,3 @@ def _repeated(cell: Any) -> Any:
 
 def _name(cell: Any) -> str:
     return as_text(_repeated(cell)).strip()
-
-
-@cache
-def _head_class() -> "Callable[..., Head]":
-    """The class of the head, which is made with the first model: a task's declaration needs no torch."""
-    import torch
-    from torch import Tensor, nn
-    from torch.nn import functional
-
-    from finetune.models.head import Head, dropout_layer
-
-    class IntentHead(Head):
-        """Dropout and one linear layer on the pooled output, another on the vector of each word's first sub-token
-        (section 3.2). A family without a pretrained pooler gets a new tanh layer before the first.
-
-        The logits of both are one tensor, `(batch, words, tags + intents)`: at each word those of its tags, then those
-        of the intents, which are the same at each.
-        """
-
-        inputs = frozenset({"sequence", "pooled"})
-        reads = "words"
-        auto_class = "AutoModelForTokenClassification"
-
-        def __init__(self, backbone: "Backbone", tags: Sequence[str], intents: Sequence[str]) -> None:
-            super().__init__((*tags, *intents))
-            if backbone.reader is not None:
-                raise UserError(
-                    "intents and slots are read from the last layer alone",
-                    "Leave layers and bilstm out of its settings",
-                )
-            self.rows_by_label = {"output.": tuple(tags), "intent.": tuple(intents)}
-            self.has_class = False  # no class of transformers has both
-            self.uses_pooler = backbone.pools
-            width = backbone.width
-            self.dropout = dropout_layer(backbone.config, TAG_DROPOUT)
-            self.output = nn.Linear(width, len(tags))
-            self.pooler = nn.Identity() if backbone.pools else nn.Sequential(nn.Linear(width, width), nn.Tanh())
-            self.intent_dropout = dropout_layer(backbone.config, INTENT_DROPOUT)
-            self.intent = nn.Linear(width, len(intents))
-
-        def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Tensor:
-            """`(batch, words, width)` and `(batch, width)` to `(batch, words, tags + intents)`."""
-            intents = self.intent(self.intent_dropout(self.pooler(pooled))).unsqueeze(1)
-            return torch.cat([self.output(self.dropout(hidden)), intents.expand(-1, hidden.shape[1], -1)], dim=-1)
-
-        def losses(self, logits: Tensor, labels: Mapping[str, Tensor]) -> dict[str, Tensor]:
-            """Cross-entropy of the intents `(batch,)`, and summed over the words that of their tags `(batch, words)`;
-            the objective of section 3.2. A row that is read in several windows has its intent in each.
-            """
-            count = self.output.out_features
-            tags = logits[..., :count].flatten(0, 1), labels[SLOTS].flatten()
-            return {
-                INTENT: functional.cross_entropy(logits[:, 0, count:], labels[INTENT], reduction="sum"),
-                SLOTS: functional.cross_entropy(*tags, ignore_index=IGNORED, reduction="sum"),
-            }
-
-    return IntentHead
