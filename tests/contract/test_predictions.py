@@ -11,7 +11,7 @@ from finetune.data.documents import Document
 from finetune.task_types.marked_text import MOST_MARKS, marked_texts
 from finetune.task_types.predictions import Decisions, Predictions
 from finetune.task_types.pretraining.chosen_words import chosen_words
-from finetune.task_types.pretraining.dev import labels_of_document
+from finetune.task_types.pretraining.objectives import NextSentence, Objective
 from finetune.task_types.saved_predictions import labelled_table
 from finetune.task_types.types import data_types
 
@@ -224,7 +224,7 @@ def test_rankings() -> None:
 
 
 def of_document(document: Document, found: list[str], nats: list[float], **more: list[bool]) -> Predictions:
-    label = labels_of_document(document, paired="next" in more)
+    label = (NextSentence if "next" in more else Objective)().labels(document)
     return made(
         "text", {"lines": list(document.lines), "gold": label, "prediction": {"words": found, "nats": nats} | more}
     )
