@@ -103,12 +103,13 @@ class Task(ABC):
         return list(answers)
 
     def score(self, answers: Sequence[Answer], rows: Sequence[Any]) -> dict[str, float]:
-        """Every metric by its name: by its own `score`, else from the sums."""
+        """Every metric by its name: by its own `score`, else from the sums; a task adds those that have neither."""
         labels, values = self._values(answers, rows)
         sums = self.sums(answers, rows) if any(metric.score is None for metric in self.metrics) else {}
         return {
             metric.name: sums[metric.name].score if metric.score is None else metric.score(labels, values)
             for metric in self.metrics
+            if metric.score is not None or metric.name in sums
         }
 
     def sums(self, answers: Sequence[Answer], rows: Sequence[Any]) -> "dict[str, Counted]":
