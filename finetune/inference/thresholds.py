@@ -90,7 +90,7 @@ def claims_of(run: RunFolder) -> DevClaims | None:
         split=record.first_split, rows=len(table), row=claims.row.tolist(), label=claims.prediction.tolist(),
         confidence=claims.confidence.tolist(), right=claims.right.tolist(), sets=sets,
         errors=[] if table.numbers is None else table.score.tolist(), chosen=chosen_by_scored(record),
-        known=known_to_model(record),
+        known="; ".join(filter(None, [known_to_model(record), *record.leaks(record.first_split)])),
     )  # fmt: skip
 
 

@@ -69,6 +69,8 @@ class Task(ABC):
 
         Raises UserError where they are not found or malformed.
         """
+        if self.reader is None:
+            raise UserError(f"the task {self.name} has no rows", "Give it `read(source, split)`, or a method `load`")
         return self.checked(self.reader(source, split))
 
     @abstractmethod

@@ -117,15 +117,11 @@ class RunState:
     @cached_property
     def id(self) -> str:
         """The run's id: ten hex digits."""
-        return self.id_with(self.recipe, self.taught)
-
-    def id_with(self, recipe: Recipe, taught: Mapping[str, str]) -> str:
-        """The id of the run that differs in these alone."""
         return run_id(
-            recipe, task=self.task.name, version=self.task.version, data=self.data,
+            self.recipe, task=self.task.name, version=self.task.version, data=self.data,
             weights=self.weights.fingerprint, precision=self.precision,
-            options=changed_options(self.default, self.task), columns=columns_of(self.task), taught=taught,
-            task_file=registry.file_hash(recipe.task),
+            options=changed_options(self.default, self.task), columns=columns_of(self.task), taught=self.taught,
+            task_file=registry.file_hash(self.recipe.task),
         )  # fmt: skip
 
     @property
