@@ -133,8 +133,8 @@ def gpu_table(file: dict[str, Any]) -> str:
     made = (
         "Examples/s in bf16; after each slash Trainer's. The limit is a large matrix product, "
         f"{file['peak_tflops']:.0f} TFLOP/s; idle is the share of the time in which the GPU computes nothing. BERT "
-        "with random weights, made-up rows with the lengths of each task, 40 updates timed after as many, means of "
-        f"{' or '.join(map(str, rounds))} rounds ({file['device']}, torch {file['versions']['torch']}, transformers "
+        "with random weights, made-up rows with the lengths of each task, 40 updates timed after as many, rounds: "
+        f"{' or '.join(map(str, rounds))} ({file['device']}, torch {file['versions']['torch']}, transformers "
         f"{file['versions']['transformers']}, {file['date'][:10]})."
     )
     return "\n".join([markdown_table(columns, lines), "", made])
