@@ -8,12 +8,7 @@ from rich.text import Text
 from finetune.analysis.published import published_for
 from finetune.cli.console import STYLES, Terminal, as_plain_text
 from finetune.cli.options import note_line, with_options
-from finetune.cli.tables import (
-    FittedTable,
-    TextCell,
-    table_from_cells,
-    to_the_minute,
-)
+from finetune.cli.tables import FittedTable, TextCell, table_from_cells
 from finetune.cli.terminal import one_line
 from finetune.data.messages import noun, so_many
 from finetune.metrics.scores import plain_metrics
@@ -92,7 +87,7 @@ def latest_table(runs: Sequence[ListedRun]) -> FittedTable:
     rows = [
         {
             "task": run.task, "runs": str(counts[run.task]), "latest": run.id, "model": run.model,
-            "score": _headline_score(run), "finished": run.finished,
+            "score": _headline_score(run), "finished": to_the_minute(run.finished),
         }
         for run in sorted(latest.values(), key=lambda run: run.finished)
     ]  # fmt: skip
@@ -106,7 +101,7 @@ def runs_table(runs: Sequence[ListedRun], *, title: str = "runs") -> FittedTable
         {
             "task": run.task, "id": run.id, "model": run.model, "encoder": run.lineage.brief if run.lineage else "",
             "settings": as_plain_text(settings), "seed": str(run.recipe.seed), "score": _headline_score(run),
-            "finished": run.finished,
+            "finished": to_the_minute(run.finished),
         }
         for run, settings in zip(runs, listed_differences(runs), strict=True)
     ]  # fmt: skip
@@ -144,6 +139,11 @@ def running_table(runs: Iterable[InterruptedRun]) -> FittedTable:
         for run in runs
     ]  # fmt: skip
     return table_from_cells("running", rows)
+
+
+def to_the_minute(time: str) -> str:
+    """`2026-11-21 08:53` of `2026-11-21T08:53:12+00:00`."""
+    return time[:16].replace("T", " ")
 
 
 def _of(count: int, of: int) -> str:

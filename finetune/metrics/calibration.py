@@ -5,24 +5,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from finetune.metrics.significance import mean_interval
-
 BINS = 10
 CUT_OFFS = (0.5, 0.7, 0.9, 0.95)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bin:
-    """Decisions with a confidence in (`low`, `high`]: their number, mean confidence and accuracy, and the accuracy's
-    95 % interval, None where it is unknown.
-    """
+    """Decisions with a confidence in (`low`, `high`]: their number, mean confidence and accuracy."""
 
     low: float
     high: float
     count: int
     confidence: float
     accuracy: float
-    interval: tuple[float, float] | None
 
 
 def reliability(confidence: np.ndarray, right: np.ndarray, bins: int = BINS) -> list[Bin]:
@@ -36,7 +31,6 @@ def reliability(confidence: np.ndarray, right: np.ndarray, bins: int = BINS) -> 
             count=int(inside.sum()),
             confidence=float(confidence[inside].mean()),
             accuracy=float(right[inside].mean()),
-            interval=mean_interval(right[inside], bounded=True),
         )
         for index in range(bins)
         if (inside := place == index).any()

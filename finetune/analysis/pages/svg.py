@@ -1,13 +1,13 @@
-"""Charts as inline SVG: axes with round numbers, lines, dots, bars and intervals between them, and a legend.
+"""Charts as inline SVG: axes with round numbers, lines, dots and bars between them, and a legend.
 
-Room for names is measured in a broad font, so that nothing is cut off. Text stays text, and colours are classes of the
+Room for names is that of a broad font, so that nothing is cut off. Text stays text, and colours are classes of the
 page's style sheet, so that they follow its light or dark scheme.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from unicodedata import combining, east_asian_width
+from unicodedata import east_asian_width
 
 from markupsafe import Markup, escape
 
@@ -22,7 +22,7 @@ UPPER_HEIGHT = 170.0  # of the first of two charts
 DESCRIPTION_CHARS = 2_000  # characters of a chart's description
 LEAST_VALUE = 1e-300  # on a logarithmic axis
 SERIES = ("s1", "s2", "s3", "s4", "s5")  # classes of the style sheet
-NARROW, BROAD = frozenset("iIjlft.,:;'|!()[]· "), frozenset("mwMW@%—…&#+=<>~")
+BROAD = frozenset("mwMW@%—…&#+=<>~")  # letters as wide as high
 SHAPES = {
     "circle": "M-{r} 0a{r} {r} 0 1 0 {d} 0a{r} {r} 0 1 0 -{d} 0z",
     "square": "M-{r} -{r}h{d}v{d}h-{d}z",
@@ -69,7 +69,7 @@ class Axis:
         high = middle + half + free if self.high is None else self.high
         high = high if high > low else low + 1
         steps = round_powers(low, high, most) if self.logarithmic else round_steps(low, high, most, whole=self.whole)
-        ticks = self.ticks or [(at, number_text(at)) for at in steps]
+        ticks = self.ticks or [(at, f"{at:,.10g}") for at in steps]
         return replace(self, low=low, high=high, ticks=ticks)
 
 
@@ -137,25 +137,9 @@ def bars(boxes: Sequence[Box], *, colour: str = "s1", name: str = "") -> Mark:
     def draw(place: Placement) -> list[Markup]:
         return [bar(*place(*box[:2]), *place(*box[2:])) for box in boxes]
 
-    return Mark(draw=draw, points=_ends((box[:2], box[2:]) for box in boxes), name=name, key=bar(2, -5, 18, 5))
-
-
-def intervals(ends: Sequence[tuple[Coordinates, Coordinates]], *, colour: str = "s1", name: str = "") -> Mark:
-    """A line from one point to another, as an interval has; vertical or horizontal, with short ends."""
-
-    def interval(low: Coordinates, high: Coordinates) -> Markup:
-        a, b = (0, 4) if abs(high[0] - low[0]) > abs(high[1] - low[1]) else (4, 0)
-        lines = [[low, high], *([(x - a, y - b), (x + a, y + b)] for x, y in (low, high))]
-        return _element('<path d="{d}" class="line {colour}"/>', d=NOTHING.join(map(_path, lines)), colour=colour)
-
-    def draw(place: Placement) -> list[Markup]:
-        return [interval(place(*low), place(*high)) for low, high in ends]
-
-    return Mark(draw=draw, points=_ends(ends), name=name, key=interval((2, 0), (20, 0)))
-
-
-def _ends(pairs: Iterable[tuple[Coordinates, Coordinates]]) -> list[Coordinates]:
-    return [point for pair in pairs for point in pair]
+    return Mark(
+        draw=draw, points=[point for box in boxes for point in (box[:2], box[2:])], name=name, key=bar(2, -5, 18, 5)
+    )
 
 
 def _marker(x: float, y: float, shape: str, colour: str, tip: str = "", radius: float = 3.2) -> Markup:
@@ -236,8 +220,8 @@ def _panel(marks: Sequence[Mark], x: Axis, y: Axis, left: float, top: float, bot
 
 
 def text_width(text: str) -> float:
-    """The units that a line of text takes in a broad font (DejaVu Sans), rounded up: full-width letters are square."""
-    return SIZE * sum(map(_em, text))
+    """About the units that a line of text takes at most: full-width letters are square."""
+    return SIZE * sum(1.0 if east_asian_width(letter) in "WF" or letter in BROAD else 0.68 for letter in text)
 
 
 def fitted(text: str, width: float) -> str:
@@ -277,35 +261,11 @@ def round_steps(low: float, high: float, most: int = 6, *, whole: bool = False) 
 
 
 def round_powers(low: float, high: float, most: int = 6) -> list[float]:
-    """Round numbers from 10**low to 10**high, for a logarithmic axis: 1, 2 or 5 times powers of ten, or powers alone
-    where these are more than `most`; within less than a factor of five multiples as of `round_steps`.
+    """Powers of ten from 10**low to 10**high, for a logarithmic axis, every second or third where they are many; within
+    less than two of them multiples as of `round_steps`.
     """
-    powers = range(math.floor(low), math.ceil(high) + 1)
-    for factors in ((1, 2, 5), (1,)):
-        found = [factor * 10.0**power for power in powers for factor in factors]
-        found = [value for value in found if low <= math.log10(value) <= high]
-        if len(found) < 3:
-            return round_steps(10.0**low, 10.0**high, most)
-        if len(found) <= most:
-            return found
-    return found[:: math.ceil(len(found) / most)]
-
-
-def number_text(value: float) -> str:
-    """A number on an axis."""
-    if value and not 1e-4 <= abs(value) < 1e7:
-        return f"{value:.1e}".replace(".0e", "e").replace("e-0", "e-").replace("e+0", "e")
-    return f"{value:,.0f}" if value == round(value) else f"{value:.4g}"
-
-
-def _em(letter: str) -> float:
-    if combining(letter):
-        return 0.0
-    if east_asian_width(letter) in "WF":
-        return 1.0
-    if letter in NARROW:
-        return 0.4
-    return 1.0 if letter in BROAD else 0.79 if letter.isupper() else 0.64
+    powers = [10.0**power for power in range(math.ceil(low), math.floor(high) + 1)]
+    return powers[:: math.ceil(len(powers) / most)] if len(powers) > 1 else round_steps(10.0**low, 10.0**high, most)
 
 
 def _short(value: object) -> object:

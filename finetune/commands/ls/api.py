@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finetune.analysis.form import Form
-from finetune.analysis.leaderboard import Board, board_form, leaderboards
+from finetune.analysis.leaderboard import leaderboard
 from finetune.api.quiet import plainly
 from finetune.data.files import is_data
 from finetune.data.messages import so_many
@@ -38,20 +38,15 @@ class Leaderboard:
 
     Attributes:
         name: The task, or the data file.
-        boards: For each version of the data the lines of its runs, the best first.
+        form: The cells and notes as they are printed, for each version of the data the best first.
     """
 
     name: str
-    boards: Sequence[Board]
-
-    @property
-    def form(self) -> Form:
-        """The cells and notes as they are printed."""
-        return board_form(self.boards)
+    form: Form
 
     @property
     def frame(self) -> "pd.DataFrame":
-        """A row for each line; scores and differences as computed, 0.843 for 84.3 points."""
+        """A row for each line; scores as computed, 0.843 for 84.3 points."""
         import pandas as pd
 
         return pd.DataFrame(self.form.numbers)
@@ -92,7 +87,7 @@ class Listing:
 
     @plainly
     def board(self, task: str | Path) -> Leaderboard:
-        """The leaderboard of a task, or of a data file: its models and settings, each compared with the best.
+        """The leaderboard of a task, or of a data file: its models and settings, the best first.
 
         Example: `finetune.ls().board("mrpc").frame`
 
@@ -103,7 +98,7 @@ class Listing:
         records = [record for _, record in readable_records(files, load_record) if folder_name(record.task) == folder]
         if not records:
             raise _no_task(name, self.out)
-        return Leaderboard(name=name, boards=leaderboards(sorted(records, key=lambda record: record.finished)))
+        return Leaderboard(name=name, form=leaderboard(sorted(records, key=lambda record: record.finished)))
 
     @property
     def runs(self) -> "pd.DataFrame":

@@ -106,7 +106,7 @@ def _print_board(
         say(f"{output}: {board.form.title}", err=True)
     else:
         console.print(as_table(board.form))
-        best = [line.records[0].id for line in board.boards[0].lines[:2]]
+        best = [str(runs).split(", ")[0] for runs in board.frame["runs"][:2]]
         two = [kept.command("compare", *best, "--seeds")] * (len(best) > 1)
         console.print_next(kept.command("ls", task, "--board", "-o", "board.md"), *two)
 

@@ -4,10 +4,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from finetune.analysis.compare import compare_runs
-from finetune.analysis.comparison import Changed, Comparison
+from finetune.analysis.compare import Changed, Comparison, compare_runs
 from finetune.analysis.data_sizes import LearningCurve, learning_curves
-from finetune.analysis.leaderboard import board_form, leaderboards
+from finetune.analysis.leaderboard import leaderboard
 from finetune.analysis.pages.svg import Axis, chart, line
 from finetune.commands.report.content import NAME, Block, RunFiles, score_text
 from finetune.data.messages import so_many
@@ -124,35 +123,36 @@ def _comparison_blocks(page: PageRuns, comparison: Comparison) -> Iterator[Block
 
 
 def _boards(page: PageRuns) -> Iterator[Block]:
-    """A leaderboard for each task and data with SETTINGS_NEEDED settings; of several sizes the largest counts."""
+    """A leaderboard for each task with SETTINGS_NEEDED settings; of several sizes the largest counts."""
     records = of_largest_sizes([run.record for run in page.runs])
     for task in dict.fromkeys(record.task for record in records):
-        for board in leaderboards([record for record in records if record.task == task]):
-            if len(board.lines) >= SETTINGS_NEEDED:
-                form = board_form([board])
-                yield Block(
-                    title=f"Settings of {task} compared",
-                    note=f"{board.title}. " + " ".join(f"{note[:1].upper()}{note[1:]}." for note in form.notes),
-                    hint="A click on a column's name sorts by it.",
-                    columns=form.header[1:],
-                    cells=[row[1:] for row in form.rows],
-                    left=form.left - 1,
-                    sorts=True,
-                    wide=True,
-                )
+        form = leaderboard([record for record in records if record.task == task])
+        if len(form.cells) >= SETTINGS_NEEDED:
+            yield Block(
+                title=f"Settings of {task} compared",
+                note=" ".join(f"{note[:1].upper()}{note[1:]}." for note in form.notes),
+                hint="A click on a column's name sorts by it.",
+                columns=form.header,
+                cells=form.rows,
+                left=form.left,
+                sorts=True,
+                wide=True,
+            )
 
 
 def curve_block(curve: LearningCurve) -> Block:
     """The mean score by training rows, and the best baseline at that size."""
     metric, sizes = curve.sizes[0].verdict.metric, curve.sizes
     means = [(float(size.rows), metric.scaled(size.verdict.score)) for size in sizes]
-    base = [(float(size.rows), metric.scaled(size.baseline)) for size in sizes if size.baseline is not None]
+    base = [
+        (float(size.rows), metric.scaled(best)) for size in sizes if (best := size.verdict.baseline_score) is not None
+    ]
     marks = [line(means, marker="circle", name="mean", tips=True)]
     if base:
         marks.append(line(base, colour="s2", dash="6 3", marker="square", name="best baseline", tips=True))
     return Block(
         title=f"Learning curve of {sizes[0].records[0].task}",
-        note=f"{curve.answer} {curve.worth}".strip(),
+        note=curve.answer,
         chart=chart(marks, x=Axis(label="training rows", low=0.0), y=Axis(label=curve.score), says=curve.answer),
         columns=curve.columns,
         cells=curve.cells,
