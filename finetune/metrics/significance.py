@@ -1,4 +1,4 @@
-"""Significance: paired bootstrap over rows and seeds, McNemar's test, intervals of means.
+"""Significance: paired bootstrap over rows and seeds, McNemar's test, Wilson's interval.
 
 scipy.special is imported in half the time that scipy.stats takes, with which the tests compare.
 """
@@ -268,23 +268,6 @@ def _minimal_rows(difference: float, *, rows: int, by_rows: float, by_seeds: flo
     """
     left = (difference / Z_BOTH) ** 2 - by_seeds**2
     return max(LEAST_ROWS, math.ceil(rows * by_rows / left)) if difference and left > 0 else None
-
-
-def mean_interval(scores: np.ndarray, *, bounded: bool) -> Interval | None:
-    """The 95 % interval of the mean of scores `(rows,)` from 0, and up to 1 if `bounded`; None where it is unknown.
-
-    Wilson's (1927) where all scores are 0 or 1, which has a width also where all are 1; else Student's t, which has
-    none without spread.
-    """
-    if bounded and np.isin(scores, (0, 1)).all():
-        return wilson(int(scores.sum()), of=len(scores))
-    if len(scores) < 2 or scores.std() < NO_SPREAD:
-        return None
-    from scipy.special import stdtrit
-
-    mean, error = float(scores.mean()), float(scores.std(ddof=1)) / math.sqrt(len(scores))
-    half = float(stdtrit(len(scores) - 1, 0.975)) * error
-    return max(0.0, mean - half), min(1.0, mean + half) if bounded else mean + half
 
 
 def wilson(right: int, *, of: int) -> Interval:

@@ -25,6 +25,8 @@ from finetune.task_types.span.answers import SpanAnswer
 from finetune.task_types.task import Task
 from finetune.task_types.types import data_types, type_of
 
+SUSPECT, DOUBT = 10, 11  # places in a row of the page
+
 
 def test_losses_are_those_of_the_last_training() -> None:
     def updates(update: int, *losses: float) -> str:
@@ -130,10 +132,10 @@ def test_rows_are_ordered_by_error_then_doubt_then_confidence(tmp_path: Path) ->
     assert block.filters is not None
     shown = block.filters["data"]["rows"]
     assert [row[0] for row in shown[:2]] == [9, 3] and len(shown) == 64
-    assert [row[0] for row in shown if row[11]] == [9]
-    assert shown[0][12] == 0
+    assert [row[0] for row in shown if row[SUSPECT]] == [9]
+    assert shown[0][DOUBT] == 0
     right = shown[2:]
-    assert [row[12] < 20 for row in right] == [True] * 18 + [False] * 44
+    assert [row[DOUBT] < 20 for row in right] == [True] * 18 + [False] * 44
     assert [any("probability of the label" in fact for fact in row[7]) for row in shown] == [True] * 20 + [False] * 44
     for part in (right[:18], right[18:]):
         assert (np.diff([row[5] for row in part]) <= 0).all()
