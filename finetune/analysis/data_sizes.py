@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from finetune.analysis.compare import compare_runs
 from finetune.errors import UserError
-from finetune.metrics.spacing import Interval
-from finetune.runs.data_sizes import by_share, exact_percent
+from finetune.metrics.metric import Interval
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
+from finetune.runs.seeds import by_share, exact_percent
 from finetune.runs.verdict import Verdict, verdict_of
 
 if TYPE_CHECKING:

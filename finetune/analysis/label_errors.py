@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from finetune.metrics.temperature import TINY, highest_with_temperature
+from finetune.metrics.calibration import TINY, highest_with_temperature
 from finetune.task_types.predictions import Predictions
 
 CONFIDENT = 0.9

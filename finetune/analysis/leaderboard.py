@@ -12,10 +12,9 @@ from finetune.analysis.form import Form
 from finetune.data.messages import noun, so_many
 from finetune.runs.lineage import PREFIX
 from finetune.runs.recipe_diff import short_settings
-from finetune.runs.record import RunRecord
+from finetune.runs.record import RunRecord, names_only
 from finetune.runs.seeds import by_setting, differing_settings, mean_score
 from finetune.runs.verdict import FEW_ROWS, Verdict, baseline_words, verdict_of
-from finetune.runs.without_folders import names_only
 
 AGAINST = {"better": "better than", "worse": "worse than", "unclear": "unclear against", "alone": ""}
 NAMES = ("data", "", "model", "settings")  # columns that are not numbers

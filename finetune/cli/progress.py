@@ -22,6 +22,7 @@ from finetune.runs.events import (
     EpochDone,
     Event,
     Note,
+    Pace,
     Predicted,
     RowsPredicted,
     Started,
@@ -29,9 +30,9 @@ from finetune.runs.events import (
     Updates,
     Watcher,
     Working,
+    duration,
     unwatched,
 )
-from finetune.runs.pace import Pace, duration
 
 BAR = 12  # characters
 LINE_EVERY = 20.0  # seconds between lines of progress if standard error is not a terminal

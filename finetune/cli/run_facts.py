@@ -9,13 +9,12 @@ from finetune.cli.console import Terminal, as_plain_text
 from finetune.cli.next_commands import GivenOptions
 from finetune.data.files import is_data
 from finetune.data.messages import so_many
-from finetune.runs.data_sizes import best_group, of_largest_sizes
+from finetune.runs.events import duration
 from finetune.runs.folder import RunFolder
 from finetune.runs.lineage import SEEDS, lineage_words
-from finetune.runs.pace import duration
 from finetune.runs.recipe_diff import settings_of
 from finetune.runs.record import RunRecord
-from finetune.runs.seeds import by_setting, differing_settings
+from finetune.runs.seeds import best_group, by_setting, differing_settings, of_largest_sizes
 from finetune.runs.toml import typed_settings
 from finetune.runs.verdict import Verdict, verdict_of
 

@@ -12,12 +12,18 @@ from finetune.cli.tables import FittedTable, TextCell, table_from_cells
 from finetune.cli.terminal import one_line
 from finetune.data.messages import noun, so_many
 from finetune.metrics.scores import plain_metrics
-from finetune.runs.data_sizes import best_group
-from finetune.runs.interrupted import InterruptedRun
-from finetune.runs.pace import duration
+from finetune.runs.lookup import InterruptedRun
 from finetune.runs.recipe_diff import listed_differences
 from finetune.runs.record import ListedRun, RunRecord
-from finetune.runs.seeds import by_setting, differing_settings, failures, mean_score, shared_encoders, summarised
+from finetune.runs.seeds import (
+    best_group,
+    by_setting,
+    differing_settings,
+    failures,
+    mean_score,
+    shared_encoders,
+    summarised,
+)
 from finetune.runs.verdict import interval_of
 
 CONSTANT = "no better than constant"  # runs, as `failed` counts them
@@ -125,20 +131,6 @@ def interrupted_table(runs: Iterable[InterruptedRun]) -> FittedTable:
     ]  # fmt: skip
     note = "the same command as before resumes such a run at its checkpoint, or starts it again where it has none"
     return table_from_cells("interrupted runs", rows, notes=[note])
-
-
-def running_table(runs: Iterable[InterruptedRun]) -> FittedTable:
-    """A line per training run: its process, progress, rate and time left."""
-    rows = [
-        {
-            "task": run.task, "id": run.id, "where": run.where,
-            "epoch": _of(run.epoch, run.epochs) if run.epoch else "",
-            "update": _of(run.update, run.updates) if run.updates else "not yet",
-            "examples/s": f"{run.rate:.0f}" if run.rate else "", "left": duration(run.left) if run.rate else "",
-        }
-        for run in runs
-    ]  # fmt: skip
-    return table_from_cells("running", rows)
 
 
 def to_the_minute(time: str) -> str:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from finetune.metrics.spacing import DIFFERENCES, Interval, Spacing
+from finetune.metrics.metric import DIFFERENCES, Interval, Spacing
 
 RESAMPLES = 10_000
 NO_SPREAD = 1e-12  # a difference that rounding can cause

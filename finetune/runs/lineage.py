@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from finetune.runs.recipe import is_new
-from finetune.runs.whole_record import Id, Whole
+from finetune.runs.record_parts import Id, Whole
 
 SEEDS = ("seed", "init_seed", "data_seed")
 PREFIX = "lineage."

@@ -1,6 +1,7 @@
 """RunRecord: settings, environment, scores and notes of a run; ListedRun: what a list of runs reads of it."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
@@ -21,26 +22,27 @@ from finetune.metrics.words import perplexity
 from finetune.runs.lineage import Lineage
 from finetune.runs.recipe_tables import scored_parts
 from finetune.runs.record_parts import (
-    Cost,
-    DataFinding,
-    Margin,
-    Observed,
-    best_baseline,
-)
-from finetune.runs.whole_record import (
     LARGEST_SCORE,
     MOST_LABELS,
+    Cost,
+    DataFinding,
     Id,
+    Margin,
+    Observed,
     RecordedTrain,
     Score,
     SplitScores,
     Whole,
+    best_baseline,
     epoch_is_whole,
     recipe_is_whole,
     with_nan,
 )
 
 TextList = Annotated[list[str], FailFast()]  # else a million wrong items are a million errors
+# A path in a sentence: from the root, a drive or the home folder, with at least two names; and the start of one.
+ABSOLUTE = re.compile(r"(?<![\w.~/\\])(?:~|[A-Za-z]:)?[/\\](?:[^\s/\\:;,'\"()]+[/\\])+([^\s/\\:;,'\"()]+)")
+ROOT = re.compile(r"(?:~|[A-Za-z]:)?[/\\]")
 Epoch = Annotated[dict[str, Any], BeforeValidator(with_nan), AfterValidator(epoch_is_whole)]
 
 
@@ -255,3 +257,22 @@ class ListedRun(BaseModel):
     def metric(self, name: str) -> Metric:
         """How a score of that name is shown and compared."""
         return recorded_metric(name, self.metrics)
+
+
+def without_folders(record: RunRecord) -> RunRecord:
+    """The record with only the last name of each absolute path, for pages that others see."""
+    named = ("model", "recipe", "options", "data_origin", "notes", "observed", "findings")
+    return RunRecord.model_validate(
+        record.model_dump() | names_only(record.model_dump(include=set(named))), strict=False
+    )
+
+
+def names_only(value: Any) -> Any:
+    """The value with absolute paths, also those in a sentence, replaced by their last name."""
+    if isinstance(value, dict):
+        return {key: names_only(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [names_only(inner) for inner in value]
+    if not isinstance(value, str):
+        return value
+    return re.split(r"[/\\]", value)[-1] if ROOT.match(value) else ABSOLUTE.sub(r"\1", value)

@@ -14,8 +14,7 @@ from finetune.errors import UserError
 from finetune.metrics.scores import plain_metrics
 from finetune.runs import recipe as recipes
 from finetune.runs.folder import data_name, folder_name, with_results
-from finetune.runs.interrupted import InterruptedRun, interrupted_runs
-from finetune.runs.lookup import find_run, no_run, runs_of
+from finetune.runs.lookup import InterruptedRun, find_run, interrupted_runs, no_run, runs_of
 from finetune.runs.recipe_diff import listed_differences
 from finetune.runs.record import ListedRun
 from finetune.runs.record_files import listed_runs, load_record, readable_records

@@ -11,7 +11,7 @@ from finetune.cli.arguments import RESULTS, Json, Out, Replace
 from finetune.cli.console import Terminal, facts_table, standard_output
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.options import note_line
-from finetune.cli.run_tables import interrupted_table, latest_table, running_table, runs_table
+from finetune.cli.run_tables import interrupted_table, latest_table, runs_table
 from finetune.cli.tables import as_table
 from finetune.cli.terminal import echo_rows, one_line, say
 from finetune.commands.ls.api import Listing
@@ -30,7 +30,6 @@ def ls_command(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="With --board: a file to write: .md or .csv.")
     ] = None,
-    running: Annotated[bool, typer.Option("--running", help="Only the runs that are trained now.")] = False,
     force: Replace = False,
     out: Out = RESULTS,
     as_json: Json = False,
@@ -43,15 +42,12 @@ def ls_command(
         )
     kept, console = GivenOptions(out=out), standard_output()
     if board:
-        _print_board(console, task, output, kept, force=force, as_json=as_json, running=running)
+        _print_board(console, task, output, kept, force=force, as_json=as_json)
         return
     found = listed(out, task=task)
-    under_way = [run for run in found.unfinished if run.running]
     if as_json:  # with the columns of `finetune.ls`
-        for frame in [found.interrupted.query("running == True")] if running else [found.runs, found.interrupted]:
-            echo_rows(frame)
-    elif running:
-        console.print(running_table(under_way) if under_way else f"no run in {out} is trained now")
+        echo_rows(found.runs)
+        echo_rows(found.interrupted)
     else:
         _print_runs(console, found, task, kept)
 
@@ -82,15 +78,13 @@ def _print_runs(console: Terminal, found: Listing, task: str | None, kept: Given
 
 def _print_board(
     console: Terminal, task: str | None, output: Path | None, kept: GivenOptions,
-    *, force: bool, as_json: bool, running: bool,
+    *, force: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Prints or writes the leaderboard. Raises UserError without a task, or without finished runs."""
     if task is None:
         names = dict.fromkeys(run.task for run in listed(kept.out).finished)
         way = f"Name one: {', '.join(names)}" if names else f"There is no finished run in {kept.out}"
         raise UserError("a leaderboard is of one task", way)
-    if running:
-        raise UserError("a leaderboard has finished runs", "Leave out --running or --board")
     if output is not None:
         require_table_file(output, reads=task, force=force)
     found = listed(kept.out, task=task)

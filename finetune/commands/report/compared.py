@@ -12,9 +12,16 @@ from finetune.commands.report.content import NAME, Block, RunFiles, score_text
 from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.metrics.scores import plain_metrics
-from finetune.runs.data_sizes import exact_percent, of_largest_sizes, share_of
 from finetune.runs.record import RunRecord
-from finetune.runs.seeds import differing_settings, groups, seed_words, summarised
+from finetune.runs.seeds import (
+    differing_settings,
+    exact_percent,
+    groups,
+    of_largest_sizes,
+    seed_words,
+    share_of,
+    summarised,
+)
 from finetune.runs.verdict import interval_of
 from finetune.task_types.marked_text import cut, marked_texts
 

@@ -13,9 +13,8 @@ from finetune.metrics.metric import Metric
 from finetune.runs.events import logged
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import require_run
-from finetune.runs.record import RunRecord
+from finetune.runs.record import RunRecord, without_folders
 from finetune.runs.record_files import load_record
-from finetune.runs.without_folders import without_folders
 from finetune.task_types.predictions import Predictions
 from finetune.task_types.saved_predictions import run_predictions
 

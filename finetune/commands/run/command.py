@@ -23,10 +23,11 @@ from finetune.data.messages import so_many
 from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.metrics.scores import in_words
-from finetune.runs.data_sizes import of_largest_sizes, shares_of
 from finetune.runs.environment import first_process
 from finetune.runs.events import unwatched
+from finetune.runs.grid import shares_of
 from finetune.runs.record import RunRecord
+from finetune.runs.seeds import of_largest_sizes
 from finetune.task_types.own_data import own_data
 from finetune.task_types.pretraining.own import own_text, reading_lines
 from finetune.task_types.resolved_run import ResolvedRun

@@ -21,13 +21,14 @@ from finetune.runs.events import (
     EpochResult,
     Event,
     Note,
+    Pace,
     Predicted,
     RowsPredicted,
     Training,
     Updates,
     Working,
+    duration,
 )
-from finetune.runs.pace import Pace, duration
 
 EPOCH = EpochDone(
     result=EpochResult(epoch=1, loss=0.5, headline=0.75, scores={"dev": {"accuracy": 0.75}}),

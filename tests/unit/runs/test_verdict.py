@@ -7,7 +7,7 @@ import pytest
 from support.records import run
 
 from finetune.cli.run_facts import verdicts
-from finetune.metrics.spacing import RATIOS
+from finetune.metrics.metric import RATIOS
 from finetune.runs.record import RunRecord, SavedMetric
 from finetune.runs.record_parts import Margin
 from finetune.runs.seeds import failed

@@ -13,9 +13,9 @@ from support.toys import cat_rows, cat_task
 from finetune.analysis.pages.svg import WIDTH, Axis, chart, dots, line, round_powers, round_steps, text_width
 from finetune.commands.report.content import read_run_files
 from finetune.runs.folder import RunFolder
+from finetune.runs.record import without_folders
 from finetune.runs.record_files import load_record
 from finetune.runs.verdict import WORDS, verdict_of
-from finetune.runs.without_folders import without_folders
 from finetune.task_types import SentenceRow
 from finetune.task_types.parts import Answer
 from finetune.task_types.registry import find
