@@ -4,7 +4,7 @@ import json
 import math
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -25,7 +25,6 @@ from finetune.runs.seeds import same_but_seeds, seed_words
 from finetune.runs.verdict import baseline_words, chosen_by_scored, verdict_of
 from finetune.storage.stored import data_name_of
 from finetune.task_types.marked_text import clean
-from finetune.task_types.predictions import Line
 from finetune.task_types.saved_predictions import run_predictions, saved_config, type_of_run
 from finetune.task_types.task import TEST
 
@@ -41,10 +40,8 @@ TAGS = PIPELINES | {"ForQuestionAnswering": "question-answering", "ForMultipleCh
 MINILM_ON_HUB = "sentence-transformers/all-MiniLM-L6-v2"  # which the package of `minilm` carries
 COMMIT = re.compile(r"[0-9a-f]{40}")
 ON_HUB = re.compile(r"([\w.-]+/[\w.-]+) \(.*\)")  # the origin of a data set of the Hub: `nyu-mll/glue (mrpc, train)`
-SCRIPTS = {"ko": re.compile(r"[가-힣]"), "ja": re.compile(r"[ぁ-ヿ]")}  # that one language alone is written in
-LEAST_SHARE = 0.3  # of the letters, that are of a language's script
 MARKUP = re.compile(r"([\\`*_\[\]<>|#~])")
-MOST_LABELS, MOST_TEXTS = 60, 500
+MOST_LABELS = 60
 
 
 def model_card(
@@ -59,7 +56,7 @@ def model_card(
     of the data is in it. Raises UserError for a run without a model.
     """
     model, record = folder.require_model(), load_record(folder.record_file)
-    others = readable_records(sorted(folder.path.resolve().parent.glob("*/record.json")), load_record)
+    others = readable_records(sorted(folder.path.resolve().parent.glob("*/record.json")))
     seeds = [record, *same_but_seeds(record, [other for _, other in others])]
     record = without_folders(record)
     split = TEST if TEST in record.scores else record.first_split
@@ -78,7 +75,7 @@ def model_card(
     templates, shown = templates_of("finetune.analysis").overlay(autoescape=False), record.metric(record.headline).shown
     templates.filters = {**templates.filters, "code": code, "escaped": escaped, "percent": percent, "shown": shown}
     text = templates.get_template("card.md.j2").render(
-        head=_head(record, kind, lines, name.rpartition("/")[2]), record=record, hub=hub_name, exports=exports,
+        head=_head(record, kind, name.rpartition("/")[2]), record=record, hub=hub_name, exports=exports,
         plain_metrics=plain_metrics, baseline_words=baseline_words,
         type=None if table is None else type_of_run(record, folder),
         columns=layout.get("text", ()) if isinstance(layout, dict) else (), length=use.get("max_length"),
@@ -120,7 +117,7 @@ def base_model(record: RunRecord) -> str | None:
     return began.model if COMMIT.fullmatch(began.weights) and began.model.count("/") == 1 else None
 
 
-def _head(record: RunRecord, kind: str, lines: Sequence[Line], name: str) -> str:
+def _head(record: RunRecord, kind: str, name: str) -> str:
     """What the Hub's search and its page of a model read, in YAML; unknown facts and undefined scores are left out."""
     from huggingface_hub import EvalResult, ModelCardData
 
@@ -137,11 +134,8 @@ def _head(record: RunRecord, kind: str, lines: Sequence[Line], name: str) -> str
                     metric_args=ends and {"95 % interval": [round(end, 6) for end in ends]},
                 ))  # fmt: skip
     sets = dict.fromkeys(one[1] for origin in record.data_origin.values() if (one := ON_HUB.fullmatch(origin)))
-    text = "".join(cell for line in lines[:MOST_TEXTS] for cell in line.values() if isinstance(cell, str))
-    least = max(1, LEAST_SHARE * sum(map(str.isalpha, text)))
     data = ModelCardData(
         base_model=base_model(record), datasets=list(sets) or None, pipeline_tag=TAGS.get(kind), tags=["finetune"],
-        language=next((language for language, script in SCRIPTS.items() if len(script.findall(text)) >= least), None),
         library_name="transformers" if kind else "finetune", metrics=plain_metrics(record.scores[record.first_split]),
         model_name=name, eval_results=results or None,
     )  # fmt: skip
@@ -197,19 +191,18 @@ def transformers_code(folder: str, kind: str, inputs: str) -> str:
     )
 
 
-def usage(record: RunRecord, name: str, inputs: str, *, out: str = "") -> tuple[str, str]:
+def usage(record: RunRecord, name: str, inputs: str) -> tuple[str, str]:
     """How the model of a run is used on the command line and in Python, by its `name`; of a pre-training run as the
-    start of others. `out` is the folder of runs, where it is not `results`.
+    start of others.
     """
-    named = quoted(name) + f", out={quoted(out)}" * bool(out)  # `"5f0c2d6e1a", out="my runs"`
     if record.is_pretraining:
         words = ["run", "YOURS.csv", f"model={name}"]
-        python = f'run = finetune.train("YOURS.csv", model={named})\nprint(run)'
+        python = f'run = finetune.train("YOURS.csv", model={quoted(name)})\nprint(run)'
     else:
         ending = data_ending(record)
         words = ["predict", name, f"new{ending}", "-o", f"predictions{ending}"]
-        python = f"model = finetune.load({named})\nprint(model({inputs}))"
-    return shlex.join(["finetune", *words, *(["--out", out] if out else [])]), f"import finetune\n\n{python}"
+        python = f"model = finetune.load({quoted(name)})\nprint(model({inputs}))"
+    return shlex.join(["finetune", *words]), f"import finetune\n\n{python}"
 
 
 def data_ending(record: RunRecord) -> str:

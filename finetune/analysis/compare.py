@@ -17,7 +17,7 @@ from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_predictions
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
-from finetune.runs.seeds import Summary, paired, same_seeds, shared_encoders
+from finetune.runs.seeds import shared_encoders
 from finetune.runs.verdict import FEW_ROWS, shortfall
 from finetune.task_types.parts import Answer
 from finetune.task_types.predictions import row_of_line
@@ -60,8 +60,6 @@ class Comparison:
         metrics: How the scores of each are shown and compared.
         differences: For each metric the scores of both sides, their difference, its 95 % interval and p.
         holm: For each metric p adjusted for the number of metrics, and of sides.
-        by_seed: For each metric the difference over pairs of runs with the same seed, with its 95 % interval (Student's
-            t), spread and number; empty where the sides share fewer than two seeds.
         mcnemar: p of McNemar's exact test, where rows are right or wrong.
         changed: The rows that only one side has right.
         notes: What to take into account.
@@ -79,7 +77,6 @@ class Comparison:
     differences: dict[str, Difference]
     holm: dict[str, float]
     mcnemar: float | None
-    by_seed: Mapping[str, Summary]
     changed: Sequence[Changed]
     notes: Sequence[str]
     queries: int = 0
@@ -124,20 +121,6 @@ class Comparison:
             f"{exact}p and interval: paired bootstrap over {drawn} and seeds. p (Holm): adjusted for all tests, of "
             f"metrics and sides. {drawn.capitalize()} needed: for 80 % power at a level of 5 %."
         )
-
-    @property
-    def pairs(self) -> str:
-        """The difference over pairs of runs with the same seed, in a sentence; empty without `by_seed`."""
-        words, count = [], 0
-        for name, summary in self.by_seed.items():
-            metric, count = self.metrics[name], summary.n
-            ends = metric.signed_ends(summary.interval)
-            words.append(f"{name} {metric.signed(summary.mean)}" + f" (95 %: {ends})" * bool(ends))
-        return (
-            f"{self.letter} - A over {count} pairs of runs with the same seed, for these rows alone: "
-            f"{', '.join(words)}. An interval over pairs (Student's t) is narrower where both sides do well with the "
-            "same seeds."
-        ) * bool(words)
 
     def as_json(self) -> dict[str, Any]:
         """The comparison as JSON values."""
@@ -212,10 +195,6 @@ def compare_runs(
         quick = all(isinstance(metric, Counted) for metric in (*ours, *theirs))
         resamples = RESAMPLES if quick else RESAMPLES // 10
         differences[name] = difference_of(task.metric(name), ours, theirs, resamples=resamples)
-    by_seed = {}
-    if len(pairs := same_seeds(left.records, right.records)) > 1:
-        for name, (ours, theirs) in sides.items():
-            by_seed[name] = paired([(ours[i].score, theirs[j].score) for i, j in pairs], task.metric(name))
     exact = next((metric.name for metric in task.metrics if metric.per_row), "")
     alone = [metric for side in sides.get(exact, ()) if len(side) == 1 for metric in side]
     hits = [metric.counts[:, 0] > 0 for metric in alone if isinstance(metric, Counted)]
@@ -235,7 +214,6 @@ def compare_runs(
         rows=len(rows),
         metrics={name: task.metric(name) for name in differences},
         differences=differences,
-        by_seed=by_seed,
         holm=dict(zip(differences, holm([difference.p for difference in differences.values()]), strict=True)),
         mcnemar=mcnemar(*hits) if len(hits) == 2 else None,
         changed=_changed(task, rows, left.answers[0], right.answers[0]),

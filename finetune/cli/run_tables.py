@@ -13,21 +13,20 @@ from finetune.cli.terminal import one_line
 from finetune.data.messages import noun, so_many
 from finetune.metrics.scores import plain_metrics
 from finetune.runs.lookup import InterruptedRun
-from finetune.runs.recipe_diff import listed_differences
-from finetune.runs.record import ListedRun, RunRecord
+from finetune.runs.record import RunRecord
 from finetune.runs.seeds import (
     best_group,
     by_setting,
     differing_settings,
     failures,
     mean_score,
+    settings_by_task,
     shared_encoders,
     summarised,
 )
 from finetune.runs.verdict import interval_of
 
 CONSTANT = "no better than constant"  # runs, as `failed` counts them
-TAG_BASELINE = "most-frequent-tag"  # which every tagging task has
 
 
 def print_record(console: Terminal, record: RunRecord, *, printed: set[str] | None = None) -> None:
@@ -74,19 +73,16 @@ def labels_table(record: RunRecord) -> FittedTable | None:
     """A run's scores by label, or by entity type for tagging; None if its task is not scored so."""
     names = [name.rpartition("/") for name in record.scores[record.first_split] if "/" in name]
     labels, metrics = ([*dict.fromkeys(name[part] for name in names)] for part in (0, 2))
-    tagged = any(TAG_BASELINE in baselines for baselines in record.baselines.values())
-    of_entities = tagged and "f1" in record.scores[record.first_split]  # plain tags have an accuracy
-    kind = "entity type" if of_entities else "label"
     rows: list[Mapping[str, TextCell]] = []
     for split, scores in record.scores.items():
         for label in labels:
             names_of = {metric: f"{label}/{metric}" for metric in metrics}
             shown = {metric: _shown(record, name, scores.get(name)) for metric, name in names_of.items()}
-            rows.append({"split": split, kind: label, **shown})
-    return table_from_cells(f"by {kind}", rows, right=metrics) if labels else None
+            rows.append({"split": split, "label": label, **shown})
+    return table_from_cells("by label", rows, right=metrics) if labels else None
 
 
-def latest_table(runs: Sequence[ListedRun]) -> FittedTable:
+def latest_table(runs: Sequence[RunRecord]) -> FittedTable:
     """A table with one line per task: how many runs it has, and the latest of them."""
     counts = Counter(run.task for run in runs)
     latest = {run.task: run for run in sorted(runs, key=lambda run: run.finished)}
@@ -101,20 +97,20 @@ def latest_table(runs: Sequence[ListedRun]) -> FittedTable:
     return table_from_cells("runs by task", rows, right=["runs"], notes=[note])
 
 
-def runs_table(runs: Sequence[ListedRun], *, title: str = "runs") -> FittedTable:
+def runs_table(runs: Sequence[RunRecord], *, title: str = "runs") -> FittedTable:
     """A table with one line per run; its settings are those in which the runs of a task differ."""
     rows = [
         {
-            "task": run.task, "id": run.id, "model": run.model, "encoder": run.lineage.brief if run.lineage else "",
-            "settings": as_plain_text(settings), "seed": str(run.recipe.seed), "score": _headline_score(run),
+            "task": run.task, "id": run.id, "model": run.model, "encoder": run.lineage.words if run.lineage else "",
+            "settings": as_plain_text(settings), "seed": str(run.recipe["seed"]), "score": _headline_score(run),
             "finished": to_the_minute(run.finished),
         }
-        for run, settings in zip(runs, listed_differences(runs), strict=True)
+        for run, settings in zip(runs, settings_by_task(runs), strict=True)
     ]  # fmt: skip
     return table_from_cells(title, rows)
 
 
-def _headline_score(run: ListedRun) -> str:
+def _headline_score(run: RunRecord) -> str:
     return f"{run.headline} {run.metric(run.headline).shown(run.score)}"
 
 

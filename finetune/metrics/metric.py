@@ -77,8 +77,8 @@ class Metric:
     """A score of predictions, 1 where all are right; `name` is its key in records (`label/name` is shown by label).
 
     `score(labels, predictions)` is its value; a task that computes all its metrics together needs none. `sums` gives
-    the same as sums over rows, for resampling, from which a `score` is made where there is none. It is shown times `scale`, with so many `decimals`. `per_row`: each row
-    is right or wrong.
+    the same as sums over rows, for resampling, from which a `score` is made where there is none. It is shown times
+    `scale`, with so many `decimals`. `per_row`: each row is right or wrong.
     `magnitudes`: scores are positive and may differ by orders of magnitude, so that they are shown with SIGNIFICANT
     digits, and averaged and tested as logarithms.
     """

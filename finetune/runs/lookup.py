@@ -130,7 +130,7 @@ def _finished(task: str, out: Path) -> list[tuple[RunFolder, RunRecord]]:
     files = sorted(folder.glob("*/record.json")) if is_folder(folder) else []
     runs = [
         (float(record.recipe.get("train_share", 1.0)) >= 1, record.finished, file.stat().st_mtime_ns, file, record)
-        for file, record in readable_records(files, load_record)
+        for file, record in readable_records(files)
     ]
     return [(RunFolder(file.parent), record) for *_, file, record in sorted(runs, key=itemgetter(0, 1, 2, 3))[::-1]]
 
@@ -234,7 +234,7 @@ def lineage_at(model: Path) -> Lineage | None:
     folder = RunFolder(model.parent)
     if model.name != folder.model.name or not folder.record_file.is_file():
         return None
-    for _, record in readable_records([folder.record_file], load_record):
+    for _, record in readable_records([folder.record_file]):
         saved, sums = record.files.get(f"{model.name}/{CHECKSUMS}"), model / CHECKSUMS
         if saved is None or (sums.is_file() and sha256_of(sums) == saved):  # else it was changed since
             return lineage_of(record)

@@ -1,4 +1,4 @@
-"""RunRecord: settings, environment, scores and notes of a run; ListedRun: what a list of runs reads of it."""
+"""RunRecord: settings, environment, scores and notes of a run."""
 
 import math
 import re
@@ -16,7 +16,6 @@ from pydantic import (
     model_serializer,
 )
 
-from finetune.gone import without_defaults
 from finetune.metrics.metric import Metric, find_metric
 from finetune.metrics.words import perplexity
 from finetune.runs.lineage import Lineage
@@ -219,44 +218,6 @@ def saved_metrics(metrics: Iterable[Metric]) -> dict[str, SavedMetric]:
 def recorded_metric(name: str, saved: Mapping[str, SavedMetric]) -> Metric:
     """How a score of that name is shown and compared, by what a record keeps of its metrics."""
     return find_metric(name, (Metric(key, **each.model_dump()) for key, each in saved.items()))
-
-
-class ListedRun(BaseModel):
-    """The part of a record that a list of runs shows; reading the rest would take most of the time."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
-
-    class Settings(BaseModel):
-        """The seed of the recipe, and all else that it sets as it was read."""
-
-        model_config = ConfigDict(extra="allow", frozen=True, strict=True)
-
-        seed: int
-
-    id: Id
-    task: str
-    finished: str
-    model: str
-    recipe: Settings
-    headline: str
-    scores: SplitScores
-    checksum: str = ""
-    metrics: dict[str, SavedMetric] = {}
-    lineage: Lineage | None = None
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The recipe without its seed."""
-        return without_defaults(self.recipe.model_extra or {})
-
-    @property
-    def score(self) -> float:
-        """The headline score on the first split, as computed; NaN where it is undefined."""
-        return next(iter(self.scores.values()))[self.headline]
-
-    def metric(self, name: str) -> Metric:
-        """How a score of that name is shown and compared."""
-        return recorded_metric(name, self.metrics)
 
 
 def without_folders(record: RunRecord) -> RunRecord:

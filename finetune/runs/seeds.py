@@ -126,22 +126,6 @@ def seed_words(record: RunRecord) -> str:
     return f"seed {init}" if init == data else f"seeds {init} of the head, {data} of the data"
 
 
-def same_seeds(a: Sequence[RunRecord], b: Sequence[RunRecord]) -> list[tuple[int, int]]:
-    """The indexes in both groups of runs with the same seeds, those of the runs that made their encoders included.
-
-    Empty where runs of a group share an encoder, since pairs are not independent then.
-    """
-    if shared_encoders(a) or shared_encoders(b):
-        return []
-    places, pairs = {seeds_of(record): index for index, record in enumerate(b)}, []
-    for index, record in enumerate(a):
-        other = places.get(seeds_of(record))
-        began = [] if other is None else [run.seed for run in (record.lineage, b[other].lineage) if run is not None]
-        if other is not None and len(set(began)) < 2:
-            pairs.append((index, other))
-    return pairs
-
-
 def failed(record: RunRecord, split: str) -> bool | None:
     """Whether a run is no better than a constant prediction (Mosbach et al. 2021, section 3).
 
@@ -176,6 +160,17 @@ def differing_settings(records: Sequence[RunRecord]) -> list[dict[str, Any]]:
     keys = dict.fromkeys(key for one in every for key in one if key not in SEEDS and not of_one_run(key))
     differ = [key for key in keys if len({str(one.get(key)) for one in every}) > 1]
     return [{key: one[key] for key in differ if key in one} for one in every]
+
+
+def settings_by_task(runs: Sequence[RunRecord]) -> list[dict[str, Any]]:
+    """For each run the settings in which the runs of its task differ, but for its model and seeds."""
+    of_task = {task: [run for run in runs if run.task == task] for task in dict.fromkeys(run.task for run in runs)}
+    settings = {
+        id(run): {key: value for key, value in differing.items() if key != "model"}
+        for mine in of_task.values()
+        for run, differing in zip(mine, differing_settings(mine), strict=True)
+    }
+    return [settings[id(run)] for run in runs]
 
 
 def shared_encoders(records: Sequence[RunRecord]) -> str:

@@ -212,7 +212,7 @@ def _judged(verdict: Verdict) -> str:
     of_text, text, more = records[0].is_pretraining, _against(verdict), list[str]()
     if difference and math.isfinite(difference):
         if verdict.difference_interval is not None:
-            text += f" (95 %: {_ends(metric, verdict.difference_interval)})"
+            text += f" (95 %: {metric.signed_ends(verdict.difference_interval)})"
         if verdict.level == "worse":
             text += "" if of_text else ", do not use it"  # of a text nothing else can be used
         else:
@@ -241,17 +241,6 @@ def _failures(records: Sequence[RunRecord], split: str) -> str:
     count = sum(bool(failed(record, split)) for record in records)
     which = f"{count} of {len(records)} runs {noun(count, 'is', 'are')} " if len(records) > 1 else ""
     return f"{which}no better than a constant prediction" if count else ""
-
-
-def _ends(metric: Metric, interval: ScoreInterval) -> str:
-    """`+9.0 to +19.1`; where lower is better, `4.1 to 9.3 lower` or `4.1 lower to 9.3 higher`."""
-    if metric.greater_is_better:
-        shown = [metric.signed(end) for end in interval]
-        return " to ".join(text if text.strip("+0.") else text.removeprefix("+") for text in shown)  # no +0.0
-    near, far = sorted(interval, key=abs) if interval[0] * interval[1] > 0 else interval
-    words = ["lower" if end < 0 else "higher" for end in (near, far)]
-    first = "" if words[0] == words[1] else f" {words[0]}"
-    return f"{metric.shown(abs(near))}{first} to {metric.shown(abs(far))} {words[1]}"
 
 
 def dev_choices(record: RunRecord) -> list[str]:

@@ -46,7 +46,7 @@ def compare_command(
     console = standard_output()
     for pair in pairs:
         title = one_line(f"{pair.task}, {pair.counted} of {pair.split}; {pair.sides}")
-        notes = [pair.tests] * (pair is pairs[-1]) + [pair.pairs] * bool(pair.pairs)
+        notes = [pair.tests] * (pair is pairs[-1])
         console.print(fitted_table(title, pair.columns, pair.cells, right=pair.columns[1:], notes=notes))
     for note in dict.fromkeys(note for pair in pairs for note in pair.notes):
         console.print_line(note_line(note))

@@ -11,18 +11,13 @@ from finetune.analysis.pages.svg import Axis, chart, line
 from finetune.commands.report.content import NAME, Block, RunFiles, score_text
 from finetune.data.messages import so_many
 from finetune.errors import UserError
-from finetune.metrics.scores import plain_metrics
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import (
     differing_settings,
-    exact_percent,
     groups,
     of_largest_sizes,
     seed_words,
-    share_of,
-    summarised,
 )
-from finetune.runs.verdict import interval_of
 from finetune.task_types.marked_text import cut, marked_texts
 
 ROWS_SHOWN = 20  # rows that changed
@@ -65,11 +60,6 @@ def blocks_of_all(page: PageRuns) -> Iterator[Block]:
     yield from _boards(page)
     yield from map(curve_block, page.curves)
     yield _runs_block(page)
-    for number, group in enumerate(page.groups):
-        if len(group) > 1:
-            record = group[0].record
-            share = f", {exact_percent(share_of(record))} of the rows" * (share_of(record) < 1)
-            yield _spread_block(group, "AB"[number] if page.comparison is not None else f"{record.task}{share}")
 
 
 def sentence(comparison: Comparison) -> str:
@@ -178,21 +168,3 @@ def _runs_block(page: PageRuns) -> Block:
 
     columns = ["run", "task", "model", "seed", "metric", "training rows", "score", "best baseline"]
     return Block(title="Runs", columns=columns, cells=[line_of(run.record) for run in page.runs], left=5, wide=True)
-
-
-def _spread_block(group: Group, name: str) -> Block:
-    """Mean, standard deviation and interval of each metric, except those of single classes."""
-    records, cells = [run.record for run in group], []
-    for split, key in [(split, key) for split, scores in records[0].scores.items() for key in plain_metrics(scores)]:
-        metric, scores = records[0].metric(key), [record.scores[split][key] for record in records]
-        seeds, ends = summarised(scores, metric), interval_of(records, split, key)
-        values = (seeds.mean, seeds.sd, records[0].best_baseline(split, key))
-        mean, sd, best = (score_text(value, metric) for value in values)
-        cells.append([f"{split} {key}", mean, sd, " to ".join(map(metric.shown, ends or ())), best])
-    return Block(
-        title=f"Spread over the seeds: {name}",
-        note=f"{len(group)} runs that differ only in their seeds. sd is the sample standard deviation; "
-        "the interval is the verdict's, of the headline's mean: over rows and seeds.",
-        columns=["score", "mean", "sd", "95 % interval", "best baseline"],
-        cells=cells,
-    )

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -76,23 +75,14 @@ class RunFiles:
         """Task and id."""
         return f"{self.record.task} {self.record.id}"
 
-    @cached_property
-    def temperature(self) -> tuple[float, str] | None:
-        """That of the first split whose probabilities have one, and the name of the split."""
-        known = ((table.temperature, split) for split, table in self.tables.items() if table is not None)
-        return next(((value, split) for value, split in known if value is not None), None)
-
 
 @dataclass(frozen=True, kw_only=True)
 class SplitPage:
-    """The predictions of a split of a run, the id of its section, and how many bytes of the page its rows may take; and
-    a temperature with the name of the split that it is of.
-    """
+    """The predictions of a split of a run, the id of its section, and how many bytes of the page its rows may take."""
 
     table: Predictions
     section: str
     budget: int = 0
-    temperature: tuple[float, str] | None = None
 
 
 def score_text(value: float | None, metric: Metric) -> str:

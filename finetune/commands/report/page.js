@@ -1,7 +1,7 @@
 // Sorts tables, and filters the rows of a split. Texts are set as text, never as markup.
 (() => {
   const SIZE = 10;
-  const [NUMBER, ID, LABEL, PREDICTION, RIGHT, SORT, LENGTH, FACTS, PARTS, PAIRS, SUSPECT, DOUBT] = Array(12).keys();
+  const [NUMBER, ID, LABEL, PREDICTION, RIGHT, SORT, LENGTH, FACTS, PARTS, PAIRS, DOUBT] = Array(11).keys();
   const many = number => number.toLocaleString("en");
   const make = (tag, kind, text) => {
     const made = document.createElement(tag);
@@ -62,7 +62,6 @@
     function matches(row, index, wanted) {
       if (wanted.kind === "errors" && row[RIGHT] !== 0) return false;
       if (wanted.kind === "right" && row[RIGHT] !== 1) return false;
-      if (wanted.kind === "suspects" && !row[SUSPECT]) return false;
       if (wanted.kind === "least" && !(row[DOUBT] < data.least)) return false;
       if (wanted.label || wanted.prediction) {
         const pair = ([a, b]) => (wanted.label || a) === a && (wanted.prediction || b) === b;

@@ -82,7 +82,7 @@ def _of_run(run: RunFiles, name: str, start: str, budget: int) -> Iterator[Secti
     for split, table in run.tables.items():
         section = Section(id=f"{name}-{split}", title=f"{start}Predictions on {split}", note=NO_TABLE * (table is None))
         if table is not None:
-            of = SplitPage(table=table, section=section.id, budget=budget, temperature=run.temperature)
+            of = SplitPage(table=table, section=section.id, budget=budget)
             section = replace(section, blocks=[block for of_split in SPLIT for block in of_split(of)])
         yield section
     blocks = [block for of_run in FOLDED for block in of_run(run)]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from finetune.analysis.label_errors import LEAST_BELIEVED, beliefs, calibrated, ranks, suspects, suspicion_rule
+from finetune.analysis.label_errors import LEAST_BELIEVED, beliefs, ranks
 from finetune.analysis.pages.svg import Axis, bars, chart, dots, line
 from finetune.commands.report.content import NAME, Block, SplitPage
 from finetune.data.messages import noun, so_many
@@ -29,11 +29,11 @@ DOTS = 600  # rows of a scatter plot
 
 def rows_block(split: SplitPage) -> Iterator[Block]:
     """The rows that fit: errors first, then the labels that are believed least, the most confident on top."""
-    table, count, temperature = split.table, len(split.table), split.temperature and split.temperature[0]
+    table, count = split.table, len(split.table)
     wrong, believed, has_confidence = table.wrong, beliefs(table), len(table.decided) > 0
     certainty = np.where(wrong, table.certainty, table.confidence) if has_confidence else table.certainty
     doubt = np.full(count, LEAST_BELIEVED) if believed is None else ranks(believed.belief)
-    suspected, least, lengths = suspects(table, temperature), doubt < LEAST_BELIEVED, table.lengths
+    least, lengths = doubt < LEAST_BELIEVED, table.lengths
     pairs = [sorted(set(pairs), key=str) for pairs in table.pairs]
 
     def row(at: int) -> list[Any]:
@@ -44,12 +44,11 @@ def rows_block(split: SplitPage) -> Iterator[Block]:
             facts.append(f"also predicted by {' and '.join(cut(baseline_words(name)) for name in methods)}")
         if believed is not None and (least[at] or wrong[at]) and np.isfinite(believed.chances[at]):
             facts.append(f"probability of the label {100 * believed.chances[at]:.1f} %")
-        facts += ["possible label error"] * bool(suspected[at])
         return [
             at, cut(str(table.lines[at]["id"]), NAME), *map(cut, table.words(at)),
             -1 if table.right is None else int(table.right[at]), round(sure, 4) if np.isfinite(sure) else None,
             lengths[at], facts, marked_texts(table.texts[at], table.marks(at)), pairs[at],
-            int(suspected[at]), int(doubt[at]),
+            int(doubt[at]),
         ]  # fmt: skip
 
     rows, size = list[list[Any]](), 0
@@ -64,8 +63,6 @@ def rows_block(split: SplitPage) -> Iterator[Block]:
     if table.right is not None:
         note = f"{errors:,} of {so_many(count)} {noun(errors, 'has', 'have')} an error. "
     note += f"{table.legend} " * bool(table.legend)
-    if table.annotated and (rule := suspicion_rule(table, temperature)):
-        note += f"A label may be wrong where {rule}. "
     if least.any():
         note += "“labels believed least” are those to look at first for label errors. "
     if len(rows) < count:
@@ -80,7 +77,6 @@ def rows_block(split: SplitPage) -> Iterator[Block]:
             "sorted_by": table.sorted_by,
             "bounded": table.right is not None,
             "errors": errors,
-            "suspects": int(suspected.sum()),
             "least": int(least.sum()),
             "names": dict(zip(("label", "prediction"), names, strict=True)) if 0 < len(names[0]) <= MOST_NAMES else {},
         },
@@ -180,7 +176,7 @@ def scatter_block(split: SplitPage) -> Iterator[Block]:
     low, high = float(np.min(numbers)), float(np.max(numbers))
     marks = [
         line([(low, low), (high, high)], colour="quiet", dash="6 3", name="prediction = label"),
-        dots(points, radius=2.4, faint=True),
+        dots(points, radius=2.4, colour="s1 faint"),
     ]
     says = f"Predictions over labels of {so_many(len(drawn))}"
     yield Block(
@@ -198,11 +194,6 @@ def calibration_block(split: SplitPage) -> Iterator[Block]:
     marks = [bars(boxes, name="right"), line([(0, 0), (100, 100)], colour="quiet", dash="6 3", name="calibrated")]
     error = 100 * expected_error(bins)
     note = f"Expected calibration error (ECE) {error:.1f} points over {len(table.decided):,} {table.unit}. "
-    if split.temperature is not None and (scaled := calibrated(table, split.temperature[0])) is not None:
-        note += (
-            f"At the temperature {split.temperature[0]:.2f}, which has the least log loss on {split.temperature[1]}, "
-        )
-        note += f"{100 * expected_error(reliability(scaled, decided[1])):.1f}. "
     drawn = chart(
         marks,
         x=Axis(label="confidence, %", low=0.0, high=100.0),

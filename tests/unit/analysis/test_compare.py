@@ -162,33 +162,6 @@ def test_seeds_are_taken_together(tmp_path: Path) -> None:
         compare(ids[0], ids[1], out=tmp_path, seeds=True)
 
 
-def test_runs_of_the_same_seed_are_pairs(in_process: Any, tmp_path: Path) -> None:
-    """B is better by a little in each pair, while seeds differ much: the pairs tell it, the sides do not."""
-    rows, out = sentence_rows(200), tmp_path / "results"
-    wrong = {1: (20, 14), 2: (60, 56), 3: (100, 92), 4: (45, 40)}
-    ids = [
-        [
-            saved_run(out, find("rte"), rows, answered(rows, wrong=range(n[side])), lr=side, seed=s)
-            for s, n in wrong.items()
-        ]
-        for side in (0, 1)
-    ]
-    found = compare(ids[0][0], ids[1][2], out=out, seeds=True)  # the groups have their runs in other orders
-    differences = [(a - b) / 200 for a, b in wrong.values()]
-    expected = stats.ttest_1samp(differences, 0).confidence_interval()
-    by_seed = found.by_seed["accuracy"]
-    assert by_seed.interval == pytest.approx((expected.low, expected.high))
-    assert (by_seed.n, by_seed.mean) == (4, pytest.approx(found.differences["accuracy"].value))
-    apart = found.differences["accuracy"].interval
-    assert by_seed.interval[0] > 0 > apart[0]
-    code, text, err = in_process("compare", ids[0][0], ids[1][0], "--seeds", data=tmp_path)
-    assert code == 0, err
-    shown = f"accuracy +2.9 (95 %: {100 * expected.low:+.1f} to {100 * expected.high:+.1f})"
-    assert f"over 4 pairs of runs with the same seed, for these rows alone: {shown}" in " ".join(text.split())
-    alone = compare(ids[0][0], ids[1][0], out=out)
-    assert (alone.by_seed, alone.pairs) == ({}, "")
-
-
 def test_several_metrics_have_an_adjusted_p(in_process: Any, tmp_path: Path) -> None:
     rows = span_task().load(Source(), "dev").rows
     answers = [SpanAnswer(value=row.answers[0]) for row in rows]

@@ -17,9 +17,8 @@ from finetune.commands.table.declaration import PaperTable as PaperTable
 from finetune.commands.table.declaration import load_table, table_files
 from finetune.commands.table.forms import paper_form, runs_form
 from finetune.commands.table.lines import lines_of
-from finetune.runs.recipe_diff import listed_differences
-from finetune.runs.record import ListedRun
-from finetune.runs.record_files import all_records, listed_runs
+from finetune.runs.record_files import all_records
+from finetune.runs.seeds import settings_by_task
 
 WIDTHS = (40, 60, 80, 120, 200)
 WORDS = ("a", "longer-word", "안녕하세요", "두 단어", "", "2026-11-21T09:42:30+00:00", "two\nlines", "x" * 90)
@@ -82,7 +81,7 @@ def test_facts_have_a_line_each() -> None:
 def test_every_table_of_the_kept_records_fits(width: int) -> None:
     out = ROOT / "results"
     records = all_records(out)
-    tables: list[FittedTable] = [runs_table(listed_runs(out)), summary_table(records), *map(record_table, records[:9])]
+    tables: list[FittedTable] = [runs_table(all_records(out)), summary_table(records), *map(record_table, records[:9])]
     for name in table_files():
         table = load_table(name)
         lines = lines_of(table, records)
@@ -94,7 +93,7 @@ def test_every_table_of_the_kept_records_fits(width: int) -> None:
         assert max(map(cell_len, text.splitlines())) <= width
         assert "…" not in text
     text = printed(tables[0], width)
-    assert all(run.id in text for run in listed_runs(out))
+    assert all(run.id in text for run in all_records(out))
 
 
 def test_ten_thousand_rows_take_seconds() -> None:
@@ -110,19 +109,10 @@ def test_a_list_of_runs_names_the_settings_in_which_those_of_a_task_differ() -> 
         *(made(0.8), made(0.8, seed=2, frozen=True), made(0.8, seed=3, train={"learning_rate": 3e-5})),
         *(made(0.8, seed=seed, task="cola", frozen=True) for seed in (4, 5)),
     ]
-    runs = [ListedRun.model_validate_json(record.model_dump_json()) for record in records]
     rates = "train.learning_rate"
-    assert listed_differences(runs) == [
+    assert settings_by_task(records) == [
         *({"frozen": False, rates: 2e-5}, {"frozen": True, rates: 2e-5}, {"frozen": False, rates: 3e-5}, {}, {})
     ]
-    lines = printed(runs_table(runs), 200).splitlines()
+    lines = printed(runs_table(records), 200).splitlines()
     assert "frozen True, train.learning_rate 2e-05" in lines[5]
     assert "no better than constant" in printed(summary_table(records), 300)
-
-
-def test_settings_of_ten_thousand_runs_take_seconds() -> None:
-    texts = [made(0.8, seed=seed, frozen=bool(seed % 2)).model_dump_json() for seed in range(100)]
-    runs = [ListedRun.model_validate_json(text) for text in texts] * 100
-    started = time.process_time()
-    assert listed_differences(runs)[-1] == {"frozen": True}
-    assert time.process_time() - started < 5  # about 0.2

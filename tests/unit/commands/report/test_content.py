@@ -94,7 +94,7 @@ def test_the_least_believed_labels_are_listed_where_no_label_is_a_possible_error
     assert "possible label errors (" not in page
     assert "labels believed least (20)" in page
     (data,) = read(page).data
-    least = [row for row in data["rows"] if row[11] < data["least"]]
+    least = [row for row in data["rows"] if row[10] < data["least"]]
     wrong = {row[1] for row in data["rows"] if row[4] == 0}
     assert wrong <= {row[1] for row in least}
     assert all("probability of the label" in row[7][-1] for row in least)

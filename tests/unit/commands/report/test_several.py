@@ -55,11 +55,9 @@ def test_two_groups_of_seeds_are_compared_with_what_differs_and_one_sign(tmp_pat
     right, worse = ({"frozen": False}, 0), ({"frozen": True}, 18)
     folders = saved_runs(tmp_path, *((some, seed, wrong) for some, wrong in (right, worse) for seed in (1, 2)))
     page = report(tmp_path, *folders)
-    assert "<h3>Spread over the seeds: A</h3>" in page and "<h3>Spread over the seeds: B</h3>" in page
     assert re.search(r">frozen</th><td[^>]*>False</td><td[^>]*>True</td>", page)
     found = read(page).text
     assert "B is worse than A in dev accuracy: B - A is -30.0 points (95 % -" in found
-    assert "sd is the sample standard deviation" in found
     assert "-30.0" in found.partition("rows needed (80")[2][:200]
     assert "this compares models" not in found
     for some in ((folders[0], folders[2]), folders[:3]):
