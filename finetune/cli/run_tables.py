@@ -1,6 +1,5 @@
 """Tables of runs: one run's scores, a list of runs, groups of seeds, the best of several settings."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from rich.text import Text
@@ -80,21 +79,6 @@ def labels_table(record: RunRecord) -> FittedTable | None:
             shown = {metric: _shown(record, name, scores.get(name)) for metric, name in names_of.items()}
             rows.append({"split": split, "label": label, **shown})
     return table_from_cells("by label", rows, right=metrics) if labels else None
-
-
-def latest_table(runs: Sequence[RunRecord]) -> FittedTable:
-    """A table with one line per task: how many runs it has, and the latest of them."""
-    counts = Counter(run.task for run in runs)
-    latest = {run.task: run for run in sorted(runs, key=lambda run: run.finished)}
-    rows = [
-        {
-            "task": run.task, "runs": str(counts[run.task]), "latest": run.id, "model": run.model,
-            "score": _headline_score(run), "finished": to_the_minute(run.finished),
-        }
-        for run in sorted(latest.values(), key=lambda run: run.finished)
-    ]  # fmt: skip
-    note = "all runs of a task: `finetune ls TASK`; its models and settings compared: `finetune ls TASK --board`"
-    return table_from_cells("runs by task", rows, right=["runs"], notes=[note])
 
 
 def runs_table(runs: Sequence[RunRecord], *, title: str = "runs") -> FittedTable:

@@ -1,4 +1,4 @@
-"""Calibration (Guo et al. 2017): reliability bins, expected error, temperature scaling; log loss and Brier score.
+"""Calibration (Guo et al. 2017): reliability bins, expected error, temperature scaling.
 
 A temperature divides the logits, here the logarithms of the probabilities, which differ from them by a constant per
 row; predictions do not change.
@@ -60,25 +60,6 @@ def cut_off_cells(confidence: np.ndarray, right: np.ndarray) -> list[list[str]]:
         accuracy = f"{100 * np.mean(np.asarray(right)[kept]):.1f}" if kept.any() else ""
         lines.append([f"{100 * least:.0f} % or more", f"{kept.sum():,}", f"{100 * kept.mean():.1f}", accuracy])
     return lines
-
-
-def log_loss(chances: np.ndarray, right: np.ndarray) -> float:
-    """The mean negative log of the right class's probability; `chances` `(rows, classes)`, `right` `(rows,)` is its
-    place. Probabilities are at least the smallest number, as in scikit-learn's log_loss.
-    """
-    chances = np.asarray(chances, float)
-    found = chances[np.arange(len(chances)), np.asarray(right, int)] / chances.sum(1)
-    return float(-np.log(np.clip(found, np.finfo(float).eps, 1.0)).mean())
-
-
-def brier(chances: np.ndarray, right: np.ndarray) -> float:
-    """The mean squared error of the probabilities (Brier 1950), given as for `log_loss`.
-
-    For two classes it is that of one of them, else the sum over the classes, as in scikit-learn's brier_score_loss.
-    """
-    chances = np.asarray(chances, float)
-    squares = (chances - np.eye(chances.shape[1])[np.asarray(right, int)]) ** 2
-    return float(squares.sum(1).mean() / (2 if chances.shape[1] == 2 else 1))
 
 
 def fit_temperature(probabilities: Sequence[Sequence[float]], gold: Sequence[int]) -> float:

@@ -1,6 +1,5 @@
 """`finetune ls`: lists runs, recipes and tasks, or prints the leaderboard of a task."""
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,7 @@ from finetune.cli.arguments import RESULTS, Json, Out, Replace
 from finetune.cli.console import Terminal, facts_table, standard_output
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.options import note_line
-from finetune.cli.run_tables import interrupted_table, latest_table, runs_table
+from finetune.cli.run_tables import interrupted_table, runs_table
 from finetune.cli.tables import as_table
 from finetune.cli.terminal import echo_rows, one_line, say
 from finetune.commands.ls.api import Listing
@@ -19,9 +18,7 @@ from finetune.commands.ls.api import ls as listed
 from finetune.data.messages import noun, so_many
 from finetune.errors import UserError
 
-TEXT = "-text"  # the end of the name of a task of another's texts, to train an encoder on
-MOST_LISTED = 30  # runs: of more, a line a task and the latest runs
-LATEST = 10  # runs
+MOST_LISTED = 30  # runs, the latest
 
 
 def ls_command(
@@ -53,18 +50,18 @@ def ls_command(
 
 
 def _print_runs(console: Terminal, found: Listing, task: str | None, kept: GivenOptions) -> None:
-    """All runs, or of very many a line a task and the latest; those that are not finished; then recipes and tasks."""
+    """All runs, or of very many the latest; those that are not finished; then recipes and tasks."""
     finished = sorted(found.finished, key=lambda run: run.finished)
     if task is None and len(finished) > MOST_LISTED:
-        console.print(latest_table(finished))
-        console.print(runs_table(finished[-LATEST:], title=f"the latest {LATEST} of {so_many(len(finished), 'run')}"))
+        title = f"the latest {MOST_LISTED} of {so_many(len(finished), 'run')}; those of a task: finetune ls TASK"
+        console.print(runs_table(finished[-MOST_LISTED:], title=title))
     elif finished:
         console.print(runs_table(found.finished))
     if found.unfinished:
         console.print(interrupted_table(found.unfinished))
     if task is None:
         console.print(facts_table("recipes", found.recipes))
-        console.print(facts_table("tasks", tasks_by_name(found.tasks)))
+        console.print(facts_table("tasks", {name: ", ".join(metrics) for name, metrics in found.tasks.items()}))
     next_commands = []
     if finished:
         latest = max(finished, key=lambda run: run.finished)
@@ -103,14 +100,3 @@ def _print_board(
         best = [str(runs).split(", ")[0] for runs in board.frame["runs"][:2]]
         two = [kept.command("compare", *best, "--seeds")] * (len(best) > 1)
         console.print_next(kept.command("ls", task, "--board", "-o", "board.md"), *two)
-
-
-def tasks_by_name(tasks: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """The metrics of each task; that of its texts without labels is in the same line: `f1, accuracy; mrpc-text`."""
-    found = {}
-    for name, metrics in tasks.items():
-        if name.endswith(TEXT) and name.removesuffix(TEXT) in tasks:
-            continue
-        texts = f"; its texts to train an encoder on: {name}{TEXT}" if f"{name}{TEXT}" in tasks else ""
-        found[name] = ", ".join(metrics) + texts
-    return found

@@ -4,12 +4,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from finetune.analysis.compare import Changed, Comparison, compare_runs
+from finetune.analysis.compare import Comparison, compare_runs
 from finetune.analysis.data_sizes import LearningCurve, learning_curves
 from finetune.analysis.leaderboard import leaderboard
 from finetune.analysis.pages.svg import Axis, chart, line
-from finetune.commands.report.content import NAME, Block, RunFiles, score_text
-from finetune.data.messages import so_many
+from finetune.commands.report.content import Block, RunFiles, score_text
 from finetune.errors import UserError
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import (
@@ -18,9 +17,8 @@ from finetune.runs.seeds import (
     of_largest_sizes,
     seed_words,
 )
-from finetune.task_types.marked_text import cut, marked_texts
+from finetune.task_types.marked_text import cut
 
-ROWS_SHOWN = 20  # rows that changed
 SETTINGS_NEEDED = 3  # of two settings the page has a comparison of A and B
 
 Group = Sequence[RunFiles]  # runs that differ only in seeds
@@ -77,7 +75,7 @@ def sentence(comparison: Comparison) -> str:
 
 
 def _comparison_blocks(page: PageRuns, comparison: Comparison) -> Iterator[Block]:
-    """The runs and settings of each side, the difference in each metric, and rows that only one side has right."""
+    """The runs and settings of each side, and the difference in each metric."""
     settings = differing_settings([side[0].record for side in page.groups])
     cells = [["runs", *(", ".join(run.record.id for run in side) for side in page.groups)]]
     for key in dict.fromkeys(key for values in settings for key in values):
@@ -88,34 +86,6 @@ def _comparison_blocks(page: PageRuns, comparison: Comparison) -> Iterator[Block
         note=f"{comparison.counted} of {comparison.split}. {comparison.tests}",
         columns=comparison.columns,
         cells=comparison.cells,
-    )
-    tables = [table for side in page.groups if (table := side[0].tables.get(comparison.split)) is not None]
-    if not comparison.changed or len(tables) < len(page.groups):
-        return
-    table, places = tables[0], {str(line["id"]): row for row, line in enumerate(tables[0].lines)}
-    sure = [{str(line["id"]): value for line, value in zip(one.lines, one.certainty, strict=True)} for one in tables]
-
-    def wrong_confidence(changed: Changed) -> float:
-        return float(sure[changed.better == "a"].get(str(changed.row["id"]), 0.0))
-
-    def row(changed: Changed) -> list[object]:
-        at, confidence = places[str(changed.row["id"])], wrong_confidence(changed)
-        label, *both = (cut(table.says(table.lines[at], value)) for value in (changed.gold, changed.a, changed.b))
-        facts = [f"{side}: {words}" for side, words in zip("AB", both, strict=True)]
-        if len(table.decided) and 0 < confidence <= 1:
-            facts[changed.better == "a"] += f" ({100 * confidence:.1f} %)"
-        texts, right = marked_texts(table.texts[at], table.marks(at)), f"only {changed.better.upper()} is right"
-        return [0, cut(str(changed.row["id"]), NAME), label, "", -1, None, 0, [right, *facts], texts]
-
-    ordered = sorted(comparison.changed, key=wrong_confidence, reverse=True)
-    a, b = ([changed for changed in ordered if changed.better == side] for side in "ab")
-    first = " (of each side's first run)" if len(page.runs) > 2 else ""
-    yield Block(
-        title="Rows that changed",
-        note=f"{so_many(len(a))} that only A has right, {len(b):,} that only B has right{first}; those first on which "
-        f"the other is most confident. At most {ROWS_SHOWN} are shown.",
-        rows=list(map(row, [*a[: ROWS_SHOWN // 2], *b][:ROWS_SHOWN])),
-        wide=True,
     )
 
 

@@ -11,7 +11,7 @@ from finetune.analysis.label_errors import LEAST_BELIEVED, beliefs, ranks
 from finetune.analysis.pages.svg import Axis, bars, chart, dots, line
 from finetune.commands.report.content import NAME, Block, SplitPage
 from finetune.data.messages import noun, so_many
-from finetune.metrics.calibration import brier, cut_off_cells, expected_error, log_loss, reliability
+from finetune.metrics.calibration import cut_off_cells, expected_error, reliability
 from finetune.metrics.scores import precision_recall_f1
 from finetune.runs.verdict import baseline_words
 from finetune.task_types.marked_text import cut, marked_texts
@@ -204,19 +204,8 @@ def calibration_block(split: SplitPage) -> Iterator[Block]:
     )
     yield Block(
         title="Calibration",
-        note=note + _losses(table, *decided),
+        note=note,
         chart=drawn,
         columns=["confidence", table.unit, "share, %", "right, %"],
         cells=cut_off_cells(*decided),
     )
-
-
-def _losses(table: Predictions, confidence: np.ndarray, right: np.ndarray) -> str:
-    """Log loss and Brier score of the probabilities, or of whether a prediction is right where no others are known."""
-    probabilities, of = table.distribution, f" of whether {table.unit} are right"
-    chances, places = np.column_stack([1 - confidence, confidence]), np.asarray(right, int)
-    if probabilities is not None:
-        most, of = max(map(len, probabilities[0])), ""  # rows of multiple choice may have fewer
-        chances = np.array([[*row, *[0.0] * (most - len(row))] for row in probabilities[0]])
-        places = np.array(probabilities[1])
-    return f"Log loss {log_loss(chances, places):.3f} and Brier score {brier(chances, places):.3f}{of}."

@@ -1,6 +1,5 @@
 """What the cards of a report are made of, against known values."""
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +13,7 @@ from support.reports import facts_of
 from support.toys import cat_rows, cat_task, labelled_shapes
 
 from finetune.analysis.label_errors import beliefs
-from finetune.commands.report.content import SplitPage, read_losses
+from finetune.commands.report.content import SplitPage
 from finetune.commands.report.split import rows_block
 from finetune.data.source import Source
 from finetune.runs.recipe_diff import settings_of
@@ -26,19 +25,6 @@ from finetune.task_types.task import Task
 from finetune.task_types.types import data_types, type_of
 
 DOUBT = 10  # the place in a row of the page
-
-
-def test_losses_are_those_of_the_last_training() -> None:
-    def updates(update: int, *losses: float) -> str:
-        return json.dumps({"event": "updates", "update": update, "losses": losses})
-
-    def training(done: int) -> str:
-        return json.dumps({"event": "training", "done": done})
-
-    interrupted = [training(0), updates(2, 9, 9), updates(4, 8, 8), training(2), updates(4, 1, 2)]
-    assert read_losses(interrupted) == ([(1, 9), (2, 9), (3, 1), (4, 2)], 0)
-    restarted = [training(0), updates(3, 9, 9, 9), training(0), updates(1, 5), '{"event": "upda']
-    assert read_losses(restarted) == ([(1, 5)], 1)
 
 
 def test_settings_are_shown_with_their_defaults() -> None:
