@@ -377,7 +377,7 @@ def _larger_dev(run: Figures) -> Words:
 # The order decides which cause is the first. Facts of the rows and settings that cannot work come before what is seen
 # in the losses: cut or contradicting rows make a model collapse or over-fit, and the reverse is never so.
 RULES = (
-    other_language, contradictions, texts_cut, few_rows_of_a_class, loss_never_fell, one_class, under_trained,
+    other_language, contradictions, texts_cut, few_rows_of_a_class, loss_never_fell, under_trained, one_class,
     over_fitted, small_dev,
 )  # fmt: skip
 
