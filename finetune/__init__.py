@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from finetune.commands.push.api import push
     from finetune.commands.report.api import report
     from finetune.commands.run.api import FailedRun, train
-    from finetune.commands.search.api import Search, search
+    from finetune.commands.search.api import search
+    from finetune.commands.search.result import Search
     from finetune.commands.submission.api import submission
     from finetune.commands.table.api import ResultTable, table
     from finetune.commands.tokenizer.api import Vocabulary, tokenizer
@@ -93,7 +94,8 @@ _HOMES = {  # modules with what they give, imported when a name is first used, s
     "commands.push.api": ("push",),
     "commands.report.api": ("report",),
     "commands.run.api": ("FailedRun", "train"),
-    "commands.search.api": ("Search", "search"),
+    "commands.search.api": ("search",),
+    "commands.search.result": ("Search",),
     "commands.submission.api": ("submission",),
     "commands.table.api": ("ResultTable", "table"),
     "commands.tokenizer.api": ("tokenizer", "Vocabulary"),

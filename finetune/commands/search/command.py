@@ -15,7 +15,8 @@ from finetune.cli.options import note_line
 from finetune.cli.progress import ProgressDisplay
 from finetune.cli.tables import Column, FittedTable
 from finetune.cli.terminal import echo, one_line, say
-from finetune.commands.search.api import SEEDS, TRIALS, Search, plain_setting
+from finetune.commands.search.api import SEEDS, TRIALS
+from finetune.commands.search.result import Search, plain_setting
 from finetune.commands.search.space import plan_search
 from finetune.data.messages import so_many
 from finetune.data.outputs import output_file, require_replaceable_output
