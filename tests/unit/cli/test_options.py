@@ -29,7 +29,7 @@ NOT_OURS = (
     "finetune ",
 )
 IN_COMMANDS = {  # commands that are shown
-    *("api.py", "diagnosis.py", "folder.py", "forms.py", "gone.py", "model_calls.py"),
+    *("api.py", "diagnosis.py", "folder.py", "forms.py", "gone.py", "card.py"),
     *("on_ray.py", "own_data.py", "refusal.py", "untrained.py"),
 }
 
