@@ -153,6 +153,13 @@ class Figures:
         rate = known if weights else default_rate(self.record.model)
         return max(rate, LORA_RATE) if recipe.get("lora") else rate
 
+    @property
+    def off_rate(self) -> str:
+        """`; train.learning_rate 0.1 is high` where it is far from the usual one; else empty."""
+        if self.rate is None or self.usual_rate / FAR < self.rate < self.usual_rate * FAR:
+            return ""
+        return f"; train.learning_rate {self.rate:g} is {'high' if self.rate > self.usual_rate else 'low'}"
+
     def noted(self, words: str) -> Words:
         """The notes of the record with these words."""
         return tuple(note for note in self.record.notes if words in note)
@@ -238,10 +245,8 @@ def one_class(run: Figures) -> Cause | None:
     if record.is_pretraining or constant is None:
         return None
     evidence = f"each of the {record.rows.get(run.split, 0):,} rows of {run.split} is predicted as '{constant}'"
-    if run.rate is None or run.usual_rate / FAR <= run.rate < run.usual_rate * FAR:
-        return Cause(name="collapsed to one class", evidence=evidence, words=run.longer())
-    evidence += f"; train.learning_rate {run.rate:g} is {'high' if run.rate > run.usual_rate else 'low'}"
-    return Cause(name="collapsed to one class", evidence=evidence, words=run.with_rate())
+    words = run.with_rate() if run.off_rate else run.longer()
+    return Cause(name="collapsed to one class", evidence=evidence + run.off_rate, words=words)
 
 
 def texts_cut(run: Figures) -> Cause | None:
@@ -286,7 +291,7 @@ def loss_never_fell(run: Figures) -> Cause | None:
         words = run.longer() if rate is not None and usual / FAR <= rate <= usual * FAR else words
     elif rate is not None and usual / FAR < rate <= usual:
         words = run.with_rate(rate / FAR)
-    evidence = f"over {len(losses)} epochs it went from {losses[0]:.4g} to {losses[-1]:.4g}"
+    evidence = f"over {len(losses)} epochs it went from {losses[0]:.4g} to {losses[-1]:.4g}{run.off_rate}"
     return Cause(name="loss never fell", evidence=evidence, words=words)
 
 
@@ -298,7 +303,7 @@ def under_trained(run: Figures) -> Cause | None:
     evidence = f"after {run.updates:,} updates the loss was still falling"
     evidence += f", from {losses[0]:.3g} to {losses[-1]:.3g}" if len(losses) > 1 else f", {losses[0]:.3g} on average"
     low = run.rate is not None and run.rate <= run.usual_rate / FAR
-    evidence += f"; train.learning_rate {run.rate:g} is low" if low else ""
+    evidence += run.off_rate * low
     return Cause(name="under-trained", evidence=evidence, words=run.with_rate() if low else run.longer())
 
 
