@@ -18,6 +18,7 @@ from finetune.cli.next_commands import GivenOptions
 from finetune.cli.run_facts import next_commands
 from finetune.cli.run_tables import print_record
 from finetune.runs.record import RunRecord, SavedMetric
+from finetune.runs.record_parts import Observed
 from finetune.runs.toml import typed_settings
 from finetune.task_types.vocabulary import MISFIT
 from finetune.training.targets import split_arguments
