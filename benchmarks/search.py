@@ -69,7 +69,7 @@ def measured(found: Sequence[finetune.Search]) -> dict[str, Any]:
     return {
         "metric": metric.name,
         "dev": best.summary.mean,
-        "optimism": best.optimism,
+        "optimism": None,
         "held_out": best.held_out.mean,
         "held_out_sd": best.held_out.sd,
         "settings": best.settings,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from finetune.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from finetune.analysis.comparison import Comparison, Comparisons
+    from finetune.analysis.compare import Comparison
     from finetune.analysis.data_sizes import LearningCurve
     from finetune.api.callbacks import CallbackFailed
     from finetune.api.evaluation import Evaluation
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 __all__ = [
     "CallbackFailed",
     "Comparison",
-    "Comparisons",
     "Evaluation",
     "Explanations",
     "Export",
@@ -76,7 +75,7 @@ __all__ = [
 ]
 
 _HOMES = {  # modules with what they give, imported when a name is first used, since torch takes seconds
-    "analysis.comparison": ("Comparison", "Comparisons"),
+    "analysis.compare": ("Comparison",),
     "analysis.data_sizes": ("LearningCurve",),
     "api.callbacks": ("CallbackFailed",),
     "api.evaluation": ("Evaluation",),

@@ -131,6 +131,10 @@ GONE: dict[str, tuple[str, str]] = {
     ),
     "--prune": ("stopped trials of a search early", "Give fewer --trials, or fewer train.epochs"),
     "--replicas": ("answered from several replicas of Ray", "Start `finetune serve` on each machine"),
+    "--running": (
+        "listed the runs that are trained now",
+        "Leave it out: the table of interrupted runs of finetune ls says which are running",
+    ),
     "--robust": (
         "counted the predictions of dev rows that flip when a text is changed a little",
         "Leave it out; texts that you change yourself are predicted by finetune predict RUN FILE",

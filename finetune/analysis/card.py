@@ -1,42 +1,47 @@
 """The card of a model (README.md): what it answers, how well, and its limits, of its run's record and predictions."""
 
+import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from finetune.analysis.limits import limits_of
-from finetune.analysis.model_calls import PIPELINES, architecture, data_ending, example_inputs, transformers_code, usage
 from finetune.analysis.pages.templates import templates_of
 from finetune.data.messages import percent
 from finetune.inference.exported.export_facts import ExportFacts
 from finetune.metrics.scores import plain_metrics
 from finetune.models.pretrained import MINILM
-from finetune.runs.dev_choices import chosen_by_scored
 from finetune.runs.folder import RunFolder
 from finetune.runs.lineage import SEEDS, Lineage, lineage_words
 from finetune.runs.predictions import read_lines
 from finetune.runs.recipe_diff import settings_of
-from finetune.runs.record import RunRecord
+from finetune.runs.record import RunRecord, without_folders
 from finetune.runs.record_files import load_record, readable_records
 from finetune.runs.seeds import same_but_seeds, seed_words
-from finetune.runs.verdict import baseline_words, verdict_of
-from finetune.runs.without_folders import without_folders
+from finetune.runs.verdict import baseline_words, chosen_by_scored, verdict_of
 from finetune.storage.stored import data_name_of
 from finetune.task_types.marked_text import clean
-from finetune.task_types.predictions import Line
 from finetune.task_types.saved_predictions import run_predictions, saved_config, type_of_run
 from finetune.task_types.task import TEST
 
+PIPELINES = {
+    "ForSequenceClassification": "text-classification",
+    "ForTokenClassification": "token-classification",
+    "ForMaskedLM": "fill-mask",
+}
+QUESTION = '"Who wrote it?", "The book was written by Ann Lee."'
+TOKENS = 'tokens=["Ann", "Lee", "lives", "in", "Rome"]'
+PAIR = '"a text", "another text"'
 TAGS = PIPELINES | {"ForQuestionAnswering": "question-answering", "ForMultipleChoice": "multiple-choice"}
 MINILM_ON_HUB = "sentence-transformers/all-MiniLM-L6-v2"  # which the package of `minilm` carries
 COMMIT = re.compile(r"[0-9a-f]{40}")
 ON_HUB = re.compile(r"([\w.-]+/[\w.-]+) \(.*\)")  # the origin of a data set of the Hub: `nyu-mll/glue (mrpc, train)`
-SCRIPTS = {"ko": re.compile(r"[가-힣]"), "ja": re.compile(r"[ぁ-ヿ]")}  # that one language alone is written in
-LEAST_SHARE = 0.3  # of the letters, that are of a language's script
 MARKUP = re.compile(r"([\\`*_\[\]<>|#~])")
-MOST_LABELS, MOST_TEXTS = 60, 500
+MOST_LABELS = 60
 
 
 def model_card(
@@ -51,7 +56,7 @@ def model_card(
     of the data is in it. Raises UserError for a run without a model.
     """
     model, record = folder.require_model(), load_record(folder.record_file)
-    others = readable_records(sorted(folder.path.resolve().parent.glob("*/record.json")), load_record)
+    others = readable_records(sorted(folder.path.resolve().parent.glob("*/record.json")))
     seeds = [record, *same_but_seeds(record, [other for _, other in others])]
     record = without_folders(record)
     split = TEST if TEST in record.scores else record.first_split
@@ -70,7 +75,7 @@ def model_card(
     templates, shown = templates_of("finetune.analysis").overlay(autoescape=False), record.metric(record.headline).shown
     templates.filters = {**templates.filters, "code": code, "escaped": escaped, "percent": percent, "shown": shown}
     text = templates.get_template("card.md.j2").render(
-        head=_head(record, kind, lines, name.rpartition("/")[2]), record=record, hub=hub_name, exports=exports,
+        head=_head(record, kind, name.rpartition("/")[2]), record=record, hub=hub_name, exports=exports,
         plain_metrics=plain_metrics, baseline_words=baseline_words,
         type=None if table is None else type_of_run(record, folder),
         columns=layout.get("text", ()) if isinstance(layout, dict) else (), length=use.get("max_length"),
@@ -112,7 +117,7 @@ def base_model(record: RunRecord) -> str | None:
     return began.model if COMMIT.fullmatch(began.weights) and began.model.count("/") == 1 else None
 
 
-def _head(record: RunRecord, kind: str, lines: Sequence[Line], name: str) -> str:
+def _head(record: RunRecord, kind: str, name: str) -> str:
     """What the Hub's search and its page of a model read, in YAML; unknown facts and undefined scores are left out."""
     from huggingface_hub import EvalResult, ModelCardData
 
@@ -129,12 +134,77 @@ def _head(record: RunRecord, kind: str, lines: Sequence[Line], name: str) -> str
                     metric_args=ends and {"95 % interval": [round(end, 6) for end in ends]},
                 ))  # fmt: skip
     sets = dict.fromkeys(one[1] for origin in record.data_origin.values() if (one := ON_HUB.fullmatch(origin)))
-    text = "".join(cell for line in lines[:MOST_TEXTS] for cell in line.values() if isinstance(cell, str))
-    least = max(1, LEAST_SHARE * sum(map(str.isalpha, text)))
     data = ModelCardData(
         base_model=base_model(record), datasets=list(sets) or None, pipeline_tag=TAGS.get(kind), tags=["finetune"],
-        language=next((language for language, script in SCRIPTS.items() if len(script.findall(text)) >= least), None),
         library_name="transformers" if kind else "finetune", metrics=plain_metrics(record.scores[record.first_split]),
         model_name=name, eval_results=results or None,
     )  # fmt: skip
     return data.to_yaml(line_break="\n").strip()
+
+
+def quoted(text: Any) -> str:
+    """A text as Python and JSON write it."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def example_inputs(line: Mapping[str, Any]) -> str:
+    """What a row is for `model(...)`, by a line of a task's predictions."""
+    if "words" in line:
+        return TOKENS
+    if "question" in line:
+        return QUESTION
+    if choices := line.get("choices"):
+        return f'"a text", {quoted([f"choice {number}" for number in range(1, len(choices) + 1)])}'
+    return PAIR if line.get("pair") is not None else '"a text"'
+
+
+def architecture(model: Path) -> str:
+    """What follows the family in transformers' name of the model, such as `ForMaskedLM`; empty where transformers has
+    no class for it, or without a model.
+    """
+    try:
+        config = json.loads((model / "config.json").read_text(encoding="utf-8"))
+        name = str(config["architectures"][0])
+        name = name.replace("LMHeadModel", "ForCausalLM")  # of the auto class
+        return name[name.index("For") :] if (model / "model.safetensors").is_file() else ""
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):  # a report works without the model
+        return ""
+
+
+def transformers_code(folder: str, kind: str, inputs: str) -> str:
+    """Code that loads a model by transformers alone, from a folder or the Hub; with a pipeline where there is one."""
+    if kind in PIPELINES:
+        options = ', aggregation_strategy="simple"' if kind == "ForTokenClassification" else ""
+        text = 'f"a {model.tokenizer.mask_token} text"' if kind == "ForMaskedLM" else '"a text"'
+        if inputs == PAIR:
+            text = '{"text": "a text", "text_pair": "another text"}'
+        return (
+            "from transformers import pipeline\n\n"
+            f'model = pipeline("{PIPELINES[kind]}", model={quoted(folder)}{options})\n'
+            f"print(model({text}))"
+        )
+    return (
+        f"from transformers import AutoModel{kind}, AutoTokenizer\n\n"
+        f"folder = {quoted(folder)}\n"
+        f"model = AutoModel{kind}.from_pretrained(folder)\n"
+        "tokenizer = AutoTokenizer.from_pretrained(folder)"
+    )
+
+
+def usage(record: RunRecord, name: str, inputs: str) -> tuple[str, str]:
+    """How the model of a run is used on the command line and in Python, by its `name`; of a pre-training run as the
+    start of others.
+    """
+    if record.is_pretraining:
+        words = ["run", "YOURS.csv", f"model={name}"]
+        python = f'run = finetune.train("YOURS.csv", model={quoted(name)})\nprint(run)'
+    else:
+        ending = data_ending(record)
+        words = ["predict", name, f"new{ending}", "-o", f"predictions{ending}"]
+        python = f"model = finetune.load({quoted(name)})\nprint(model({inputs}))"
+    return shlex.join(["finetune", *words]), f"import finetune\n\n{python}"
+
+
+def data_ending(record: RunRecord) -> str:
+    """The ending of files like those that a run was trained on."""
+    return Path(str(record.recipe["task"])).suffix or ".csv"

@@ -1,23 +1,23 @@
-"""Tests whether two runs, or two groups of seeds, differ significantly."""
+"""Tests whether two runs, or two groups of seeds, differ significantly, from their saved predictions."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from string import ascii_uppercase
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from finetune.analysis.comparison import Changed, Comparison, Comparisons
 from finetune.data.messages import noun, so_many
 from finetune.data.rows import Row
 from finetune.errors import UserError
-from finetune.metrics.significance import RESAMPLES, holm, mcnemar
+from finetune.metrics.metric import Metric
+from finetune.metrics.significance import RESAMPLES, Difference, holm, mcnemar
 from finetune.metrics.sums import Counted
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_predictions
-from finetune.runs.recipe_diff import short_settings
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
-from finetune.runs.seeds import differing_settings, paired, same_seeds, shared_encoders
+from finetune.runs.seeds import shared_encoders
 from finetune.runs.verdict import FEW_ROWS, shortfall
 from finetune.task_types.parts import Answer
 from finetune.task_types.predictions import row_of_line
@@ -26,7 +26,125 @@ from finetune.task_types.run_task import trained_on
 from finetune.task_types.task import Task
 from finetune.task_types.types import type_of
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 MOST_SIDES = len(ascii_uppercase)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changed:
+    """A row that only one side, `a` or `b`, has right: its fields, its label, and both predictions."""
+
+    better: str
+    row: dict[str, Any]
+    gold: Any
+    a: Any
+    b: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """What `finetune.compare` returns; of three runs or more a list of them, each of another run with the first.
+
+    Example: `finetune.compare(run, other).frame`
+
+    Attributes:
+        a: The ids of the first side's runs.
+        b: The ids of the second side's runs.
+        letter: The letter of the second side: B, or C and so on of a third.
+        task: The task of all runs.
+        split: The split that was compared.
+        shape: The name of the task's type, empty where it is unknown.
+        rows: The number of its rows.
+        metrics: How the scores of each are shown and compared.
+        differences: For each metric the scores of both sides, their difference, its 95 % interval and p.
+        holm: For each metric p adjusted for the number of metrics, and of sides.
+        mcnemar: p of McNemar's exact test, where rows are right or wrong.
+        changed: The rows that only one side has right.
+        notes: What to take into account.
+        queries: The number of queries of a ranking, which are compared in place of rows; 0 for other tasks.
+    """
+
+    a: Sequence[str]
+    b: Sequence[str]
+    letter: str
+    task: str
+    shape: str
+    split: str
+    rows: int
+    metrics: Mapping[str, Metric]
+    differences: dict[str, Difference]
+    holm: dict[str, float]
+    mcnemar: float | None
+    changed: Sequence[Changed]
+    notes: Sequence[str]
+    queries: int = 0
+
+    @property
+    def sides(self) -> str:
+        """`A is 5f0c2d6e1a, B is 9a1b77c2d0 and 2 more`."""
+        named = [ids[0] + f" and {len(ids) - 1} more" * (len(ids) > 1) for ids in (self.a, self.b)]
+        return f"A is {named[0]}, {self.letter} is {named[1]}"
+
+    @property
+    def counted(self) -> str:
+        """`480 rows`, or of a ranking `120 queries (480 rows)`."""
+        rows = so_many(self.rows)
+        return f"{so_many(self.queries, 'query')} ({rows})" if self.queries else rows
+
+    @property
+    def columns(self) -> list[str]:
+        """The headings of `cells`."""
+        drawn = "queries" if self.queries else "rows"
+        change = f"{self.letter} - A"
+        return ["metric", "A", self.letter, change, "95 % interval", "p", "p (Holm)", f"{drawn} needed (80 % power)"]
+
+    @property
+    def cells(self) -> list[list[str]]:
+        """For each metric both sides, the difference, its interval and p, and the rows needed to detect it."""
+        lines = []
+        for name, tested in self.differences.items():
+            metric = self.metrics[name]
+            needed = f"{tested.rows_needed:,}" if tested.rows_needed is not None else "more seeds" * bool(tested.value)
+            scores = [metric.shown(tested.a), metric.shown(tested.b), metric.signed(tested.value)]
+            p = [f"{tested.p:.4f}", f"{self.holm[name]:.4f}"]
+            lines.append([metric.heading, *scores, metric.signed_ends(tested.interval), *p, needed])
+        return lines
+
+    @property
+    def tests(self) -> str:
+        """How p and intervals were computed, in sentences."""
+        drawn = "queries" if self.queries else "rows"
+        exact = "" if self.mcnemar is None else f"McNemar's exact test: p {self.mcnemar:.4f}. "
+        return (
+            f"{exact}p and interval: paired bootstrap over {drawn} and seeds. p (Holm): adjusted for all tests, of "
+            f"metrics and sides. {drawn.capitalize()} needed: for 80 % power at a level of 5 %."
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """The comparison as JSON values."""
+        plain = asdict(replace(self, metrics={}))
+        del plain["metrics"], plain["shape"]
+        for name, difference in self.differences.items():
+            plain["differences"][name]["difference"] = difference.value
+        return plain
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """A row for each metric; scores as computed, 0.843 for 84.3 points."""
+        import pandas as pd
+
+        rows = [
+            (name, one.a, one.b, one.value, *(one.interval or (None, None)), one.p, self.holm[name])
+            for name, one in self.differences.items()
+        ]
+        return pd.DataFrame(rows, columns=["metric", "a", "b", "difference", "low", "high", "p", "p_holm"])
+
+    def __repr__(self) -> str:
+        name, first = next(iter(self.differences.items()))
+        points = self.metrics[name].signed(first.value)
+        return f"<Comparison on {so_many(self.rows)} of {self.split} of {self.task}: {name} {points}, p {first.p:.4f}>"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,12 +163,12 @@ def compare_runs(
     split: str | None = None,
     task: Task | None = None,
     names: tuple[str, str] | None = None,
-    letters: tuple[str, str] = ("A", "B"),
+    letter: str = "B",
 ) -> Comparison:
     """Compares the saved predictions of two groups of runs, each of which differ only in seeds.
 
     Runs after the first without predictions are left out, with a note. `names` are those of the groups in messages,
-    `letters` in notes.
+    `letter` is the second one's in notes.
     `task` is needed for a task in a file, since code named by a run's folder is not executed. Raises UserError for runs
     of different tasks or rows, and if predictions are not available.
     """
@@ -67,8 +185,8 @@ def compare_runs(
         way_out = f"Choose one of {', '.join(both)}" if both else "They have no split in common"
         raise UserError(f"one of the runs was not scored on '{split}'", way_out)
     task = trained_on(folders[0][0], task=task)
-    rows, left = _side(task, folders[0], split, rows=None, letter=letters[0])
-    _, right = _side(task, folders[1], split, rows=rows, letter=letters[1])
+    rows, left = _side(task, folders[0], split, rows=None, letter="A")
+    _, right = _side(task, folders[1], split, rows=rows, letter=letter)
     kind = type_of(task)
     scored = [[resampled_metrics(task, answers, rows) for answers in side.answers] for side in (left, right)]
     sides = {name: [[metrics[name] for metrics in side] for side in scored] for name in scored[0][0]}
@@ -77,10 +195,6 @@ def compare_runs(
         quick = all(isinstance(metric, Counted) for metric in (*ours, *theirs))
         resamples = RESAMPLES if quick else RESAMPLES // 10
         differences[name] = difference_of(task.metric(name), ours, theirs, resamples=resamples)
-    by_seed = {}
-    if len(pairs := same_seeds(left.records, right.records)) > 1:
-        for name, (ours, theirs) in sides.items():
-            by_seed[name] = paired([(ours[i].score, theirs[j].score) for i, j in pairs], task.metric(name))
     exact = next((metric.name for metric in task.metrics if metric.per_row), "")
     alone = [metric for side in sides.get(exact, ()) if len(side) == 1 for metric in side]
     hits = [metric.counts[:, 0] > 0 for metric in alone if isinstance(metric, Counted)]
@@ -93,13 +207,13 @@ def compare_runs(
     return Comparison(
         a=[record.id for record in left.records],
         b=[record.id for record in right.records],
+        letter=letter,
         task=task.name,
         shape="" if kind is None else kind.name,
         split=split,
         rows=len(rows),
         metrics={name: task.metric(name) for name in differences},
         differences=differences,
-        by_seed=by_seed,
         holm=dict(zip(differences, holm([difference.p for difference in differences.values()]), strict=True)),
         mcnemar=mcnemar(*hits) if len(hits) == 2 else None,
         changed=_changed(task, rows, left.answers[0], right.answers[0]),
@@ -190,39 +304,26 @@ def _changed(task: Task, rows: Sequence[Row], a: Sequence[Answer], b: Sequence[A
 
 def compare_several(
     sides: Sequence[Sequence[RunFolder]], *, split: str | None = None, task: Task | None = None, names: Sequence[str]
-) -> Comparisons:
+) -> list[Comparison]:
     """Compares the saved predictions of the first group of runs with those of each other, as `compare_runs`.
 
-    Which side is the first is chosen before the scores are looked at, so that p needs no correction for a choice.
-    Raises UserError as `compare_runs` does, for more sides than letters, and for two sides of the same runs.
+    p is adjusted for all tests of all pairs. Which side is the first is chosen before the scores are looked at, so that
+    p needs no correction for a choice. Raises UserError as `compare_runs` does, for more sides than letters, and for
+    two sides of the same runs.
     """
     if len(sides) > MOST_SIDES:
         raise UserError(f"{len(sides)} runs are more than {MOST_SIDES}", "Compare fewer: finetune ls TASK --board")
-    _require_different(sides, names)
-    pairs = [
-        compare_runs(
-            sides[0], other, split=split, task=task, names=(names[0], name), letters=("A", ascii_uppercase[at])
-        )
-        for at, (other, name) in enumerate(zip(sides[1:], names[1:], strict=True), start=1)
-    ]
-    tests = [(at, name) for at, pair in enumerate(pairs) for name in pair.differences]
-    adjusted = dict(zip(tests, holm([pairs[at].differences[name].p for at, name in tests]), strict=True))
-    ids = [pairs[0].a, *(pair.b for pair in pairs)]
-    firsts = [load_record(side[0].record_file) for side in sides]
-    words = [", ".join(short_settings(one)) for one in differing_settings(firsts)]
-    letters = ascii_uppercase[: len(sides)]
-    return Comparisons(
-        runs=dict(zip(letters, ids, strict=True)),
-        settings=dict(zip(letters, words, strict=True)),
-        pairs=pairs,
-        holm=[{name: adjusted[at, name] for name in pair.differences} for at, pair in enumerate(pairs)],
-    )
-
-
-def _require_different(sides: Sequence[Sequence[RunFolder]], names: Sequence[str]) -> None:
     seen: dict[object, str] = {}
     for side, name in zip(sides, names, strict=True):
         paths = {folder.path.resolve() for folder in side}
-        if known := next((seen[path] for path in paths if path in seen), None):
-            raise UserError(f"{known} and {name} have runs in common", "Name each run, or group of seeds, once")
+        if shared := next((seen[path] for path in paths if path in seen), None):
+            raise UserError(f"{shared} and {name} have runs in common", "Name each run, or group of seeds, once")
         seen |= dict.fromkeys(paths, name)
+    pairs = [
+        compare_runs(sides[0], other, split=split, task=task, names=(names[0], name), letter=letter)
+        for letter, other, name in zip(ascii_uppercase[1:], sides[1:], names[1:], strict=False)
+    ]
+    tests = [(pair.letter, name) for pair in pairs for name in pair.differences]
+    p_values = [tested.p for pair in pairs for tested in pair.differences.values()]
+    adjusted = dict(zip(tests, holm(p_values), strict=True))
+    return [replace(pair, holm={name: adjusted[pair.letter, name] for name in pair.differences}) for pair in pairs]

@@ -8,20 +8,16 @@ from typing import TYPE_CHECKING
 
 from finetune.analysis.compare import compare_runs
 from finetune.errors import UserError
-from finetune.metrics.spacing import Interval
-from finetune.runs.data_sizes import by_share, exact_percent
+from finetune.metrics.metric import Interval
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
-from finetune.runs.seeds import failed
+from finetune.runs.seeds import by_share, exact_percent
 from finetune.runs.verdict import Verdict, verdict_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FAILED = "no better than constant"  # the heading of the runs that `failed` finds
 SMALL_GAIN = 0.01  # a gain, of the scale of a score, that is hardly worth labels
-FEWEST_POINTS = 3  # runs to which a power and its spread can be fitted
-MORE_ROWS = 200  # whose worth a report says
 SAME = 0.1  # of a doubling: a step as near to one is called so
 
 
@@ -33,34 +29,6 @@ class ShareOfRows:
     rows: int
     records: Sequence[RunRecord]
     verdict: Verdict
-
-    @property
-    def baseline(self) -> float | None:
-        """The best baseline's score at that size."""
-        return self.verdict.baseline_score
-
-    @property
-    def failed(self) -> list[RunRecord]:
-        """The runs that are no better than a constant prediction."""
-        return [record for record in self.records if failed(record, self.verdict.split)]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Gain:
-    """What the last doubling of the rows added to the score, with its 95 % interval, if known; less may be better.
-
-    `doublings` is by how much the rows really grew.
-    """
-
-    value: float
-    interval: Interval | None
-    before: ShareOfRows
-    after: ShareOfRows
-
-    @property
-    def doublings(self) -> float:
-        """How many times the rows doubled."""
-        return math.log2(self.after.rows / self.before.rows)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,11 +46,6 @@ class LearningCurve:
     answer: str
 
     @property
-    def worth(self) -> str:
-        """What MORE_ROWS more labelled rows are worth, in a sentence."""
-        return worth_words(self.sizes, MORE_ROWS)
-
-    @property
     def score(self) -> str:
         """`dev macro f1`."""
         return self.sizes[0].verdict.of
@@ -90,19 +53,17 @@ class LearningCurve:
     @property
     def columns(self) -> list[str]:
         """The headings of `cells`."""
-        fails = any(size.failed for size in self.sizes)
-        return ["size", "rows", self.score, "95 % interval", "best baseline", *[FAILED] * fails]
+        return ["size", "rows", self.score, "95 % interval", "best baseline"]
 
     @property
     def cells(self) -> list[list[str]]:
-        """For each size its rows, the mean score, its interval, the best baseline at that size, and failed runs."""
-        cells, columns = [], len(self.columns)
+        """For each size its rows, the mean score, its interval, and the best baseline at that size."""
+        cells = []
         for size in self.sizes:
             metric, verdict = size.verdict.metric, size.verdict
-            base = "" if size.baseline is None else metric.shown(size.baseline)
-            fails = f"{len(size.failed)} of {len(size.records)}" if size.failed else ""
-            shown = [metric.shown(verdict.score), metric.ends(verdict.interval), base, fails]
-            cells.append([exact_percent(size.share), f"{size.rows:,}", *shown][:columns])
+            base = "" if verdict.baseline_score is None else metric.shown(verdict.baseline_score)
+            shown = [metric.shown(verdict.score), metric.ends(verdict.interval), base]
+            cells.append([exact_percent(size.share), f"{size.rows:,}", *shown])
         return cells
 
     @property
@@ -112,8 +73,8 @@ class LearningCurve:
 
         rows = []
         for size in self.sizes:
-            ends = size.verdict.interval or (None, None)
-            rows.append((size.share, size.rows, size.verdict.score, *ends, size.baseline, len(size.records)))
+            verdict, ends = size.verdict, size.verdict.interval or (None, None)
+            rows.append((size.share, size.rows, verdict.score, *ends, verdict.baseline_score, len(size.records)))
         return pd.DataFrame(rows, columns=["share", "rows", "score", "low", "high", "baseline", "runs"])
 
     def __repr__(self) -> str:
@@ -122,45 +83,37 @@ class LearningCurve:
 
 def learning_curves(records: Sequence[RunRecord], folders: Mapping[str, RunFolder]) -> list[LearningCurve]:
     """The curve of each setting that was run with several sizes; the folders of the runs are by id."""
-    return [LearningCurve(sizes=sizes, answer=more_labels(last_gain(sizes, folders))) for sizes in curves_of(records)]
-
-
-def curves_of(records: Sequence[RunRecord]) -> list[list[ShareOfRows]]:
-    """The sizes, smallest first, of each setting that was run with several."""
-    return [
-        [
+    curves = []
+    for groups in by_share(records):
+        sizes = [
             ShareOfRows(share=share, rows=max(1, runs[0].rows.get("train", 0)), records=runs, verdict=verdict_of(runs))
-            for share, runs in sizes.items()
+            for share, runs in groups.items()
         ]
-        for sizes in by_share(records)
-    ]
+        after = sizes[-1]
+        before = min(sizes[:-1], key=lambda size: abs(math.log2(after.rows / size.rows) - 1))
+        gain, interval = after.verdict.score - before.verdict.score, None
+        with suppress(UserError, KeyError):  # no predictions, or a task that is unknown here
+            sides = [[folders[record.id] for record in size.records] for size in (before, after)]
+            difference = compare_runs(*sides, split=after.verdict.split).differences[after.verdict.metric.name]
+            gain, interval = difference.value, difference.interval
+        curves.append(LearningCurve(sizes=sizes, answer=more_labels(before, after, gain, interval)))
+    return curves
 
 
-def last_gain(sizes: Sequence[ShareOfRows], folders: Mapping[str, RunFolder]) -> Gain:
-    """The gain of the largest size over the one nearest to half its rows; its interval from the runs' predictions."""
-    after = sizes[-1]
-    before = min(sizes[:-1], key=lambda size: abs(math.log2(after.rows / size.rows) - 1))
-    value, interval = after.verdict.score - before.verdict.score, None
-    with suppress(UserError, KeyError):  # no predictions, or a task that is unknown here
-        sides = [[folders[record.id] for record in size.records] for size in (before, after)]
-        difference = compare_runs(*sides, split=after.verdict.split).differences[after.verdict.metric.name]
-        value, interval = difference.value, difference.interval
-    return Gain(value=value, interval=interval, before=before, after=after)
-
-
-def more_labels(gain: Gain) -> str:
-    """Whether more labels would help, or more text, in a sentence."""
-    verdict, metric = gain.after.verdict, gain.after.verdict.metric
-    unit, turn = " points" if metric.scale == 100 else "", 1 if gain.value > 0 else -1
-    step = "the last doubling" if abs(gain.doublings - 1) < SAME else f"{2**gain.doublings:.1f} times the rows"
+def more_labels(before: ShareOfRows, after: ShareOfRows, gain: float, interval: Interval | None) -> str:
+    """Whether more labels would help, or more text, by what the last doubling of the rows added, in a sentence."""
+    verdict, metric = after.verdict, after.verdict.metric
+    unit, turn = " points" if metric.scale == 100 else "", 1 if gain > 0 else -1
+    doublings = math.log2(after.rows / before.rows)
+    step = "the last doubling" if abs(doublings - 1) < SAME else f"{2**doublings:.1f} times the rows"
     change = f"did not change {verdict.of}"
-    if gain.value:
-        change = f"{'raised' if turn > 0 else 'lowered'} {verdict.of} by {metric.shown(abs(gain.value))}{unit}"
-    change = f"{step} ({gain.before.rows:,} to {gain.after.rows:,} rows) {change}"
-    more = "text" if gain.after.records[0].is_pretraining else "labels"
-    if not math.isfinite(gain.value) or gain.interval is None:
+    if gain:
+        change = f"{'raised' if turn > 0 else 'lowered'} {verdict.of} by {metric.shown(abs(gain))}{unit}"
+    change = f"{step} ({before.rows:,} to {after.rows:,} rows) {change}"
+    more = "text" if after.records[0].is_pretraining else "labels"
+    if not math.isfinite(gain) or interval is None:
         return f"Would more {more} help? {change}; without an interval, as predictions or spread are missing."
-    low, high = sorted(map(metric.towards_better, gain.interval))
+    low, high = sorted(map(metric.towards_better, interval))
     answer = f"Whether more {more} would help is unclear, and more seeds may tell"
     if low > 0:
         answer = f"More {more} would probably help"
@@ -168,49 +121,5 @@ def more_labels(gain: Gain) -> str:
         answer = f"More {more} of this kind would probably not help"
     elif high < SMALL_GAIN:
         answer = f"More {more} would hardly help"
-    least, most = sorted(turn * end for end in gain.interval)
+    least, most = sorted(turn * end for end in interval)
     return f"{answer}: {change} (95 % {metric.ends((least, most))})."
-
-
-@dataclass(frozen=True, kw_only=True)
-class Forecast:
-    """What so many more training rows are expected to add to the score, with a 95 % interval; less may be better."""
-
-    value: float
-    interval: Interval
-
-
-def forecast(sizes: Sequence[ShareOfRows], more: int) -> Forecast | None:
-    """The gain of `more` rows over the largest size, if the error falls as a power of the rows (Hestness 2017).
-
-    The power is fitted to the logarithms of all runs, and its interval (Student's t) is that of the gain. None for
-    fewer than three runs, and for scores that have no error between 0 and 1.
-    """
-    metric, split = sizes[0].verdict.metric, sizes[0].verdict.split
-    points = [(size.rows, 1 - record.scores[split][metric.name]) for size in sizes for record in size.records]
-    if len(points) < FEWEST_POINTS or metric.scale != 100 or not metric.greater_is_better:
-        return None
-    if any(not 0 < error <= 1 for _, error in points):
-        return None
-    from scipy.stats import linregress, t
-
-    fitted = linregress(*zip(*((math.log(rows), math.log(error)) for rows, error in points), strict=True))
-    now = math.exp(fitted.intercept + fitted.slope * math.log(sizes[-1].rows))
-    half = float(t.ppf(0.975, len(points) - 2)) * fitted.stderr
-    powers = (fitted.slope, fitted.slope + half, fitted.slope - half)
-    value, low, high = (now * (1 - (1 + more / sizes[-1].rows) ** power) for power in powers)
-    return Forecast(value=value, interval=(low, high))
-
-
-def worth_words(sizes: Sequence[ShareOfRows], more: int) -> str:
-    """What so many more rows are worth, in a sentence; that it cannot be told, where it cannot; empty for text."""
-    if sizes[0].records[0].is_pretraining:
-        return ""
-    gain, metric, runs = forecast(sizes, more), sizes[0].verdict.metric, sum(len(size.records) for size in sizes)
-    would = f"{more:,} more rows would add"
-    if gain is None or not all(map(math.isfinite, gain.interval)):
-        return f"{runs} runs do not tell what {would} to {sizes[0].verdict.of}."
-    by, ends = f"by a power of the rows, fitted to {runs} runs", metric.signed_ends(gain.interval)
-    if gain.interval[0] <= 0 <= gain.interval[1]:
-        return f"What {would} to {sizes[0].verdict.of} cannot be told ({by}: 95 % {ends})."
-    return f"{would} {metric.signed(gain.value)} to {sizes[0].verdict.of} (95 % {ends}; {by})."

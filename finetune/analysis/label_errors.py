@@ -1,54 +1,14 @@
-"""Labels that may be wrong: errors of high confidence, and the labels that are believed least (confident learning,
-Northcutt et al. 2021).
-"""
+"""Labels that may be wrong: those that are believed least (confident learning, Northcutt et al. 2021)."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from finetune.metrics.temperature import TINY, highest_with_temperature
+from finetune.metrics.calibration import TINY
 from finetune.task_types.predictions import Predictions
 
-CONFIDENT = 0.9
 LEAST_BELIEVED = 20  # rows that are listed in any case
-DEVIATIONS = 3.0  # of the error of a number
 NEIGHBOURS, LEAST_NEIGHBOURS = 0.1, 20  # share and number of rows with the nearest predictions, for a usual error
-
-
-def suspects(table: Predictions, temperature: float | None) -> np.ndarray:
-    """Whether each row's label may be wrong `(rows,)`: the model contradicts it as confidently as `threshold`.
-
-    Both at the temperature, where probabilities are a softmax: without it a model that is too sure suspects most of its
-    own errors.
-    """
-    if not table.annotated:
-        return np.zeros(len(table), bool)
-    certainty, scaled = table.certainty, calibrated(table, temperature)
-    if scaled is not None:
-        certainty = np.where(np.isfinite(certainty), scaled, certainty)
-    found: np.ndarray = np.isfinite(certainty) & (certainty >= threshold(table, temperature))
-    return found
-
-
-def threshold(table: Predictions, temperature: float | None) -> float:
-    """The confidence from which a wrong prediction suggests a label error; infinity without probabilities.
-
-    The larger of CONFIDENT and the mean confidence of right predictions; for regression, an error of three times the
-    root mean squared error.
-    """
-    if table.right is None:
-        return DEVIATIONS * float(np.sqrt((table.score**2).mean()))
-    if not len(table.decided):
-        return np.inf
-    right, scaled = table.decided.right, calibrated(table, temperature)
-    confidence = table.decided.confidence if scaled is None else scaled
-    return max(CONFIDENT, float(confidence[right].mean()) if right.any() else CONFIDENT)
-
-
-def calibrated(table: Predictions, temperature: float | None) -> np.ndarray | None:
-    """The highest probability of each row at the temperature `(rows,)`; None where there is none."""
-    known = temperature is not None and table.distribution is not None
-    return highest_with_temperature(table.distribution[0], temperature) if known else None  # type: ignore[index,arg-type]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,17 +69,3 @@ def ranks(values: np.ndarray) -> np.ndarray:
     """The rank of each value `(rows,)`, 0 for the least."""
     found: np.ndarray = np.argsort(np.argsort(values, kind="stable"))
     return found
-
-
-def suspicion_rule(table: Predictions, temperature: float | None) -> str:
-    """How rows are suspected, as a sentence; empty where none can be."""
-    limit = threshold(table, temperature)
-    if not np.isfinite(limit):
-        return ""
-    if table.right is None:
-        return f"its error is over {limit:.2f}, three times the root mean squared error"
-    scaled = "" if calibrated(table, temperature) is None else " at the temperature of its calibration"
-    return (
-        f"the model contradicts it with a confidence of {100 * limit:.1f} % or more{scaled}: its mean confidence where "
-        f"it is right, and at least {100 * CONFIDENT:.0f} %"
-    )

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from finetune.data.messages import first_of, percent, so_many
-from finetune.runs.dev_choices import dev_choices, known_to_model
 from finetune.runs.record import RunRecord
-from finetune.runs.verdict import baseline_words, verdict_of
+from finetune.runs.verdict import baseline_words, dev_choices, known_to_model, verdict_of
 from finetune.task_types.marked_text import cut
 from finetune.task_types.predictions import Predictions
 

@@ -8,8 +8,19 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from finetune.runs.events import AlreadyDone, Ended, EpochDone, Event, Started, Training, Updates, Watcher, unwatched
-from finetune.runs.pace import Pace, duration
+from finetune.runs.events import (
+    AlreadyDone,
+    Ended,
+    EpochDone,
+    Event,
+    Pace,
+    Started,
+    Training,
+    Updates,
+    Watcher,
+    duration,
+    unwatched,
+)
 
 EVERY = 0.5  # seconds between two changes of the line
 

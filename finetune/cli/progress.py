@@ -22,6 +22,7 @@ from finetune.runs.events import (
     EpochDone,
     Event,
     Note,
+    Pace,
     Predicted,
     RowsPredicted,
     Started,
@@ -29,9 +30,9 @@ from finetune.runs.events import (
     Updates,
     Watcher,
     Working,
+    duration,
     unwatched,
 )
-from finetune.runs.pace import Pace, duration
 
 BAR = 12  # characters
 LINE_EVERY = 20.0  # seconds between lines of progress if standard error is not a terminal
@@ -86,11 +87,13 @@ class ProgressDisplay:
             case Updates():
                 self._show_updates(event)
             case Predicted():
-                self._show_predicted(event)
+                if not self.in_rows:
+                    self._show("predicting", done=event.done, total=event.total, facts=self.best, every=LINE_EVERY)
             case Encoded():
-                self._show_encoded(event)
+                self._show_rate("encoded", event, unit="a second")
             case RowsPredicted():
-                self._show_rows(event)
+                self.in_rows = True
+                self._show_rate("predicted rows", event, unit="rows/s")
             case EpochDone():
                 self._show_epoch(event)
             case Ended():
@@ -122,21 +125,10 @@ class ProgressDisplay:
         what = f"{pace.plan.unit} {some.epoch}/{pace.plan.epochs}"
         self._show(what, done=some.update, total=pace.plan.updates, left=pace.left, facts=facts, every=LINE_EVERY)
 
-    def _show_predicted(self, some: Predicted) -> None:
-        if not self.in_rows:
-            self._show("predicting", done=some.done, total=some.total, facts=self.best, every=LINE_EVERY)
-
-    def _show_encoded(self, some: Encoded) -> None:
-        ended = some.done == some.total and some.rate * LINE_EVERY < some.total
-        left, facts = (some.total - some.done) / some.rate, [f"{some.rate:.0f} a second"]
-        every = 0 if ended else LINE_EVERY / 2
-        self._show("encoded", done=some.done, total=some.total, left=left, facts=facts, every=every)
-
-    def _show_rows(self, some: RowsPredicted) -> None:
-        self.in_rows = True
-        left, facts = (some.total - some.done) / some.rate, [f"{some.rate:.0f} rows/s"]
-        every = 0 if some.done == some.total else LINE_EVERY / 10
-        self._show("predicted rows", done=some.done, total=some.total, left=left, facts=facts, every=every)
+    def _show_rate(self, what: str, some: Encoded | RowsPredicted, *, unit: str) -> None:
+        left, facts = (some.total - some.done) / some.rate, [f"{some.rate:.0f} {unit}"]
+        every = 0 if some.done == some.total else LINE_EVERY / 2
+        self._show(what, done=some.done, total=some.total, left=left, facts=facts, every=every)
 
     def _show_epoch(self, epoch: EpochDone) -> None:
         assert self.pace is not None  # since Training comes before EpochDone

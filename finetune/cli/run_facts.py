@@ -1,20 +1,20 @@
 """What `show` and `run` print of runs next to their scores: the verdict, six facts, and every field of the record."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from finetune.analysis.diagnosis import diagnosis_of
+from finetune.analysis.diagnosis import DATA, Diagnosis, diagnosis_of, diagnosis_of_seeds
 from finetune.cli.console import Terminal, as_plain_text
 from finetune.cli.next_commands import GivenOptions
 from finetune.data.files import is_data
 from finetune.data.messages import so_many
-from finetune.runs.data_sizes import best_group, of_largest_sizes
+from finetune.runs.events import duration
 from finetune.runs.folder import RunFolder
 from finetune.runs.lineage import SEEDS, lineage_words
-from finetune.runs.pace import duration
 from finetune.runs.recipe_diff import settings_of
 from finetune.runs.record import RunRecord
-from finetune.runs.seeds import by_setting, differing_settings
+from finetune.runs.seeds import best_group, by_setting, differing_settings, of_largest_sizes
 from finetune.runs.toml import typed_settings
 from finetune.runs.verdict import Verdict, verdict_of
 
@@ -78,6 +78,31 @@ def best_of_tasks(records: Sequence[RunRecord]) -> list[tuple[str, Sequence[RunR
         names = [*[task] * (len(tasks) > 1), *[f"best is {which}"] * (len(mine) > 1)]
         found.append(("".join(f"{name}: " for name in names), best))
     return found
+
+
+def print_diagnoses(
+    console: Terminal, records: Sequence[RunRecord], given: GivenOptions, *, folder: RunFolder | None = None
+) -> frozenset[str]:
+    """Prints a card for each task whose best run has a cause; returns the notes of records that the cards say too.
+
+    `folder` is that of a single run, which may be elsewhere than `given.out` says.
+    """
+    told = set[str]()
+    for whose, group in best_of_tasks(records):
+        found = diagnosis_of_seeds([(one, folder or RunFolder.of(given.out, one.task, one.id)) for one in group])
+        _print_card(console, whose, found, given)
+        told |= {note for cause in found.causes[:1] for note in cause.notes}
+    return frozenset(told)
+
+
+def _print_card(console: Terminal, whose: str, found: Diagnosis, given: GivenOptions) -> None:
+    """Cause, evidence and command of the first cause; the command is not broken, so that it can be pasted."""
+    for cause in found.causes[:1]:
+        console.print_line(f"diagnosis: {whose}{cause.name}", style="bold yellow")
+        console.print_line(f"  {cause.evidence}")
+        if cause.words:
+            said = replace(given, data=None) if DATA in cause.words else given
+            console.print_command(said.command(*cause.words))
 
 
 def next_commands(records: Sequence[RunRecord], given: GivenOptions, settings: Mapping[str, Any]) -> list[str]:

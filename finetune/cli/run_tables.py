@@ -1,6 +1,5 @@
 """Tables of runs: one run's scores, a list of runs, groups of seeds, the best of several settings."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from rich.text import Text
@@ -8,25 +7,25 @@ from rich.text import Text
 from finetune.analysis.published import published_for
 from finetune.cli.console import STYLES, Terminal, as_plain_text
 from finetune.cli.options import note_line, with_options
-from finetune.cli.tables import (
-    FittedTable,
-    TextCell,
-    table_from_cells,
-    to_the_minute,
-)
+from finetune.cli.tables import FittedTable, TextCell, table_from_cells
 from finetune.cli.terminal import one_line
 from finetune.data.messages import noun, so_many
 from finetune.metrics.scores import plain_metrics
-from finetune.runs.data_sizes import best_group
-from finetune.runs.interrupted import InterruptedRun
-from finetune.runs.pace import duration
-from finetune.runs.recipe_diff import listed_differences
-from finetune.runs.record import ListedRun, RunRecord
-from finetune.runs.seeds import by_setting, differing_settings, failures, mean_score, shared_encoders, summarised
+from finetune.runs.lookup import InterruptedRun
+from finetune.runs.record import RunRecord
+from finetune.runs.seeds import (
+    best_group,
+    by_setting,
+    differing_settings,
+    failures,
+    mean_score,
+    settings_by_task,
+    shared_encoders,
+    summarised,
+)
 from finetune.runs.verdict import interval_of
 
 CONSTANT = "no better than constant"  # runs, as `failed` counts them
-TAG_BASELINE = "most-frequent-tag"  # which every tagging task has
 
 
 def print_record(console: Terminal, record: RunRecord, *, printed: set[str] | None = None) -> None:
@@ -73,47 +72,29 @@ def labels_table(record: RunRecord) -> FittedTable | None:
     """A run's scores by label, or by entity type for tagging; None if its task is not scored so."""
     names = [name.rpartition("/") for name in record.scores[record.first_split] if "/" in name]
     labels, metrics = ([*dict.fromkeys(name[part] for name in names)] for part in (0, 2))
-    tagged = any(TAG_BASELINE in baselines for baselines in record.baselines.values())
-    of_entities = tagged and "f1" in record.scores[record.first_split]  # plain tags have an accuracy
-    kind = "entity type" if of_entities else "label"
     rows: list[Mapping[str, TextCell]] = []
     for split, scores in record.scores.items():
         for label in labels:
             names_of = {metric: f"{label}/{metric}" for metric in metrics}
             shown = {metric: _shown(record, name, scores.get(name)) for metric, name in names_of.items()}
-            rows.append({"split": split, kind: label, **shown})
-    return table_from_cells(f"by {kind}", rows, right=metrics) if labels else None
+            rows.append({"split": split, "label": label, **shown})
+    return table_from_cells("by label", rows, right=metrics) if labels else None
 
 
-def latest_table(runs: Sequence[ListedRun]) -> FittedTable:
-    """A table with one line per task: how many runs it has, and the latest of them."""
-    counts = Counter(run.task for run in runs)
-    latest = {run.task: run for run in sorted(runs, key=lambda run: run.finished)}
-    rows = [
-        {
-            "task": run.task, "runs": str(counts[run.task]), "latest": run.id, "model": run.model,
-            "score": _headline_score(run), "finished": run.finished,
-        }
-        for run in sorted(latest.values(), key=lambda run: run.finished)
-    ]  # fmt: skip
-    note = "all runs of a task: `finetune ls TASK`; its models and settings compared: `finetune ls TASK --board`"
-    return table_from_cells("runs by task", rows, right=["runs"], notes=[note])
-
-
-def runs_table(runs: Sequence[ListedRun], *, title: str = "runs") -> FittedTable:
+def runs_table(runs: Sequence[RunRecord], *, title: str = "runs") -> FittedTable:
     """A table with one line per run; its settings are those in which the runs of a task differ."""
     rows = [
         {
-            "task": run.task, "id": run.id, "model": run.model, "encoder": run.lineage.brief if run.lineage else "",
-            "settings": as_plain_text(settings), "seed": str(run.recipe.seed), "score": _headline_score(run),
-            "finished": run.finished,
+            "task": run.task, "id": run.id, "model": run.model, "encoder": run.lineage.words if run.lineage else "",
+            "settings": as_plain_text(settings), "seed": str(run.recipe["seed"]), "score": _headline_score(run),
+            "finished": to_the_minute(run.finished),
         }
-        for run, settings in zip(runs, listed_differences(runs), strict=True)
+        for run, settings in zip(runs, settings_by_task(runs), strict=True)
     ]  # fmt: skip
     return table_from_cells(title, rows)
 
 
-def _headline_score(run: ListedRun) -> str:
+def _headline_score(run: RunRecord) -> str:
     return f"{run.headline} {run.metric(run.headline).shown(run.score)}"
 
 
@@ -132,18 +113,9 @@ def interrupted_table(runs: Iterable[InterruptedRun]) -> FittedTable:
     return table_from_cells("interrupted runs", rows, notes=[note])
 
 
-def running_table(runs: Iterable[InterruptedRun]) -> FittedTable:
-    """A line per training run: its process, progress, rate and time left."""
-    rows = [
-        {
-            "task": run.task, "id": run.id, "where": run.where,
-            "epoch": _of(run.epoch, run.epochs) if run.epoch else "",
-            "update": _of(run.update, run.updates) if run.updates else "not yet",
-            "examples/s": f"{run.rate:.0f}" if run.rate else "", "left": duration(run.left) if run.rate else "",
-        }
-        for run in runs
-    ]  # fmt: skip
-    return table_from_cells("running", rows)
+def to_the_minute(time: str) -> str:
+    """`2026-11-21 08:53` of `2026-11-21T08:53:12+00:00`."""
+    return time[:16].replace("T", " ")
 
 
 def _of(count: int, of: int) -> str:

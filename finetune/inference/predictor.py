@@ -16,7 +16,7 @@ from finetune.inference.exported.export_facts import ExportFacts, is_export, rea
 from finetune.inference.python_rows import PythonRows, value_in_line
 from finetune.inference.ranks import query_in, with_ranks
 from finetune.inference.unsure import Unsure
-from finetune.metrics.temperature import with_temperature
+from finetune.metrics.calibration import with_temperature
 from finetune.models import pretrained
 from finetune.models.feature import Feature
 from finetune.models.fingerprint import fingerprint_of

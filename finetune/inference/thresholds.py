@@ -18,11 +18,11 @@ from finetune.inference.predictor import Predictor, saved
 from finetune.inference.unsure import Unsure, labels_of
 from finetune.metrics import selective
 from finetune.metrics.selective import AnsweredShare
-from finetune.runs.dev_choices import chosen_by_scored, known_to_model
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import named_run
 from finetune.runs.predictions import read_predictions
 from finetune.runs.record_files import load_record
+from finetune.runs.verdict import chosen_by_scored, known_to_model
 from finetune.task_types.saved_predictions import run_predictions
 from finetune.task_types.types import type_of
 

@@ -1,28 +1,30 @@
-"""Calibration: reliability bins and expected calibration error, ECE (Guo et al. 2017); log loss and Brier score."""
+"""Calibration (Guo et al. 2017): reliability bins, expected error, temperature scaling.
+
+A temperature divides the logits, here the logarithms of the probabilities, which differ from them by a constant per
+row; predictions do not change.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
-from finetune.metrics.significance import mean_interval
-
 BINS = 10
+LOWEST, HIGHEST = 0.05, 20.0
+TINY = 1e-30  # replaces probabilities that were rounded to 0 when saved
 CUT_OFFS = (0.5, 0.7, 0.9, 0.95)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bin:
-    """Decisions with a confidence in (`low`, `high`]: their number, mean confidence and accuracy, and the accuracy's
-    95 % interval, None where it is unknown.
-    """
+    """Decisions with a confidence in (`low`, `high`]: their number, mean confidence and accuracy."""
 
     low: float
     high: float
     count: int
     confidence: float
     accuracy: float
-    interval: tuple[float, float] | None
 
 
 def reliability(confidence: np.ndarray, right: np.ndarray, bins: int = BINS) -> list[Bin]:
@@ -36,7 +38,6 @@ def reliability(confidence: np.ndarray, right: np.ndarray, bins: int = BINS) -> 
             count=int(inside.sum()),
             confidence=float(confidence[inside].mean()),
             accuracy=float(right[inside].mean()),
-            interval=mean_interval(right[inside], bounded=True),
         )
         for index in range(bins)
         if (inside := place == index).any()
@@ -61,20 +62,41 @@ def cut_off_cells(confidence: np.ndarray, right: np.ndarray) -> list[list[str]]:
     return lines
 
 
-def log_loss(chances: np.ndarray, right: np.ndarray) -> float:
-    """The mean negative log of the right class's probability; `chances` `(rows, classes)`, `right` `(rows,)` is its
-    place. Probabilities are at least the smallest number, as in scikit-learn's log_loss.
+def fit_temperature(probabilities: Sequence[Sequence[float]], gold: Sequence[int]) -> float:
+    """The temperature, between 0.05 and 20, with the least negative log-likelihood of the labels.
+
+    Each row has the probabilities of its choices, whose number may vary, and the index of the right one (`gold`).
     """
-    chances = np.asarray(chances, float)
-    found = chances[np.arange(len(chances)), np.asarray(right, int)] / chances.sum(1)
-    return float(-np.log(np.clip(found, np.finfo(float).eps, 1.0)).mean())
+    from scipy.optimize import minimize_scalar
+
+    logits = centred(probabilities)
+    right = logits[np.arange(len(logits)), np.asarray(gold)]
+
+    def loss(sharpness: float) -> float:  # which is convex in 1 / temperature
+        return float((np.log(np.exp(logits * sharpness).sum(axis=1)) - right * sharpness).mean())
+
+    found = minimize_scalar(loss, bounds=(1 / HIGHEST, 1 / LOWEST), method="bounded", options={"xatol": 1e-5})
+    return float(1 / found.x)
 
 
-def brier(chances: np.ndarray, right: np.ndarray) -> float:
-    """The mean squared error of the probabilities (Brier 1950), given as for `log_loss`.
+def with_temperature(probabilities: Sequence[float], temperature: float) -> list[float]:
+    """The probabilities `(choices,)` of one row after dividing its logits by the temperature."""
+    from scipy.special import softmax
 
-    For two classes it is that of one of them, else the sum over the classes, as in scikit-learn's brier_score_loss.
-    """
-    chances = np.asarray(chances, float)
-    squares = (chances - np.eye(chances.shape[1])[np.asarray(right, int)]) ** 2
-    return float(squares.sum(1).mean() / (2 if chances.shape[1] == 2 else 1))
+    scaled = np.log(np.maximum(probabilities, TINY)) / temperature
+    return softmax(scaled).tolist()  # type: ignore[no-any-return]
+
+
+def highest_with_temperature(probabilities: Sequence[Sequence[float]], temperature: float) -> np.ndarray:
+    """The highest probability of each row `(rows,)`, at the temperature."""
+    confidence: np.ndarray = 1 / np.exp(centred(probabilities) / temperature).sum(axis=1)
+    return confidence
+
+
+def centred(probabilities: Sequence[Sequence[float]]) -> np.ndarray:
+    """Log probabilities `(rows, most choices)`, 0 for each row's highest, minus infinity for absent choices."""
+    counts = np.array([len(row) for row in probabilities])
+    logits = np.full((len(counts), counts.max()), -np.inf)
+    flat = np.fromiter(chain.from_iterable(probabilities), dtype=float, count=int(counts.sum()))
+    logits[np.arange(logits.shape[1]) < counts[:, None]] = np.log(np.maximum(flat, TINY))
+    return logits - logits.max(axis=1, keepdims=True)  # type: ignore[no-any-return]

@@ -1,12 +1,70 @@
-"""A metric: its name, function, sums over rows, and display."""
+"""A metric: its name, function, sums over rows, and display; and the spacing on which its scores are averaged."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from statistics import fmean
 from typing import Any
 
-from finetune.metrics.spacing import DIFFERENCES, RATIOS, Interval, Spacing
+import numpy as np
+
 from finetune.metrics.sums import Counted
+
+Interval = tuple[float, float]
+LEAST_SCORE = 1e-300  # a score of which a logarithm can be taken
+MOST_SCORE = 1e15  # what records hold
+HIGHEST = 350.0  # exp of it is finite, times any score
+
+
+@dataclass(frozen=True)
+class Spacing:
+    """A scale on which equal steps between scores mean the same: the scores, or with `ratios` their logarithms."""
+
+    ratios: bool
+
+    def to(self, scores: np.ndarray) -> np.ndarray:
+        """Where scores are on the scale."""
+        return np.asarray(np.log(np.maximum(scores, LEAST_SCORE))) if self.ratios else scores
+
+    def values(self, scores: Sequence[float]) -> list[float]:
+        """Where scores are on the scale."""
+        return [float(value) for value in self.to(np.asarray(scores, float))]
+
+    def mean(self, scores: Sequence[float]) -> float:
+        """The mean on the scale, as a score: arithmetic, or geometric; of a single score the same bits."""
+        return self._score(fmean(self.values(scores))) if len(scores) > 1 else float(scores[0])
+
+    def interval(self, ends: Interval | None) -> Interval | None:
+        """An interval of a score, from its ends on the scale."""
+        return None if ends is None else (self._score(ends[0]), self._score(ends[1]))
+
+    def difference(self, step: float, a: float, b: float) -> float:
+        """The difference of two scores `step` apart, with the same middle as `a` and `b`, so that those of `b` and `a`
+        mirror each other; of ratios that of scores with ratio exp(step) and geometric mean sqrt(a b).
+        """
+        if not self.ratios:
+            return step
+        half = np.clip(step / 2, -HIGHEST, HIGHEST)
+        return float(np.clip(2 * _middle(a, b) * np.sinh(half), -MOST_SCORE, MOST_SCORE))
+
+    def step(self, difference: float, a: float, b: float) -> float:
+        """How far scores with this difference are apart: undoes `difference`."""
+        return float(2 * np.arcsinh(difference / (2 * _middle(a, b)))) if self.ratios else difference
+
+    def differences(self, ends: Interval | None, a: float, b: float) -> Interval | None:
+        """An interval of the difference between `a` and `b`, from its ends on the scale."""
+        return None if ends is None else (self.difference(ends[0], a, b), self.difference(ends[1], a, b))
+
+    def _score(self, value: float) -> float:
+        return float(np.exp(np.asarray(value))) if self.ratios else float(value)
+
+
+def _middle(a: float, b: float) -> float:
+    return max(float(np.sqrt(a) * np.sqrt(b)), LEAST_SCORE)
+
+
+DIFFERENCES, RATIOS = Spacing(ratios=False), Spacing(ratios=True)
 
 Score = Callable[[Sequence[Any], Sequence[Any]], float]
 Sums = Callable[[Sequence[Any], Sequence[Any]], Counted]
@@ -19,8 +77,8 @@ class Metric:
     """A score of predictions, 1 where all are right; `name` is its key in records (`label/name` is shown by label).
 
     `score(labels, predictions)` is its value; a task that computes all its metrics together needs none. `sums` gives
-    the same as sums over rows, for resampling. It is shown times `scale`, with so many `decimals`. `per_row`: each row
-    is right or wrong.
+    the same as sums over rows, for resampling, from which a `score` is made where there is none. It is shown times
+    `scale`, with so many `decimals`. `per_row`: each row is right or wrong.
     `magnitudes`: scores are positive and may differ by orders of magnitude, so that they are shown with SIGNIFICANT
     digits, and averaged and tested as logarithms.
     """
@@ -33,6 +91,10 @@ class Metric:
     per_row: bool = False
     magnitudes: bool = False
     decimals: int = 1
+
+    def __post_init__(self) -> None:
+        if self.score is None and self.sums is not None:
+            object.__setattr__(self, "score", partial(_of_sums, self.sums))
 
     def rank(self, score: float) -> float:
         """A number that is greater for a better score; a score that is not a number is the worst."""
@@ -98,6 +160,10 @@ def find_metric(name: str, metrics: Iterable[Metric]) -> Metric:
     """The metric with a score's name, or for `group/name` the one called `name`; else one that is shown as a share."""
     known = {metric.name: metric for metric in metrics}
     return known.get(name) or known.get(name.rpartition("/")[2]) or Metric(name)
+
+
+def _of_sums(sums: Sums, gold: Sequence[Any], answers: Sequence[Any]) -> float:
+    return sums(gold, answers).score
 
 
 def _significant(value: float) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -17,13 +16,9 @@ def ordinal_metrics(order: Sequence[str]) -> tuple[Metric, Metric]:
     places = {label: place for place, label in enumerate(order)}
     kappa, error = (partial(sums, places=places) for sums in (_kappa_sums, _error_sums))
     return (
-        Metric("quadratic kappa", partial(_score, sums=kappa), kappa),
-        Metric("mean absolute error", partial(_score, sums=error), error, 1, greater_is_better=False, decimals=2),
+        Metric("quadratic kappa", sums=kappa),
+        Metric("mean absolute error", sums=error, scale=1, greater_is_better=False, decimals=2),
     )
-
-
-def _score(gold: Sequence[Any], answers: Sequence[Any], *, sums: Any) -> float:
-    return float(sums(gold, answers).score)
 
 
 def _kappa_sums(gold: Sequence[str], answers: Sequence[str], *, places: Mapping[str, int]) -> Counted:

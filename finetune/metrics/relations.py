@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from finetune.metrics.metric import Metric, Sums
+from finetune.metrics.metric import Metric
 from finetune.metrics.sums import Counted, part_counted, ratio
 
 DIRECTION = re.compile(r"\(e\d,e\d\)$")  # of `Cause-Effect(e2,e1)`
@@ -15,16 +15,7 @@ DIRECTION = re.compile(r"\(e\d,e\d\)$")  # of `Cause-Effect(e2,e1)`
 
 def micro_f1_without(label: str) -> Metric:
     """F1 over all classes but one, such as `no_relation`, which is neither found nor missed (Zhang et al. 2017)."""
-    return _counted("micro f1", partial(_micro_sums, without=label))
-
-
-def _counted(name: str, sums: Sums) -> Metric:
-    """A metric of sums over rows."""
-    return Metric(name, partial(_score, sums=sums), sums)
-
-
-def _score(gold: Sequence[Any], answers: Sequence[Any], *, sums: Sums) -> float:
-    return sums(gold, answers).score
+    return Metric("micro f1", sums=partial(_micro_sums, without=label))
 
 
 def _micro_sums(gold: Sequence[Any], answers: Sequence[Any], *, without: str) -> Counted:
@@ -57,7 +48,7 @@ def directed_macro_f1(other: str) -> Metric:
 
     A relation in the wrong direction is both a wrong one and a missed one. Only relations that a label has are counted.
     """
-    return _counted("macro f1", partial(_directed_sums, other=other))
+    return Metric("macro f1", sums=partial(_directed_sums, other=other))
 
 
 def relation_of(label: str) -> str:

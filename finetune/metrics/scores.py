@@ -17,42 +17,17 @@ LabelScores = dict[str, tuple[float, float, float]]  # label -> its scores in th
 PARTS = ("precision", "recall", "f1")
 
 
-def _accuracy(gold: Sequence[Any], answers: Sequence[Any]) -> float:
-    """Share of predictions that equal the label."""
-    from sklearn.metrics import accuracy_score
-
-    return float(accuracy_score(gold, answers))
-
-
 def _accuracy_sums(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
+    """Share of predictions that equal the label."""
     return mean_counted([a == b for a, b in zip(gold, answers, strict=True)])
-
-
-def _f1_of_class(gold: Sequence[Any], answers: Sequence[Any], *, label: Any) -> float:
-    """F1 of one class, as GLUE scores MRPC and QQP: 0 without a true positive."""
-    from sklearn.metrics import f1_score
-
-    hits = [[value == label for value in values] for values in (gold, answers)]
-    return float(f1_score(*hits, zero_division=0))
-
-
-def _f1_from(gold: Sequence[float], answers: Sequence[float], *, threshold: float) -> float:
-    return _f1_of_class(*([value >= threshold for value in values] for values in (gold, answers)), label=True)
 
 
 def _f1_from_sums(gold: Sequence[float], answers: Sequence[float], *, threshold: float) -> Counted:
     return _class_sums(*([value >= threshold for value in values] for values in (gold, answers)), label=True, part="f1")
 
 
-def _macro_f1(gold: Sequence[Any], answers: Sequence[Any]) -> float:
-    """Unweighted mean F1 of the classes that occur in labels or predictions."""
-    from sklearn.metrics import f1_score
-
-    return float(f1_score(gold, answers, average="macro", zero_division=0))
-
-
 def _macro_f1_sums(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
-    """Mean F1 of the labels that occur; 0 where no row has a label."""
+    """Unweighted mean F1 of the classes that occur in labels or predictions; 0 where no row has a label."""
     there, given = one_hot(gold, answers)
     return macro_f1_counted(there * given, given, there, none=0.0)
 
@@ -61,10 +36,6 @@ def label_scores(gold: Sequence[str], answers: Sequence[str], labels: Sequence[s
     """(precision, recall, F1) of each class, one per row; 0 where the denominator is 0."""
     right = Counter(label for label, given in zip(gold, answers, strict=True) if label == given)
     return _by_label(labels, right, Counter(answers), Counter(gold))
-
-
-def _class_score(gold: Sequence[Any], answers: Sequence[Any], *, label: str, part: str) -> float:
-    return label_scores(gold, answers, [label])[label][PARTS.index(part)]
 
 
 def _class_sums(gold: Sequence[Any], answers: Sequence[Any], *, label: Any, part: str) -> Counted:
@@ -101,15 +72,10 @@ def precision_recall_f1(right: int, given: int, there: int) -> tuple[float, floa
     return precision, recall, 2 * right / (given + there) if given + there else 0.0
 
 
-def _matthews(gold: Sequence[Any], answers: Sequence[Any]) -> float:
-    """Matthews correlation, -1 to 1; 0 when all predictions are one class."""
-    from sklearn.metrics import matthews_corrcoef
-
-    return float(matthews_corrcoef(gold, answers))
-
-
 def _matthews_sums(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
-    """Of any number of classes (Gorodkin 2004), from how often each is there, was given, and both agree."""
+    """Matthews correlation of any number of classes (Gorodkin 2004), from how often each is there, was given, and both
+    agree: -1 to 1; 0 when all predictions are one class.
+    """
     there, given = one_hot(gold, answers)
     right = (there * given).sum(1)
 
@@ -176,9 +142,9 @@ def _counts(
     return right, given, there
 
 
-accuracy = Metric("accuracy", _accuracy, _accuracy_sums, per_row=True)
-macro_f1 = Metric("macro f1", _macro_f1, _macro_f1_sums)
-matthews = Metric("matthews", _matthews, _matthews_sums)
+accuracy = Metric("accuracy", sums=_accuracy_sums, per_row=True)
+macro_f1 = Metric("macro f1", sums=_macro_f1_sums)
+matthews = Metric("matthews", sums=_matthews_sums)
 pearson = Metric("pearson", _pearson, _pearson_sums)
 spearman = Metric("spearman", _spearman)
 micro_f1_of_sets = Metric("micro f1", _micro_f1_of_sets)
@@ -188,21 +154,18 @@ exact_match = Metric("em", per_row=True)  # of SQuAD, whose task computes it wit
 
 
 def f1_of(label: str) -> Metric:
-    """F1 of one class."""
-    counted = partial(_class_sums, label=label, part="f1")
-    return Metric("f1", partial(_f1_of_class, label=label), counted)
+    """F1 of one class, as GLUE scores MRPC and QQP: 0 without a true positive."""
+    return Metric("f1", sums=partial(_class_sums, label=label, part="f1"))
 
 
 def f1_from(threshold: float) -> Metric:
     """F1 of the numbers that are at least `threshold`, as KLUE scores STS at 3: neither side is rounded before."""
-    counted = partial(_f1_from_sums, threshold=threshold)
-    return Metric("f1", partial(_f1_from, threshold=threshold), counted)
+    return Metric("f1", sums=partial(_f1_from_sums, threshold=threshold))
 
 
 def class_metric(label: str, part: str) -> Metric:
     """One label's precision, recall or f1, whichever `part` names."""
-    given = {"label": label, "part": part}
-    return Metric(f"{label}/{part}", partial(_class_score, **given), partial(_class_sums, **given))
+    return Metric(f"{label}/{part}", sums=partial(_class_sums, label=label, part=part))
 
 
 def plain_metrics(names: Iterable[str]) -> list[str]:

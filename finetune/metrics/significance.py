@@ -1,4 +1,4 @@
-"""Significance: paired bootstrap over rows and seeds, McNemar's test, intervals of means, and tests from records alone.
+"""Significance: paired bootstrap over rows and seeds, McNemar's test, Wilson's interval.
 
 scipy.special is imported in half the time that scipy.stats takes, with which the tests compare.
 """
@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from finetune.metrics.spacing import DIFFERENCES, Interval, Spacing
+from finetune.metrics.metric import DIFFERENCES, Interval, Spacing
 
 RESAMPLES = 10_000
 NO_SPREAD = 1e-12  # a difference that rounding can cause
@@ -20,7 +20,6 @@ SKETCH_STEPS = 32  # of a byte are a standard deviation
 LEAST_ROWS = 6  # that can have a p below 5 % if all differ alike: 2 ** (1 - 6)
 LEVELS = 220  # quantiles of a distribution, one of which is that of 97.5 %
 Z = 1.959964  # normal quantile for 95 % on two sides
-HALVINGS = 60  # of the search for an interval's end
 ROWS_AT_ONCE = 500_000  # sampled rows in memory at once; they fit the caches
 Z_BOTH = Z + 0.841621  # normal quantiles for a level of 5 % on two sides and a power of 80 %
 
@@ -62,7 +61,7 @@ class Difference:
     """B minus A on one metric: with its 95 % interval, p, and how many rows it takes to detect it.
 
     `interval` is None where all resamples are equal, which says nothing of other rows. `rows_needed` is None
-    where there is no difference, where no number of rows suffices without more seeds, and on boards.
+    where there is no difference, and where no number of rows suffices without more seeds.
     """
 
     a: float
@@ -271,102 +270,9 @@ def _minimal_rows(difference: float, *, rows: int, by_rows: float, by_seeds: flo
     return max(LEAST_ROWS, math.ceil(rows * by_rows / left)) if difference and left > 0 else None
 
 
-def mean_interval(scores: np.ndarray, *, bounded: bool) -> Interval | None:
-    """The 95 % interval of the mean of scores `(rows,)` from 0, and up to 1 if `bounded`; None where it is unknown.
-
-    Wilson's (1927) where all scores are 0 or 1, which has a width also where all are 1; else Student's t, which has
-    none without spread.
-    """
-    if bounded and np.isin(scores, (0, 1)).all():
-        return wilson(int(scores.sum()), of=len(scores))
-    if len(scores) < 2 or scores.std() < NO_SPREAD:
-        return None
-    from scipy.special import stdtrit
-
-    mean, error = float(scores.mean()), float(scores.std(ddof=1)) / math.sqrt(len(scores))
-    half = float(stdtrit(len(scores) - 1, 0.975)) * error
-    return max(0.0, mean - half), min(1.0, mean + half) if bounded else mean + half
-
-
 def wilson(right: int, *, of: int) -> Interval:
     """Wilson's 95 % score interval of a share; `of` is at least 1."""
     share, z2 = right / of, Z**2
     middle = share + z2 / (2 * of)
     half = Z * math.sqrt(share * (1 - share) / of + z2 / (4 * of**2))
     return max(0.0, (middle - half) / (1 + z2 / of)), min(1.0, (middle + half) / (1 + z2 / of))
-
-
-@dataclass(frozen=True, kw_only=True)
-class SketchedScores:
-    """What records keep of runs that differ only in seeds: scores, 95 % intervals over rows (None where there is none)
-    and sketches (empty where there is none).
-    """
-
-    scores: Sequence[float]
-    intervals: Sequence[Interval | None]
-    sketches: Sequence[str]
-    spacing: Spacing = DIFFERENCES
-
-    @property
-    def knows_rows(self) -> bool:
-        """Whether the chance of rows is known of every run."""
-        return all(ends is not None for ends in self.intervals)
-
-    def chance_of_rows(self) -> tuple[np.ndarray, np.ndarray | None]:
-        """What resamples do to the scores, each `(resamples, seeds)`: if rows change all seeds alike, which is the
-        widest, and by the sketches.
-        """
-        ends = [self.spacing.values(interval) for interval in self.intervals if interval is not None]
-        errors = np.array([(high - low) / 2 / Z for low, high in ends])
-        return _standardised(quantiles(1)[0])[:, None] * errors, _sketched_chance(self.sketches, errors)
-
-
-def sketched_difference(a: SketchedScores, b: SketchedScores) -> Difference | None:
-    """B minus A on the same rows, as `paired_bootstrap` tests it with predictions; None where nothing can be told.
-
-    Rows that both sides share are known by their sketches; without these they are taken as independent, which is wider.
-    Where a record has no interval the chance is that of seeds alone, for these rows (Welch's t), of two runs or more.
-    """
-    sides, spacing = (a, b), a.spacing
-    values = [np.array(spacing.values(side.scores)) for side in sides]
-    by_rows, drawn = 0.0, [np.zeros((2, len(side.scores))) for side in sides]
-    if a.knows_rows and b.knows_rows:
-        (alike_a, shared_a), (alike_b, shared_b) = (side.chance_of_rows() for side in sides)
-        drawn = [alike_a if shared_a is None else shared_a, alike_b if shared_b is None else shared_b]
-        if shared_a is not None and shared_b is not None:
-            by_rows = float((shared_b.mean(1) - shared_a.mean(1)).std())
-        else:
-            by_rows = math.hypot(float(alike_a.mean(1).std()), float(alike_b.mean(1).std()))
-    elif min(map(len, values)) < 2:
-        return None
-    if not np.isfinite([*values[0], *values[1], by_rows]).all():
-        return None
-    by_seeds, freedom = chance_of_seeds([seed_variance(*side) for side in zip(values, drawn, strict=True)])
-    step, means = float(values[1].mean() - values[0].mean()), [spacing.mean(side.scores) for side in sides]
-    if not by_rows and not by_seeds:  # the same predictions, or equal scores of all seeds
-        return None if step else Difference(a=means[0], b=means[1], interval=None, p=1.0)
-    half = _half_width(by_rows, by_seeds, freedom)
-    ends = spacing.differences((step - half, step + half), means[0], means[1])
-    return Difference(a=means[0], b=means[1], interval=ends, p=min(1.0, _beyond(abs(step), by_rows, by_seeds, freedom)))
-
-
-def _beyond(step: float, by_rows: float, by_seeds: float, freedom: float) -> float:
-    """The probability that a normal deviation from rows and one of Student's t from seeds add up to `step` or more, to
-    either side.
-    """
-    from scipy.special import ndtr, stdtr
-
-    if not by_seeds:
-        return float(2 * ndtr(-step / by_rows))
-    return float(2 * stdtr(freedom, (-step - by_rows * quantiles(1)[0]) / by_seeds).mean())
-
-
-def _half_width(by_rows: float, by_seeds: float, freedom: float) -> float:
-    """Half the 95 % interval: the deviation with 5 % beyond it."""
-    low, high = 0.0, Z * by_rows + by_seeds
-    while _beyond(high, by_rows, by_seeds, freedom) > 0.05:
-        low, high = high, 2 * high
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _beyond(middle, by_rows, by_seeds, freedom) > 0.05 else (low, middle)
-    return high

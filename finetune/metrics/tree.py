@@ -19,7 +19,7 @@ def tree_metrics(labels: Sequence[str], delimiter: str) -> tuple[Metric, ...]:
     sums = partial(_path_sums, delimiter=delimiter)
     depth = max((len(path_of(label, delimiter)) for label in labels), default=0)
     levels = (_at_level(metric, level, delimiter) for level in range(1, depth + 1) for metric in (accuracy, macro_f1))
-    return (Metric("hierarchical f1", partial(_score, sums=sums), sums), *levels)
+    return (Metric("hierarchical f1", sums=sums), *levels)
 
 
 def at_level(values: Sequence[Any], level: int, delimiter: str) -> list[str]:
@@ -28,16 +28,11 @@ def at_level(values: Sequence[Any], level: int, delimiter: str) -> list[str]:
 
 
 def _at_level(metric: Metric, level: int, delimiter: str) -> Metric:
-    cut = partial(_cut, level=level, delimiter=delimiter)
-    return Metric(f"level {level}/{metric.name}", partial(cut, metric.score), partial(cut, metric.sums))
+    return Metric(f"level {level}/{metric.name}", sums=partial(_cut, metric.sums, level=level, delimiter=delimiter))
 
 
 def _cut(function: Any, gold: Sequence[Any], answers: Sequence[Any], *, level: int, delimiter: str) -> Any:
     return function(at_level(gold, level, delimiter), at_level(answers, level, delimiter))
-
-
-def _score(gold: Sequence[Any], answers: Sequence[Any], *, sums: Any) -> float:
-    return float(sums(gold, answers).score)
 
 
 def _path_sums(gold: Sequence[Any], answers: Sequence[Any], *, delimiter: str) -> Counted:

@@ -5,6 +5,7 @@ the probabilities of the right ones (of a label 0), and `next` says of pairs of 
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,33 +37,16 @@ def _probability_sums(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
     return Counted(counts=found.counts, value=lambda sums: 1 / found.value(sums))
 
 
-def _accuracy_sums(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
-    """The share of all words whose most probable word is right."""
-    return _share_counted("words", gold, answers)
-
-
-def _next_sums(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
-    """The share of pairs of which it is right whether the second text follows the first."""
-    return _share_counted("next", gold, answers)
-
-
-def _share_counted(name: str, gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
+def _share_sums(gold: Sequence[Any], answers: Sequence[Any], *, name: str) -> Counted:
+    """The share of all words, or of the pairs that may follow each other, that were predicted right."""
     counts = [
         (sum(a == b for a, b in zip(right[name], found[name], strict=True)), len(right[name]))
         for right, found in zip(gold, answers, strict=True)
     ]
-    return Counted(counts=np.asarray(counts, float), value=_share)
+    return Counted(counts=np.asarray(counts, float), value=lambda sums: ratio(sums[..., 0], sums[..., 1]))
 
 
-def _share(sums: np.ndarray) -> np.ndarray:
-    return ratio(sums[..., 0], sums[..., 1])
-
-
-def _metric(name: str, sums: Any, **shown: Any) -> Metric:
-    return Metric(name, lambda gold, answers: sums(gold, answers).score, sums, **shown)
-
-
-perplexity = _metric("perplexity", _perplexity_sums, scale=1, greater_is_better=False, magnitudes=True)
-probability = _metric("probability", _probability_sums, magnitudes=True)
-masked_accuracy = _metric("masked accuracy", _accuracy_sums)
-next_accuracy = _metric("next sentence", _next_sums)
+perplexity = Metric("perplexity", sums=_perplexity_sums, scale=1, greater_is_better=False, magnitudes=True)
+probability = Metric("probability", sums=_probability_sums, magnitudes=True)
+masked_accuracy = Metric("masked accuracy", sums=partial(_share_sums, name="words"))
+next_accuracy = Metric("next sentence", sums=partial(_share_sums, name="next"))

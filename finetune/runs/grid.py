@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from finetune.errors import UserError
+from finetune.errors import UserError, shown_value
 from finetune.runs.recipe import OptionNames, Recipe, no_options
 from finetune.runs.recipe_tables import Train
 from finetune.runs.toml import flat
@@ -14,6 +14,8 @@ from finetune.runs.toml import flat
 VARIANT = "variant"  # the key whose values are tables of settings set together
 SETTINGS_SHOWN = 5
 MOST_RUNS = 10_000  # of one recipe
+PERCENTAGES, SHARES = "Give percentages, such as 10%,25%,50%,100%", "Give shares, such as [0.1, 0.25, 0.5, 1]"
+FEWEST_SIZES, MOST_SIZES = 2, 20
 SEEN_BY_LOGISTIC = {"solver", "precision"}  # of the settings of `train`
 
 
@@ -100,3 +102,29 @@ def require_different(recipes: Sequence[Recipe]) -> None:
 def _spread(point: dict[str, Any]) -> dict[str, Any]:
     """The settings of a grid point, with those of its variant."""
     return {key: value for key, value in point.items() if key != VARIANT} | flat(point.get(VARIANT, {}))
+
+
+def shares_of(sizes: str | Iterable[Any]) -> list[float]:
+    """The shares, over 0 to 1, in increasing order, of numbers or of percentages with commas between them.
+
+    Raises UserError for anything else, and for a single one.
+    """
+    remedy = PERCENTAGES if isinstance(sizes, str) else SHARES
+    if not isinstance(sizes, Iterable):
+        raise UserError(f"`data_sizes`: {shown_value(sizes)} is not a list", SHARES)
+    shares = set()
+    for size in sizes.split(",") if isinstance(sizes, str) else sizes:
+        number, sign, after = size.strip().partition("%") if isinstance(size, str) else (size, "%", "")
+        try:
+            if after or not sign:
+                raise ValueError
+            share = float(number) / (100 if isinstance(size, str) else 1)
+        except (TypeError, ValueError):
+            raise UserError(f"`data_sizes`: {shown_value(size)} is not a percentage or share", remedy) from None
+        if not 0 < share <= 1:
+            raise UserError(f"`data_sizes`: {size} is not over 0% and at most 100%", remedy)
+        shares.add(share)
+    if not FEWEST_SIZES <= len(shares) <= MOST_SIZES:
+        what = f"`data_sizes`: {shown_value(sizes)} has {len(shares)}, not {FEWEST_SIZES} to {MOST_SIZES}"
+        raise UserError(what, remedy)
+    return sorted(shares)

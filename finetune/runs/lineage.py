@@ -1,17 +1,16 @@
 """Lineage: the chain of runs from which a run's encoder comes, as records keep it."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
 from finetune.runs.recipe import is_new
-from finetune.runs.whole_record import Id, Whole
+from finetune.runs.record_parts import Id, Whole
 
 SEEDS = ("seed", "init_seed", "data_seed")
 PREFIX = "lineage."
 OF_ONE_RUN = ("run", *SEEDS)  # what may differ between runs that are summarised together
-SETTINGS_SHOWN = 6  # settings in a line
 
 
 class Lineage(BaseModel):
@@ -55,20 +54,10 @@ class Lineage(BaseModel):
         return {f"{PREFIX}{key}": value for key, value in facts.items()}
 
     @property
-    def brief(self) -> str:
-        """`minilm, trained on corpus.txt (0a1b2c3d4e), then on mrpc (1b2c3d4e5f)`."""
-        return f"{self._began('brief')} on {self.task} ({self.run})"
-
-    @property
     def words(self) -> str:
-        """`minilm, trained on corpus.txt (run 0a1b2c3d4e, seed 42, train.epochs 5), then on mrpc (...)`."""
-        settings = [f"{key} {value}" for key, value in self.settings.items()]
-        more = [f"{len(settings) - SETTINGS_SHOWN} more settings"] * (len(settings) > SETTINGS_SHOWN)
-        facts = [f"run {self.run}", f"seed {self.seed}", *settings[:SETTINGS_SHOWN], *more]
-        return f"{self._began('words')} on {self.task} ({', '.join(facts)})"
-
-    def _began(self, form: Literal["brief", "words"]) -> str:
-        return f"{self.model}, trained" if self.lineage is None else f"{getattr(self.lineage, form)}, then"
+        """`minilm, trained on corpus.txt (0a1b2c3d4e), then on mrpc (1b2c3d4e5f)`."""
+        began = f"{self.model}, trained" if self.lineage is None else f"{self.lineage.words}, then"
+        return f"{began} on {self.task} ({self.run})"
 
 
 def encoder_of(model: str, weights: str, tokenizer: str | int | None) -> str:

@@ -1,15 +1,30 @@
-"""Finds runs by name: a folder, an id, a task, a data file, or the run whose encoder `model=` means."""
+"""Finds runs: by a folder, an id, a task or a data file; the run whose encoder `model=` means; those interrupted."""
 
-from collections.abc import Callable, Sequence
+import os
+import platform
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 from finetune.data.checksums import CHECKSUMS, sha256_of
 from finetune.data.files import is_data, split_files
 from finetune.data.paths import is_file, is_folder
 from finetune.data.source import content_hash
 from finetune.errors import UserError, nearest
-from finetune.runs.folder import EXPORT, RunFolder, data_name, folder_name, with_results
+from finetune.runs.events import logged
+from finetune.runs.folder import (
+    EXPORT,
+    HOLDER,
+    RECORD,
+    RunFolder,
+    data_name,
+    folder_name,
+    is_locked,
+    with_results,
+)
 from finetune.runs.lineage import SEEDS, Lineage
 from finetune.runs.recipe_diff import settings_of
 from finetune.runs.record import RunRecord
@@ -17,6 +32,7 @@ from finetune.runs.record_files import load_record, readable_records
 from finetune.storage.stored import STORE
 
 RUNS_SHOWN = 3
+ENDS = 65_536  # bytes that are read of each end of a log
 
 
 def find_run(target: str, out: Path) -> RunFolder | None:
@@ -114,7 +130,7 @@ def _finished(task: str, out: Path) -> list[tuple[RunFolder, RunRecord]]:
     files = sorted(folder.glob("*/record.json")) if is_folder(folder) else []
     runs = [
         (float(record.recipe.get("train_share", 1.0)) >= 1, record.finished, file.stat().st_mtime_ns, file, record)
-        for file, record in readable_records(files, load_record)
+        for file, record in readable_records(files)
     ]
     return [(RunFolder(file.parent), record) for *_, file, record in sorted(runs, key=itemgetter(0, 1, 2, 3))[::-1]]
 
@@ -129,6 +145,87 @@ def _listed(some: Sequence[str]) -> str:
     return "; ".join(some[:RUNS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
 
 
+@dataclass(frozen=True, kw_only=True)
+class InterruptedRun:
+    """A run without a record: what it has done, as far as its log says, and the update of its last checkpoint.
+
+    `update` of `updates` and `epoch` of `epochs` are 0 where training had not begun; `checkpoint` is 0 without one.
+    `last` is when it last wrote (UTC), `running` whether its process is alive, as far as this machine can tell.
+    """
+
+    task: str
+    id: str
+    update: int
+    updates: int
+    epoch: int
+    epochs: int
+    checkpoint: int
+    last: str
+    running: bool
+
+
+def interrupted_runs(out: Path) -> list[InterruptedRun]:
+    """The unfinished runs under a results folder, by task and time."""
+    tasks = sorted(filter(Path.is_dir, out.iterdir())) if is_folder(out) else []
+    # Names are looked at first: 10,000 runs take a fraction of a second, in half the time of Path.
+    paths = [run.path for task in tasks for run in os.scandir(task) if run.is_dir()]
+    folders = [RunFolder(Path(path)) for path in paths if not os.path.exists(f"{path}/{RECORD}")]  # noqa: PTH110
+    return sorted(map(_interrupted, filter(is_unfinished, folders)), key=lambda run: (run.task, run.last))
+
+
+def is_unfinished(folder: RunFolder) -> bool:
+    """Whether a run was begun there, and has no record."""
+    return not folder.record_file.is_file() and (folder.events.is_file() or any(_checkpoints(folder)))
+
+
+def _interrupted(folder: RunFolder) -> InterruptedRun:
+    events = first_and_last_events(folder.events) if folder.events.is_file() else []
+    last: dict[str, dict[str, Any]] = {str(event["event"]): event for event in events}
+    plan, group = last.get("training", {}), last.get("updates", {})
+    written = max(file.stat().st_mtime for file in (folder.events, folder.checkpoints, folder.path) if file.exists())
+    return InterruptedRun(
+        task=folder.path.parent.name, id=folder.path.name, update=_number(group, "update") or _number(plan, "done"),
+        updates=_number(plan, "updates"), epoch=_number(group, "epoch"), epochs=_number(plan, "epochs"),
+        checkpoint=max(_checkpoints(folder), default=0), running=_is_running(folder),
+        last=datetime.fromtimestamp(written, UTC).isoformat(timespec="seconds"),
+    )  # fmt: skip
+
+
+def _number(event: Mapping[str, Any], name: str) -> int:
+    value = event.get(name)
+    return value if isinstance(value, int) else 0
+
+
+def _checkpoints(folder: RunFolder) -> Iterator[int]:
+    """The updates of the checkpoints, whose names begin with them."""
+    numbers = (file.name.partition("-")[0] for file in folder.checkpoints.glob("*.pt"))
+    return map(int, filter(str.isdecimal, numbers))
+
+
+def first_and_last_events(file: Path) -> list[dict[str, Any]]:
+    """The events at the beginning and at the end of a log; lines that cannot be parsed are left out."""
+    with file.open("rb") as opened:
+        size = opened.seek(0, os.SEEK_END)
+        opened.seek(0)
+        lines = opened.read(ENDS).splitlines()
+        opened.seek(max(0, size - ENDS))
+        lines += opened.read(ENDS).splitlines()
+    return [event for line in lines if (event := logged(line)) is not None]
+
+
+def _is_running(folder: RunFolder) -> bool:
+    try:
+        words = (folder.path / HOLDER).read_text(encoding="utf-8").split()
+        if words[-1] != platform.node():
+            return is_locked(folder.path)
+        os.kill(int(words[1]), 0)
+    except PermissionError:  # another user's
+        return True
+    except (OSError, ValueError, IndexError):
+        return False
+    return True
+
+
 NOT_SETTINGS = ("task", "model", "seed")  # a lineage has fields of them
 
 
@@ -137,7 +234,7 @@ def lineage_at(model: Path) -> Lineage | None:
     folder = RunFolder(model.parent)
     if model.name != folder.model.name or not folder.record_file.is_file():
         return None
-    for _, record in readable_records([folder.record_file], load_record):
+    for _, record in readable_records([folder.record_file]):
         saved, sums = record.files.get(f"{model.name}/{CHECKSUMS}"), model / CHECKSUMS
         if saved is None or (sums.is_file() and sha256_of(sums) == saved):  # else it was changed since
             return lineage_of(record)

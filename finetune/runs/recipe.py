@@ -1,11 +1,12 @@
 """Recipe: the settings of a run, one TOML file; its keys, their types, limits and defaults."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
+from finetune.data.paths import from_here
 from finetune.errors import UserError, shown_value
 from finetune.gone import without_defaults
 from finetune.runs.recipe_faults import LONGEST_KEY, lora_faults, refused, unread, update_faults
@@ -195,3 +196,14 @@ def _known_options(table: dict[str, Any], options: OptionNames) -> Sequence[str]
         return options(task)
     except UserError:  # the run raises it later
         return ()
+
+
+def recipe_from_here(recipe: Recipe) -> Recipe:
+    """The recipe with relative paths of data and encoder, as `from_here` gives them: its run's files are passed on."""
+    named = {"task": recipe.task, "model": recipe.model, "tokenizer": recipe.tokenizer}
+    distil = recipe.distil.model_copy(update=_from_here({"text": recipe.distil.text}))
+    return recipe.model_copy(update={**_from_here(named), "options": _from_here(recipe.options), "distil": distil})
+
+
+def _from_here(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: from_here(value) if isinstance(value, str) else value for key, value in settings.items()}

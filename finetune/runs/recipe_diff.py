@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 from finetune.runs.recipe import Recipe
-from finetune.runs.record import ListedRun, RunRecord
+from finetune.runs.record import RunRecord
 from finetune.runs.toml import flat, typed_settings
 
 DEFAULTS = flat(Recipe(task="any").model_dump(exclude={"grid", "options", "task"}))
@@ -69,28 +68,6 @@ def short_settings(settings: Mapping[str, Any]) -> list[str]:
     """
     changed = {key: value for key, value in settings.items() if value is not None and value != DEFAULTS.get(key)}
     return typed_settings({key.rpartition(".")[2]: value for key, value in changed.items() if key not in LISTED_APART})
-
-
-def listed_differences(runs: Sequence[ListedRun]) -> list[dict[str, Any]]:
-    """For each run of a list the settings (dotted keys) in which the runs of its task differ; seeds and model left out.
-
-    Tables of settings that are equal in all runs are not looked into, so that 10,000 runs take a fraction of a second.
-    """
-    tasks: dict[str, list[int]] = {}
-    for index, run in enumerate(runs):
-        tasks.setdefault(run.task, []).append(index)
-    found: list[dict[str, Any]] = [{} for _ in runs]
-    for mine in tasks.values():
-        every = [runs[index].settings for index in mine]
-        names = [name for name in dict.fromkeys(chain.from_iterable(every)) if name not in LISTED_APART]
-        names = [name for name in names if any(one.get(name) != every[0].get(name) for one in every)]
-        tables = [flat({name: one[name] for name in names if name in one}) for one in every]
-        for key in dict.fromkeys(chain.from_iterable(tables)):
-            values = [table.get(key, DEFAULTS.get(key)) for table in tables]
-            if any(value != values[0] for value in values):
-                for index, value in zip(mine, values, strict=True):
-                    found[index][key] = value
-    return found
 
 
 def _options(record: RunRecord) -> dict[str, Any]:

@@ -1,6 +1,7 @@
-"""RunRecord: settings, environment, scores and notes of a run; ListedRun: what a list of runs reads of it."""
+"""RunRecord: settings, environment, scores and notes of a run."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
@@ -15,32 +16,32 @@ from pydantic import (
     model_serializer,
 )
 
-from finetune.gone import without_defaults
 from finetune.metrics.metric import Metric, find_metric
 from finetune.metrics.words import perplexity
 from finetune.runs.lineage import Lineage
 from finetune.runs.recipe_tables import scored_parts
 from finetune.runs.record_parts import (
-    Cost,
-    DataFinding,
-    Margin,
-    Observed,
-    best_baseline,
-)
-from finetune.runs.whole_record import (
     LARGEST_SCORE,
     MOST_LABELS,
+    Cost,
+    DataFinding,
     Id,
+    Margin,
+    Observed,
     RecordedTrain,
     Score,
     SplitScores,
     Whole,
+    best_baseline,
     epoch_is_whole,
     recipe_is_whole,
     with_nan,
 )
 
 TextList = Annotated[list[str], FailFast()]  # else a million wrong items are a million errors
+# A path in a sentence: from the root, a drive or the home folder, with at least two names; and the start of one.
+ABSOLUTE = re.compile(r"(?<![\w.~/\\])(?:~|[A-Za-z]:)?[/\\](?:[^\s/\\:;,'\"()]+[/\\])+([^\s/\\:;,'\"()]+)")
+ROOT = re.compile(r"(?:~|[A-Za-z]:)?[/\\]")
 Epoch = Annotated[dict[str, Any], BeforeValidator(with_nan), AfterValidator(epoch_is_whole)]
 
 
@@ -219,39 +220,20 @@ def recorded_metric(name: str, saved: Mapping[str, SavedMetric]) -> Metric:
     return find_metric(name, (Metric(key, **each.model_dump()) for key, each in saved.items()))
 
 
-class ListedRun(BaseModel):
-    """The part of a record that a list of runs shows; reading the rest would take most of the time."""
+def without_folders(record: RunRecord) -> RunRecord:
+    """The record with only the last name of each absolute path, for pages that others see."""
+    named = ("model", "recipe", "options", "data_origin", "notes", "observed", "findings")
+    return RunRecord.model_validate(
+        record.model_dump() | names_only(record.model_dump(include=set(named))), strict=False
+    )
 
-    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
 
-    class Settings(BaseModel):
-        """The seed of the recipe, and all else that it sets as it was read."""
-
-        model_config = ConfigDict(extra="allow", frozen=True, strict=True)
-
-        seed: int
-
-    id: Id
-    task: str
-    finished: str
-    model: str
-    recipe: Settings
-    headline: str
-    scores: SplitScores
-    checksum: str = ""
-    metrics: dict[str, SavedMetric] = {}
-    lineage: Lineage | None = None
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The recipe without its seed."""
-        return without_defaults(self.recipe.model_extra or {})
-
-    @property
-    def score(self) -> float:
-        """The headline score on the first split, as computed; NaN where it is undefined."""
-        return next(iter(self.scores.values()))[self.headline]
-
-    def metric(self, name: str) -> Metric:
-        """How a score of that name is shown and compared."""
-        return recorded_metric(name, self.metrics)
+def names_only(value: Any) -> Any:
+    """The value with absolute paths, also those in a sentence, replaced by their last name."""
+    if isinstance(value, dict):
+        return {key: names_only(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [names_only(inner) for inner in value]
+    if not isinstance(value, str):
+        return value
+    return re.split(r"[/\\]", value)[-1] if ROOT.match(value) else ABSOLUTE.sub(r"\1", value)

@@ -5,18 +5,19 @@ import math
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from finetune.data.messages import so_many
-from finetune.metrics.metric import Metric
+from finetune.metrics.metric import Interval, Metric
 from finetune.metrics.scores import plain_metrics
-from finetune.metrics.spacing import Interval
 from finetune.runs.lineage import PREFIX, SEEDS, encoder_of, of_one_run
 from finetune.runs.recipe_diff import applied
 from finetune.runs.record import RunRecord
 
 NO_SPREAD = 1e-12  # a standard deviation that rounding can cause
 FOLDS = ("options.fold",)  # parts of one data set, which are no settings to choose from
+SHARE = "train_share"
 CONSTANT = ("majority", "mean", "no-answer", "unigram")  # baselines with a constant prediction
 
 
@@ -125,22 +126,6 @@ def seed_words(record: RunRecord) -> str:
     return f"seed {init}" if init == data else f"seeds {init} of the head, {data} of the data"
 
 
-def same_seeds(a: Sequence[RunRecord], b: Sequence[RunRecord]) -> list[tuple[int, int]]:
-    """The indexes in both groups of runs with the same seeds, those of the runs that made their encoders included.
-
-    Empty where runs of a group share an encoder, since pairs are not independent then.
-    """
-    if shared_encoders(a) or shared_encoders(b):
-        return []
-    places, pairs = {seeds_of(record): index for index, record in enumerate(b)}, []
-    for index, record in enumerate(a):
-        other = places.get(seeds_of(record))
-        began = [] if other is None else [run.seed for run in (record.lineage, b[other].lineage) if run is not None]
-        if other is not None and len(set(began)) < 2:
-            pairs.append((index, other))
-    return pairs
-
-
 def failed(record: RunRecord, split: str) -> bool | None:
     """Whether a run is no better than a constant prediction (Mosbach et al. 2021, section 3).
 
@@ -177,6 +162,17 @@ def differing_settings(records: Sequence[RunRecord]) -> list[dict[str, Any]]:
     return [{key: one[key] for key in differ if key in one} for one in every]
 
 
+def settings_by_task(runs: Sequence[RunRecord]) -> list[dict[str, Any]]:
+    """For each run the settings in which the runs of its task differ, but for its model and seeds."""
+    of_task = {task: [run for run in runs if run.task == task] for task in dict.fromkeys(run.task for run in runs)}
+    settings = {
+        id(run): {key: value for key, value in differing.items() if key != "model"}
+        for mine in of_task.values()
+        for run, differing in zip(mine, differing_settings(mine), strict=True)
+    }
+    return [settings[id(run)] for run in runs]
+
+
 def shared_encoders(records: Sequence[RunRecord]) -> str:
     """A note where runs share encoders of earlier runs, so that an interval over them covers too little; else empty."""
     runs = {record.lineage.run for record in records if record.lineage is not None}
@@ -187,3 +183,47 @@ def shared_encoders(records: Sequence[RunRecord]) -> str:
     if count == 1:
         which, trained = f"the encoder of run {next(iter(runs))}", "its training"
     return f"{so_many(len(records), 'run')} start from {which}: an interval over them does not cover {trained}"
+
+
+def exact_percent(share: float) -> str:
+    """`12.5%`"""
+    return f"{100 * share:.6g}%"
+
+
+def by_share(records: Sequence[RunRecord]) -> list[dict[float, list[RunRecord]]]:
+    """The runs of each setting that was run with several shares of the same rows, by share, smallest first."""
+    sizes = [
+        {share: list(runs) for share, runs in groupby(sorted(group, key=share_of), key=share_of)}
+        for group in groups(records, over=[SHARE])
+    ]
+    return [by_size for by_size in sizes if len(by_size) > 1]
+
+
+def of_largest_sizes(records: Sequence[RunRecord]) -> list[RunRecord]:
+    """The records without those of smaller sizes of the data, which answer another question than which is best."""
+    smaller = {record.id for sizes in by_share(records) for share in list(sizes)[:-1] for record in sizes[share]}
+    return [record for record in records if record.id not in smaller]
+
+
+def share_of(record: RunRecord) -> float:
+    """The share of the training rows of a run."""
+    return float(record.recipe.get(SHARE, 1.0))
+
+
+def best_group(records: Sequence[RunRecord]) -> list[RunRecord]:
+    """The runs of the setting with the best mean headline score over its seeds and folds, on the first split.
+
+    Of several sizes of the data only the largest takes part. A mean that is undefined is the worst; of equal ones the
+    first setting counts.
+    """
+
+    def rank(group: Sequence[RunRecord]) -> float:
+        first = group[0]
+        return first.metric(first.headline).rank(mean_score(group, first.first_split, first.headline))
+
+    return max(by_setting(of_largest_sizes(records)), key=rank)
+
+
+def best_run(records: Sequence[RunRecord]) -> RunRecord:
+    """The run of the best setting with the best headline score on the first split; of several folds in the first."""
+    return max(groups(best_group(records))[0], key=lambda record: record.metric(record.headline).rank(record.score))

@@ -8,9 +8,9 @@ from statistics import fmean
 from typing import Literal
 
 from finetune.data.messages import noun
+from finetune.data.paths import is_file
 from finetune.metrics.metric import Metric
 from finetune.metrics.significance import Z, half_over_seeds
-from finetune.runs.dev_choices import chosen_by_scored
 from finetune.runs.recipe_diff import applied
 from finetune.runs.record import RunRecord
 from finetune.runs.record_parts import Margin, ScoreInterval, best_baseline
@@ -30,6 +30,7 @@ WORDS = {
     "bigram": "a bigram of tokens",
     "best of each fold": "the best baselines",
 }
+OWN_DATA = ("shape", "text", "label")  # options that only user data has
 BY_FOLDS = re.compile(r"by \d+ folds of the ")
 FEW_ROWS = 50  # at 30, up to 7 % of the intervals of F1 leave out no difference where there is none
 TOO_FEW_SEEDS = "use 3 or more: of two, an interval is too wide to tell anything"
@@ -211,7 +212,7 @@ def _judged(verdict: Verdict) -> str:
     of_text, text, more = records[0].is_pretraining, _against(verdict), list[str]()
     if difference and math.isfinite(difference):
         if verdict.difference_interval is not None:
-            text += f" (95 %: {_ends(metric, verdict.difference_interval)})"
+            text += f" (95 %: {metric.signed_ends(verdict.difference_interval)})"
         if verdict.level == "worse":
             text += "" if of_text else ", do not use it"  # of a text nothing else can be used
         else:
@@ -242,12 +243,62 @@ def _failures(records: Sequence[RunRecord], split: str) -> str:
     return f"{which}no better than a constant prediction" if count else ""
 
 
-def _ends(metric: Metric, interval: ScoreInterval) -> str:
-    """`+9.0 to +19.1`; where lower is better, `4.1 to 9.3 lower` or `4.1 lower to 9.3 higher`."""
-    if metric.greater_is_better:
-        shown = [metric.signed(end) for end in interval]
-        return " to ".join(text if text.strip("+0.") else text.removeprefix("+") for text in shown)  # no +0.0
-    near, far = sorted(interval, key=abs) if interval[0] * interval[1] > 0 else interval
-    words = ["lower" if end < 0 else "higher" for end in (near, far)]
-    first = "" if words[0] == words[1] else f" {words[0]}"
-    return f"{metric.shown(abs(near))}{first} to {metric.shown(abs(far))} {words[1]}"
+def dev_choices(record: RunRecord) -> list[str]:
+    """Sentences on options that were chosen on the scored rows, and on those chosen on other rows."""
+    split, *others = record.scores
+    options, chosen, sentences = _options(record), chosen_by_scored(record), []
+    if record.cross_fitted and options:
+        plural = len(options) > 1 or options[0].endswith("s")  # such as `thresholds`
+        were, those = ("were", "those") if plural else ("was", "that")
+        sentences.append(
+            f"{split}: the {' and '.join(options)} for each row, of the baselines too, {were} chosen on other rows of "
+            f"{split}; the saved model has {those} chosen on all"
+        )
+    if chosen:
+        sentences.append(f"{split} chose {chosen}, so that its scores are optimistic{_unbiased(record, others)}")
+    return sentences
+
+
+def chosen_by_scored(record: RunRecord) -> str:
+    """What the rows of dev chose that they are themselves predicted with, in words; may be empty."""
+    return " and ".join([*_epoch(record), *([] if record.cross_fitted else _options(record))])
+
+
+def known_to_model(record: RunRecord) -> str:
+    """Why the saved model knows rows that it is scored on, in words; may be empty."""
+    split = record.first_split
+    if split in record.learned:
+        return f"the saved model has learned the rows of {split} too, after these predictions"
+    return ""
+
+
+def chosen_for_model(record: RunRecord) -> str:
+    """What was chosen on all of dev for the saved model, in words; may be empty."""
+    return " and ".join((*_epoch(record), *_options(record)))
+
+
+def _options(record: RunRecord) -> list[str]:
+    given = record.recipe.get("options") or {}
+    return [name for name in record.chosen if record.options.get(name) is not None and name not in given]
+
+
+def _epoch(record: RunRecord) -> list[str]:
+    """The best of several epochs or parts, or the one at which early stopping ended training."""
+    train, count = record.recipe.get("train", {}), len(record.epochs)
+    part, planned = record.parts
+    if train.get("solver") == "logistic":  # fitted once
+        return []
+    if train.get("select", "last") == "best" and count > 1:
+        return [f"{part} {record.selected_epoch} of {count}"]
+    return [f"the number of {part}s"] if 0 < count < planned else []
+
+
+def _unbiased(record: RunRecord, others: list[str]) -> str:
+    if others:
+        unseen = [split for split in others if not record.leaks(split)]
+        return f"; those of {' and '.join(unseen)} are not" if unseen else ""
+    if record.is_pretraining:
+        return f"; finetune evaluate {record.id} FILE scores documents that chose nothing"
+    options = record.recipe.get("options") or {}
+    own = any(name in options for name in OWN_DATA) or is_file(str(record.recipe["task"]))
+    return "; test=FILE scores rows that chose nothing" if own else ""

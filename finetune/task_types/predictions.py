@@ -16,7 +16,7 @@ import numpy as np
 
 from finetune.data.rows import Row, row_fields
 from finetune.errors import UserError
-from finetune.metrics.temperature import fit_temperature
+from finetune.metrics.calibration import fit_temperature
 from finetune.runs.seeds import CONSTANT
 from finetune.task_types.marked_text import TextMark, cut
 

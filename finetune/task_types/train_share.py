@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from finetune.data.rows import Row, Rows, chosen_rows, grouped
 from finetune.errors import UserError
-from finetune.runs.data_sizes import exact_percent
+from finetune.runs.seeds import exact_percent
 from finetune.task_types.task import Task
 from finetune.task_types.types import type_of
 

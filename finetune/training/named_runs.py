@@ -10,12 +10,11 @@ from typing import Any
 from finetune.data.paths import exists, is_file, is_folder
 from finetune.errors import UserError
 from finetune.runs.folder import RunFolder, folder_name
-from finetune.runs.interrupted import first_and_last_events, is_unfinished
-from finetune.runs.lookup import RUNS_SHOWN, find_run, no_run, runs_of
+from finetune.runs.lookup import RUNS_SHOWN, find_run, first_and_last_events, is_unfinished, no_run, runs_of
+from finetune.runs.recipe import recipe_from_here
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.runs.toml import flat
-from finetune.runs.without_folders import recipe_from_here
 from finetune.task_types.resolved_run import ResolvedRun
 
 MODEL, TEACHER = "model", "distil.teacher"  # the settings that may name a run

@@ -25,10 +25,9 @@ from finetune.models.families import most_tokens
 from finetune.models.feature import truncated_rows
 from finetune.models.freezing import parameter_counts
 from finetune.runs import environment
-from finetune.runs.dev_choices import dev_choices
 from finetune.runs.record import RunRecord, saved_metrics
-from finetune.runs.record_parts import MOST_COMPARED, MOST_WORDS, Cost, Observed
-from finetune.runs.whole_record import LONGEST_LABEL, MOST_LABELS
+from finetune.runs.record_parts import LONGEST_LABEL, MOST_COMPARED, MOST_LABELS, MOST_WORDS, Cost, Observed
+from finetune.runs.verdict import dev_choices
 from finetune.task_types.options import option_values
 from finetune.task_types.parts import Answer
 from finetune.task_types.prepare import truncated_share

@@ -17,7 +17,7 @@ from typing import Any
 from finetune.errors import UserError, first_line, nearest
 from finetune.runs.events import AlreadyDone, Done, EpochDone, Event, Note, Started, Training, Updates, Watcher
 from finetune.runs.recipe import Recipe
-from finetune.runs.without_folders import names_only
+from finetune.runs.record import names_only
 
 NAMES = ("tensorboard", "mlflow", "wandb", "trackio", "aim", "clearml", "comet_ml", "dvclive", "swanlab")
 # Calls are made between updates, so a server that is down must fail soon: by default it takes minutes.

@@ -54,7 +54,7 @@ def test_a_repeated_search_runs_nothing_and_more_trials_continue_it(
     assert code == 0, err
     *_, sentence = out.splitlines()
     assert sentence.startswith("best of 3 trials: train.learning_rate=")
-    assert "optimism of the best" in sentence and "held-out" in sentence
+    assert "held-out" in sentence
     assert len(scores(reviews / "results")) == 6
     best = (reviews / "best.toml").read_text()
 

@@ -1,13 +1,13 @@
-"""Charts as inline SVG: axes with round numbers, lines, dots, bars and intervals between them, and a legend.
+"""Charts as inline SVG: axes with round numbers, lines, dots and bars between them, and a legend.
 
-Room for names is measured in a broad font, so that nothing is cut off. Text stays text, and colours are classes of the
+Room for names is that of a broad font, so that nothing is cut off. Text stays text, and colours are classes of the
 page's style sheet, so that they follow its light or dark scheme.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from unicodedata import combining, east_asian_width
+from unicodedata import east_asian_width
 
 from markupsafe import Markup, escape
 
@@ -22,7 +22,7 @@ UPPER_HEIGHT = 170.0  # of the first of two charts
 DESCRIPTION_CHARS = 2_000  # characters of a chart's description
 LEAST_VALUE = 1e-300  # on a logarithmic axis
 SERIES = ("s1", "s2", "s3", "s4", "s5")  # classes of the style sheet
-NARROW, BROAD = frozenset("iIjlft.,:;'|!()[]· "), frozenset("mwMW@%—…&#+=<>~")
+BROAD = frozenset("mwMW@%—…&#+=<>~")  # letters as wide as high
 SHAPES = {
     "circle": "M-{r} 0a{r} {r} 0 1 0 {d} 0a{r} {r} 0 1 0 -{d} 0z",
     "square": "M-{r} -{r}h{d}v{d}h-{d}z",
@@ -32,10 +32,8 @@ SHAPES = {
     "cross": "M-{r} -{r}L{r} {r}M{r} -{r}L-{r} {r}",
 }
 MARKERS = ("circle", "square", "diamond", "right", "left")
-NOTHING = Markup()
 Coordinates = tuple[float, float]
 Placement = Callable[[float, float], Coordinates]  # from values to units
-Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,102 +67,79 @@ class Axis:
         high = middle + half + free if self.high is None else self.high
         high = high if high > low else low + 1
         steps = round_powers(low, high, most) if self.logarithmic else round_steps(low, high, most, whole=self.whole)
-        ticks = self.ticks or [(at, number_text(at)) for at in steps]
-        return replace(self, low=low, high=high, ticks=ticks)
+        return replace(self, low=low, high=high, ticks=self.ticks or [(at, f"{at:,.10g}") for at in steps])
+
+    def share(self, value: float) -> float:
+        """Where a value is on the axis: 0 at `low`, 1 at `high`."""
+        assert self.low is not None and self.high is not None
+        return (self.at(value) - self.low) / (self.high - self.low)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """A drawing in the coordinates of a chart, between some points; `name` is its line of the legend, where it has the
-    picture `key`.
+    """Points that are drawn as a line, if it has a `dash` pattern or `none`, with a marker of a `shape` at each; with
+    `bars` each two are the corners of a filled rectangle. `name` is its line of the legend; with `tips` values are
+    shown under the pointer.
     """
 
-    draw: Callable[[Placement], Sequence[Markup]]
     points: Sequence[Coordinates]
+    colour: str = "s1"
+    dash: str = ""
+    shape: str = ""
+    radius: float = 3.2
     name: str = ""
-    key: Markup = NOTHING
+    tips: bool = False
+    bars: bool = False
 
-
-def line(
-    points: Sequence[Coordinates],
-    *,
-    colour: str = "s1",
-    dash: str = "",
-    name: str = "",
-    marker: str = "",
-    tips: bool = False,
-) -> Mark:
-    """A line through points, with a marker at each; `tips`: their values are shown under the pointer."""
-    stroke = '<path d="{d}" class="line {colour}" stroke-dasharray="{dash}"/>'
-
-    def draw(place: Placement) -> list[Markup]:
+    def draw(self, place: Placement, points: Sequence[Coordinates]) -> Iterator[Markup]:
+        """The elements of these points."""
         placed = [place(*point) for point in points]
-        body = [_element(stroke, d=_path(placed), colour=colour, dash=dash or "none")]
-        shown = [f"{x:.4g}: {y:.4g}" if tips else "" for x, y in points]
-        return body + [_marker(*at, marker, colour, tip) for at, tip in zip(placed, shown, strict=True) if marker]
+        if self.dash:
+            path = Markup("M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in placed))
+            line = '<path d="{d}" class="line {colour}" stroke-dasharray="{dash}"/>'
+            yield _element(line, d=path, colour=self.colour, dash=self.dash)
+        for (a, b), (c, d) in zip(placed[::2], placed[1::2], strict=False) if self.bars else ():
+            yield _element(
+                '<rect x="{x}" y="{y}" width="{width}" height="{height}" class="bar {colour}"/>',
+                x=min(a, c), y=min(b, d), width=abs(c - a), height=abs(d - b), colour=self.colour,
+            )  # fmt: skip
+        for (x, y), value in zip(placed, points, strict=True) if self.shape else ():
+            wide = (2 if self.shape in ("circle", "square") else 1.3) * self.radius
+            yield _element(
+                '<path transform="translate({x} {y})" d="{d}" class="{kind} {colour}">{said}</path>',
+                x=float(x), y=float(y), d=SHAPES[self.shape].format(r=f"{self.radius:g}", d=f"{wide:g}"),
+                kind="line" if self.shape == "cross" else "dot", colour=self.colour,
+                said=_element("<title>{0:.4g}: {1:.4g}</title>", *value) if self.tips else "",
+            )  # fmt: skip
 
-    key = _element(stroke, d=_path([(0, 0), (22, 0)]), colour=colour, dash=dash or "none")
-    return Mark(draw=draw, points=points, name=name, key=key + (_marker(11, 0, marker, colour) if marker else NOTHING))
+    @property
+    def key(self) -> Markup:
+        """Its picture in the legend."""
+        ends: list[Coordinates] = [(2, -5), (18, 5)] if self.bars else [(0, 0), (22, 0)] if self.dash else []
+        line, middle = replace(self, shape="", tips=False), replace(self, dash="", bars=False, tips=False)
+        at_place = [*line.draw(lambda x, y: (x, y), ends), *middle.draw(lambda x, y: (x, y), [(11, 0)])]
+        return Markup("").join(at_place)
 
 
-def level(y: float, x: Coordinates, *, dash: str = "6 3", name: str = "") -> Mark:
+def line(points: Sequence[Coordinates], *, dash: str = "none", marker: str = "", **how: object) -> Mark:
+    """A line through points, with a marker at each; `how` are fields of a mark."""
+    return Mark(points=points, dash=dash, shape=marker, **how)  # type: ignore[arg-type]
+
+
+def level(y: float, x: Coordinates, *, name: str = "") -> Mark:
     """A horizontal line at a value, such as a baseline's."""
-    return line([(x[0], y), (x[1], y)], colour="quiet", dash=dash, name=name)
+    return line([(x[0], y), (x[1], y)], colour="quiet", dash="6 3", name=name)
 
 
-def dots(
-    points: Sequence[Coordinates], *, colour: str = "s1", shape: str = "circle", name: str = "", radius: float = 3.2,
-    faint: bool = False,
-) -> Mark:  # fmt: skip
-    """A marker at each point."""
-    kind = f"{colour} faint" if faint else colour
-
-    def draw(place: Placement) -> list[Markup]:
-        return [_marker(*place(*point), shape, kind, radius=radius) for point in points]
-
-    return Mark(draw=draw, points=points, name=name, key=_marker(11, 0, shape, colour))
+def dots(points: Sequence[Coordinates], *, shape: str = "circle", **how: object) -> Mark:
+    """A marker at each point; `how` are fields of a mark."""
+    return Mark(points=points, shape=shape, **how)  # type: ignore[arg-type]
 
 
-def bars(boxes: Sequence[Box], *, colour: str = "s1", name: str = "") -> Mark:
+def bars(boxes: Sequence[tuple[float, float, float, float]], *, colour: str = "s1", name: str = "") -> Mark:
     """Filled rectangles from (x, y) to (x, y)."""
-
-    def bar(a: float, b: float, c: float, d: float) -> Markup:
-        return _element(
-            '<rect x="{x}" y="{y}" width="{width}" height="{height}" class="bar {colour}"/>',
-            x=min(a, c), y=min(b, d), width=abs(c - a), height=abs(d - b), colour=colour,
-        )  # fmt: skip
-
-    def draw(place: Placement) -> list[Markup]:
-        return [bar(*place(*box[:2]), *place(*box[2:])) for box in boxes]
-
-    return Mark(draw=draw, points=_ends((box[:2], box[2:]) for box in boxes), name=name, key=bar(2, -5, 18, 5))
-
-
-def intervals(ends: Sequence[tuple[Coordinates, Coordinates]], *, colour: str = "s1", name: str = "") -> Mark:
-    """A line from one point to another, as an interval has; vertical or horizontal, with short ends."""
-
-    def interval(low: Coordinates, high: Coordinates) -> Markup:
-        a, b = (0, 4) if abs(high[0] - low[0]) > abs(high[1] - low[1]) else (4, 0)
-        lines = [[low, high], *([(x - a, y - b), (x + a, y + b)] for x, y in (low, high))]
-        return _element('<path d="{d}" class="line {colour}"/>', d=NOTHING.join(map(_path, lines)), colour=colour)
-
-    def draw(place: Placement) -> list[Markup]:
-        return [interval(place(*low), place(*high)) for low, high in ends]
-
-    return Mark(draw=draw, points=_ends(ends), name=name, key=interval((2, 0), (20, 0)))
-
-
-def _ends(pairs: Iterable[tuple[Coordinates, Coordinates]]) -> list[Coordinates]:
-    return [point for pair in pairs for point in pair]
-
-
-def _marker(x: float, y: float, shape: str, colour: str, tip: str = "", radius: float = 3.2) -> Markup:
-    outline = SHAPES[shape].format(r=f"{radius:g}", d=f"{(2 if shape in ('circle', 'square') else 1.3) * radius:g}")
-    return _element(
-        '<path transform="translate({x} {y})" d="{d}" class="{kind} {colour}">{said}</path>',
-        x=float(x), y=float(y), d=outline, kind="line" if shape == "cross" else "dot", colour=colour,
-        said=_element("<title>{tip}</title>", tip=tip) if tip else NOTHING,
-    )  # fmt: skip
+    ends = [point for box in boxes for point in (box[:2], box[2:])]
+    return Mark(points=ends, bars=True, colour=colour, name=name)
 
 
 def chart(marks: Sequence[Mark], *, x: Axis, y: Axis, says: str, height: float = 220.0) -> Markup:
@@ -173,7 +148,7 @@ def chart(marks: Sequence[Mark], *, x: Axis, y: Axis, says: str, height: float =
 
 
 def stacked(
-    first: Sequence[Mark], second: Sequence[Mark], *, x: Axis, ys: Sequence[Axis], says: str, below: float = 48.0
+    first: Sequence[Mark], second: Sequence[Mark], *, x: Axis, ys: Sequence[Axis], says: str, below: float
 ) -> Markup:
     """Two charts, one over the other, with the same horizontal axis and one legend; `below` is the height of the second
     between its axes.
@@ -183,7 +158,6 @@ def stacked(
 
 def _picture(panels: Sequence[tuple[Sequence[Mark], Axis, float]], x: Axis, says: str) -> Markup:
     """Panels of marks, a vertical axis and a height, over a horizontal axis, and one legend."""
-    every = [mark for marks, _, _ in panels for mark in marks]
     axes = [y.over([b for mark in marks for _, b in mark.points], max(2, int(high // 34))) for marks, y, high in panels]
     left = max((text_width(name) for y in axes for _, name in y.ticks), default=0.0) + GAP + 2
     body, bottom = list[Markup](), -2 * LINE
@@ -193,7 +167,7 @@ def _picture(panels: Sequence[tuple[Sequence[Mark], Axis, float]], x: Axis, says
         bottom = top + height
         body += _panel(marks, across.over([a for mark in marks for a, _ in mark.points], 6), y, left, top, bottom)
     key_at, y_at = WIDTH, bottom + LINE * (1 + bool(x.label)) + 2
-    for mark in {mark.name: mark for mark in every if mark.name}.values():
+    for mark in {mark.name: mark for marks, _, _ in panels for mark in marks if mark.name}.values():
         width = KEY + min(text_width(mark.name), WIDTH - KEY)
         if key_at - 4 + width > WIDTH:
             key_at, y_at = 4.0, y_at + LINE
@@ -210,9 +184,7 @@ def _panel(marks: Sequence[Mark], x: Axis, y: Axis, left: float, top: float, bot
     right = WIDTH - max(12.0, text_width(x.ticks[-1][1]) / 2 if x.ticks else 0.0)
 
     def place(a: float, b: float) -> Coordinates:
-        assert x.low is not None and x.high is not None and y.low is not None and y.high is not None
-        across = left + (x.at(a) - x.low) / (x.high - x.low) * (right - left)
-        return across, bottom - (y.at(b) - y.low) / (y.high - y.low) * (bottom - top)
+        return left + x.share(a) * (right - left), bottom - y.share(b) * (bottom - top)
 
     if y.label:
         yield _text(0, top - 8, fitted(y.label, WIDTH), kind="axis")
@@ -224,11 +196,12 @@ def _panel(marks: Sequence[Mark], x: Axis, y: Axis, left: float, top: float, bot
     for value, text in x.ticks:
         at, half = place(value, 0.0)[0], text_width(text) / 2
         yield _element('<path d="M{x} {top}V{bottom}" class="grid"/>', x=at, top=top, bottom=bottom)
-        yield _text(at, bottom + LINE, text if at - half >= end else "", anchor="middle")
-        end = end if at - half < end else at + half + 3
+        if at - half >= end:
+            yield _text(at, bottom + LINE, text, anchor="middle")
+            end = at + half + 3
     yield _element('<path d="M{left} {y}H{right}" class="edge"/>', left=left, right=right, y=bottom)
     for mark in marks:
-        yield from mark.draw(place)
+        yield from mark.draw(place, mark.points)
     if x.label:
         label = fitted(x.label, WIDTH)
         middle = min((left + right) / 2, WIDTH - text_width(label) / 2)
@@ -236,8 +209,8 @@ def _panel(marks: Sequence[Mark], x: Axis, y: Axis, left: float, top: float, bot
 
 
 def text_width(text: str) -> float:
-    """The units that a line of text takes in a broad font (DejaVu Sans), rounded up: full-width letters are square."""
-    return SIZE * sum(map(_em, text))
+    """About the units that a line of text takes at most: full-width letters are square."""
+    return SIZE * sum(1.0 if east_asian_width(letter) in "WF" or letter in BROAD else 0.68 for letter in text)
 
 
 def fitted(text: str, width: float) -> str:
@@ -246,9 +219,12 @@ def fitted(text: str, width: float) -> str:
     return text if text_width(text) <= width else f"{text[: int(width / SIZE) - 1]}…"
 
 
-def _element(template: str, **values: object) -> Markup:
+def _element(template: str, *values: object, **named: object) -> Markup:
     """An element from a template, with its values escaped and numbers rounded."""
-    return Markup(template).format(**{name: _short(value) for name, value in values.items()})
+    short = {
+        name: f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else value for name, value in named.items()
+    }
+    return Markup(template).format(*values, **short)
 
 
 def _text(x: float, y: float, text: str, *, anchor: str = "start", kind: str = "") -> Markup:
@@ -257,11 +233,6 @@ def _text(x: float, y: float, text: str, *, anchor: str = "start", kind: str = "
         '<text x="{x}" y="{y}" text-anchor="{anchor}" class="{kind}">{text}</text>',
         x=x, y=y, text=clean(text), anchor=anchor, kind=kind,
     )  # fmt: skip
-
-
-def _path(points: Sequence[tuple[float, float]]) -> Markup:
-    """The `d` of a line through points, given in units."""
-    return Markup("M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points))
 
 
 def round_steps(low: float, high: float, most: int = 6, *, whole: bool = False) -> list[float]:
@@ -277,36 +248,8 @@ def round_steps(low: float, high: float, most: int = 6, *, whole: bool = False) 
 
 
 def round_powers(low: float, high: float, most: int = 6) -> list[float]:
-    """Round numbers from 10**low to 10**high, for a logarithmic axis: 1, 2 or 5 times powers of ten, or powers alone
-    where these are more than `most`; within less than a factor of five multiples as of `round_steps`.
+    """Powers of ten from 10**low to 10**high, for a logarithmic axis, every second or third where they are many; within
+    less than two of them multiples as of `round_steps`.
     """
-    powers = range(math.floor(low), math.ceil(high) + 1)
-    for factors in ((1, 2, 5), (1,)):
-        found = [factor * 10.0**power for power in powers for factor in factors]
-        found = [value for value in found if low <= math.log10(value) <= high]
-        if len(found) < 3:
-            return round_steps(10.0**low, 10.0**high, most)
-        if len(found) <= most:
-            return found
-    return found[:: math.ceil(len(found) / most)]
-
-
-def number_text(value: float) -> str:
-    """A number on an axis."""
-    if value and not 1e-4 <= abs(value) < 1e7:
-        return f"{value:.1e}".replace(".0e", "e").replace("e-0", "e-").replace("e+0", "e")
-    return f"{value:,.0f}" if value == round(value) else f"{value:.4g}"
-
-
-def _em(letter: str) -> float:
-    if combining(letter):
-        return 0.0
-    if east_asian_width(letter) in "WF":
-        return 1.0
-    if letter in NARROW:
-        return 0.4
-    return 1.0 if letter in BROAD else 0.79 if letter.isupper() else 0.64
-
-
-def _short(value: object) -> object:
-    return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else value
+    powers = [10.0**power for power in range(math.ceil(low), math.floor(high) + 1)]
+    return powers[:: math.ceil(len(powers) / most)] if len(powers) > 1 else round_steps(10.0**low, 10.0**high, most)

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import overload
 
-from finetune.analysis.compare import compare_runs, compare_several
-from finetune.analysis.comparison import Comparison, Comparisons
+from finetune.analysis.compare import Comparison, compare_runs, compare_several
 from finetune.api.quiet import plainly
 from finetune.api.run import Run, open_run
 from finetune.errors import UserError
@@ -30,14 +29,12 @@ def compare(
 def compare(
     a: Run | str | Path,
     b: Run | str | Path,
-    c: Run | str | Path,
-    /,
     *others: Run | str | Path,
     split: str | None = None,
     seeds: bool = False,
     task: str | None = None,
     out: str | Path = "results",
-) -> Comparisons: ...
+) -> Comparison | list[Comparison]: ...
 
 
 @plainly
@@ -49,7 +46,7 @@ def compare(
     seeds: bool = False,
     task: str | None = None,
     out: str | Path = "results",
-) -> Comparison | Comparisons:
+) -> Comparison | list[Comparison]:
     """Tests whether two runs of a task differ, on the rows that both predicted; of more, each of the others against
     the first.
 
@@ -65,8 +62,8 @@ def compare(
         out: The folder of the runs that are named.
 
     Returns:
-        The comparison; `B - A` is positive where the second is better. Of three or more, `Comparisons`, whose p is
-        adjusted for all tests.
+        The comparison; `B - A` is positive where the second is better. Of three or more a list, of each other with the
+        first, whose p is adjusted for all tests.
 
     Raises:
         UserError: For runs of different tasks or rows, and without predictions.

@@ -1,22 +1,19 @@
 """`finetune compare`: runs, or groups of seeds, on the same rows."""
 
 import json
-from collections.abc import Sequence
 from itertools import chain
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from finetune.analysis.comparison import Changed, Comparison, Comparisons
-from finetune.api.run import open_run
+from finetune.analysis.compare import Changed, Comparison
 from finetune.cli.arguments import RESULTS, Json, Out, TaskOf
 from finetune.cli.console import as_plain_text, standard_output
 from finetune.cli.next_commands import GivenOptions, results_of
 from finetune.cli.options import note_line
-from finetune.cli.tables import CellRow, FittedTable, fitted_table
+from finetune.cli.tables import FittedTable, fitted_table
 from finetune.cli.terminal import echo, one_line
-from finetune.commands.compare.api import compare as compared
+from finetune.commands.compare.api import compare
 from finetune.data.messages import so_many
 from finetune.task_types.saved_predictions import labelled_table
 from finetune.task_types.types import data_types
@@ -35,49 +32,28 @@ def compare_command(
     out: Out = RESULTS,
     as_json: Json = False,
 ) -> None:
-    """Prints the difference in each metric, and of two some rows that only one side has right."""
+    """Prints the difference in each metric, and of two sides some rows that only one side has right."""
     given = (a, b, *(others or ()))
-    found: Comparison | Comparisons
-    if others:
-        found = compared(a, b, *others, out=out, split=split, seeds=seeds, task=task)
-    else:
-        found = compared(a, b, out=out, split=split, seeds=seeds, task=task)
+    compared = compare(a, b, *(others or ()), out=out, split=split, seeds=seeds, task=task)
+    pairs = [compared] if isinstance(compared, Comparison) else compared
     if as_json:
-        echo(json.dumps(found.as_json(), default=str))
+        facts = [pair.as_json() for pair in pairs]
+        echo(json.dumps(facts if others else facts[0], default=str))
         return
     console = standard_output()
-    console.print(_comparison_table(found) if isinstance(found, Comparison) else _several_table(found))
-    for note in found.notes:
+    for pair in pairs:
+        title = one_line(f"{pair.task}, {pair.counted} of {pair.split}; {pair.sides}")
+        notes = [pair.tests] * (pair is pairs[-1])
+        console.print(fitted_table(title, pair.columns, pair.cells, right=pair.columns[1:], notes=notes))
+    for note in dict.fromkeys(note for pair in pairs for note in pair.notes):
         console.print_line(note_line(note))
-    if isinstance(found, Comparison) and changed and found.changed:
-        console.print(_changed_table(found, changed))
+    if not others and changed and pairs[0].changed:
+        console.print(_changed_table(pairs[0], changed))
     kept = GivenOptions(out=results_of(a, out))
     options = [*(["--split", split] if split else []), *(["--task", task] if task else [])]
-    with_seeds = [kept.command("compare", *given, "--seeds", *options)] * (not seeds and _has_seeds(given, out))
-    sides = (found.a, found.b) if isinstance(found, Comparison) else found.runs.values()
+    with_seeds = [kept.command("compare", *given, "--seeds", *options)] * (not seeds)
+    sides = [pairs[0].a, *(pair.b for pair in pairs)]
     console.print_next(kept.command("report", *chain.from_iterable(sides)), *with_seeds)
-
-
-def _has_seeds(given: Sequence[str], out: Path) -> bool:
-    """Whether there are other seeds of one of the runs, which all differ in more than those."""
-    sides = [{run.id for run in open_run(name, seeds=True, out=out).runs} for name in given]
-    return len(set().union(*sides)) == sum(map(len, sides)) > len(given)
-
-
-def _several_table(found: Comparisons) -> FittedTable:
-    """For each metric a line for each side."""
-    headings, several = found.columns, any(found.settings.values())
-    rows: list[CellRow | str] = []
-    for title, lines in found.cells:
-        rows += [title, *([*line[:2], *[one_line(line[2])] * several, *line[3:]] for line in lines)]
-    shown = [*headings[:2], *headings[2:3] * several, *headings[3:]]
-    return fitted_table(one_line(found.title), shown, rows, right=headings[3:], notes=[found.tests])
-
-
-def _comparison_table(found: Comparison) -> FittedTable:
-    name, *numbers = found.columns
-    notes = [found.tests, *filter(None, [found.pairs])]
-    return fitted_table(one_line(found.title), found.columns, found.cells, right=numbers, words=[name], notes=notes)
 
 
 def _changed_table(found: Comparison, most: int) -> FittedTable:

@@ -19,13 +19,13 @@ from finetune.inference.asked import NOTHING, AskedAnswers
 from finetune.inference.predict_plan import columns_read, known_type, require_settings, shown_names
 from finetune.inference.predictor import load_predictor, saved
 from finetune.inference.thresholds import with_unsure
-from finetune.runs.dev_choices import chosen_for_model
 from finetune.runs.events import Event, Note, Watcher
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import named_run
 from finetune.runs.predictions import write_predictions
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
+from finetune.runs.verdict import chosen_for_model
 from finetune.task_types import registry
 from finetune.task_types.columns import Layout
 from finetune.task_types.own_data import task_on

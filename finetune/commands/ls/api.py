@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finetune.analysis.form import Form
-from finetune.analysis.leaderboard import Board, board_form, leaderboards
+from finetune.analysis.leaderboard import leaderboard
 from finetune.api.quiet import plainly
 from finetune.data.files import is_data
 from finetune.data.messages import so_many
@@ -14,11 +14,10 @@ from finetune.errors import UserError
 from finetune.metrics.scores import plain_metrics
 from finetune.runs import recipe as recipes
 from finetune.runs.folder import data_name, folder_name, with_results
-from finetune.runs.interrupted import InterruptedRun, interrupted_runs
-from finetune.runs.lookup import find_run, no_run, runs_of
-from finetune.runs.recipe_diff import listed_differences
-from finetune.runs.record import ListedRun
-from finetune.runs.record_files import listed_runs, load_record, readable_records
+from finetune.runs.lookup import InterruptedRun, find_run, interrupted_runs, no_run, runs_of
+from finetune.runs.record import RunRecord
+from finetune.runs.record_files import all_records, load_record, readable_records
+from finetune.runs.seeds import settings_by_task
 from finetune.task_types.options import option_names
 from finetune.task_types.registry import available
 from finetune.training.targets import recipe_files
@@ -38,20 +37,15 @@ class Leaderboard:
 
     Attributes:
         name: The task, or the data file.
-        boards: For each version of the data the lines of its runs, the best first.
+        form: The cells and notes as they are printed, for each version of the data the best first.
     """
 
     name: str
-    boards: Sequence[Board]
-
-    @property
-    def form(self) -> Form:
-        """The cells and notes as they are printed."""
-        return board_form(self.boards)
+    form: Form
 
     @property
     def frame(self) -> "pd.DataFrame":
-        """A row for each line; scores and differences as computed, 0.843 for 84.3 points."""
+        """A row for each line; scores as computed, 0.843 for 84.3 points."""
         import pandas as pd
 
         return pd.DataFrame(self.form.numbers)
@@ -86,13 +80,13 @@ class Listing:
 
     recipes: dict[str, str]
     tasks: dict[str, list[str]]
-    finished: Sequence[ListedRun]
+    finished: Sequence[RunRecord]
     unfinished: Sequence[InterruptedRun]
     out: Path
 
     @plainly
     def board(self, task: str | Path) -> Leaderboard:
-        """The leaderboard of a task, or of a data file: its models and settings, each compared with the best.
+        """The leaderboard of a task, or of a data file: its models and settings, the best first.
 
         Example: `finetune.ls().board("mrpc").frame`
 
@@ -100,10 +94,10 @@ class Listing:
         """
         name, files = str(task), [folder.record_file for folder in runs_of(str(task), self.out)]
         folder = _folder(name)
-        records = [record for _, record in readable_records(files, load_record) if folder_name(record.task) == folder]
+        records = [record for _, record in readable_records(files) if folder_name(record.task) == folder]
         if not records:
             raise _no_task(name, self.out)
-        return Leaderboard(name=name, boards=leaderboards(sorted(records, key=lambda record: record.finished)))
+        return Leaderboard(name=name, form=leaderboard(sorted(records, key=lambda record: record.finished)))
 
     @property
     def runs(self) -> "pd.DataFrame":
@@ -113,10 +107,10 @@ class Listing:
         import pandas as pd
 
         rows = []
-        for run, differing in zip(self.finished, listed_differences(self.finished), strict=True):
+        for run, differing in zip(self.finished, settings_by_task(self.finished), strict=True):
             settings = ", ".join(f"{key}={value}" for key, value in differing.items())
-            names = (run.task, run.id, run.model, run.lineage.brief if run.lineage else "", settings)
-            rows.append((*names, run.recipe.seed, run.headline, run.score, run.finished))
+            names = (run.task, run.id, run.model, run.lineage.words if run.lineage else "", settings)
+            rows.append((*names, run.recipe["seed"], run.headline, run.score, run.finished))
         return pd.DataFrame(rows, columns=list(COLUMNS))
 
     @property
@@ -147,7 +141,7 @@ def ls(out: str | Path = "results", *, task: str | Path | None = None) -> Listin
         UserError: For a task without runs.
     """
     found = {name: recipes.load_recipe(file, options=option_names) for name, file in recipe_files().items()}
-    name, finished, unfinished = str(task), listed_runs(Path(out)), interrupted_runs(Path(out))
+    name, finished, unfinished = str(task), all_records(Path(out)), interrupted_runs(Path(out))
     if task is not None:
         ids, folder = {folder.path.name for folder in runs_of(name, Path(out))}, _folder(name)
         finished = [run for run in finished if run.id in ids]

@@ -1,6 +1,5 @@
 """`finetune ls`: lists runs, recipes and tasks, or prints the leaderboard of a task."""
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,7 @@ from finetune.cli.arguments import RESULTS, Json, Out, Replace
 from finetune.cli.console import Terminal, facts_table, standard_output
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.options import note_line
-from finetune.cli.run_tables import interrupted_table, latest_table, running_table, runs_table
+from finetune.cli.run_tables import interrupted_table, runs_table
 from finetune.cli.tables import as_table
 from finetune.cli.terminal import echo_rows, one_line, say
 from finetune.commands.ls.api import Listing
@@ -19,9 +18,7 @@ from finetune.commands.ls.api import ls as listed
 from finetune.data.messages import noun, so_many
 from finetune.errors import UserError
 
-TEXT = "-text"  # the end of the name of a task of another's texts, to train an encoder on
-MOST_LISTED = 30  # runs: of more, a line a task and the latest runs
-LATEST = 10  # runs
+MOST_LISTED = 30  # runs, the latest
 
 
 def ls_command(
@@ -30,7 +27,6 @@ def ls_command(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="With --board: a file to write: .md or .csv.")
     ] = None,
-    running: Annotated[bool, typer.Option("--running", help="Only the runs that are trained now.")] = False,
     force: Replace = False,
     out: Out = RESULTS,
     as_json: Json = False,
@@ -43,32 +39,29 @@ def ls_command(
         )
     kept, console = GivenOptions(out=out), standard_output()
     if board:
-        _print_board(console, task, output, kept, force=force, as_json=as_json, running=running)
+        _print_board(console, task, output, kept, force=force, as_json=as_json)
         return
     found = listed(out, task=task)
-    under_way = [run for run in found.unfinished if run.running]
     if as_json:  # with the columns of `finetune.ls`
-        for frame in [found.interrupted.query("running == True")] if running else [found.runs, found.interrupted]:
-            echo_rows(frame)
-    elif running:
-        console.print(running_table(under_way) if under_way else f"no run in {out} is trained now")
+        echo_rows(found.runs)
+        echo_rows(found.interrupted)
     else:
         _print_runs(console, found, task, kept)
 
 
 def _print_runs(console: Terminal, found: Listing, task: str | None, kept: GivenOptions) -> None:
-    """All runs, or of very many a line a task and the latest; those that are not finished; then recipes and tasks."""
+    """All runs, or of very many the latest; those that are not finished; then recipes and tasks."""
     finished = sorted(found.finished, key=lambda run: run.finished)
     if task is None and len(finished) > MOST_LISTED:
-        console.print(latest_table(finished))
-        console.print(runs_table(finished[-LATEST:], title=f"the latest {LATEST} of {so_many(len(finished), 'run')}"))
+        title = f"the latest {MOST_LISTED} of {so_many(len(finished), 'run')}; those of a task: finetune ls TASK"
+        console.print(runs_table(finished[-MOST_LISTED:], title=title))
     elif finished:
         console.print(runs_table(found.finished))
     if found.unfinished:
         console.print(interrupted_table(found.unfinished))
     if task is None:
         console.print(facts_table("recipes", found.recipes))
-        console.print(facts_table("tasks", tasks_by_name(found.tasks)))
+        console.print(facts_table("tasks", {name: ", ".join(metrics) for name, metrics in found.tasks.items()}))
     next_commands = []
     if finished:
         latest = max(finished, key=lambda run: run.finished)
@@ -82,15 +75,13 @@ def _print_runs(console: Terminal, found: Listing, task: str | None, kept: Given
 
 def _print_board(
     console: Terminal, task: str | None, output: Path | None, kept: GivenOptions,
-    *, force: bool, as_json: bool, running: bool,
+    *, force: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Prints or writes the leaderboard. Raises UserError without a task, or without finished runs."""
     if task is None:
         names = dict.fromkeys(run.task for run in listed(kept.out).finished)
         way = f"Name one: {', '.join(names)}" if names else f"There is no finished run in {kept.out}"
         raise UserError("a leaderboard is of one task", way)
-    if running:
-        raise UserError("a leaderboard has finished runs", "Leave out --running or --board")
     if output is not None:
         require_table_file(output, reads=task, force=force)
     found = listed(kept.out, task=task)
@@ -106,17 +97,6 @@ def _print_board(
         say(f"{output}: {board.form.title}", err=True)
     else:
         console.print(as_table(board.form))
-        best = [line.records[0].id for line in board.boards[0].lines[:2]]
+        best = [str(runs).split(", ")[0] for runs in board.frame["runs"][:2]]
         two = [kept.command("compare", *best, "--seeds")] * (len(best) > 1)
         console.print_next(kept.command("ls", task, "--board", "-o", "board.md"), *two)
-
-
-def tasks_by_name(tasks: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """The metrics of each task; that of its texts without labels is in the same line: `f1, accuracy; mrpc-text`."""
-    found = {}
-    for name, metrics in tasks.items():
-        if name.endswith(TEXT) and name.removesuffix(TEXT) in tasks:
-            continue
-        texts = f"; its texts to train an encoder on: {name}{TEXT}" if f"{name}{TEXT}" in tasks else ""
-        found[name] = ", ".join(metrics) + texts
-    return found

@@ -4,22 +4,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from finetune.analysis.compare import compare_runs
-from finetune.analysis.comparison import Changed, Comparison
+from finetune.analysis.compare import Comparison, compare_runs
 from finetune.analysis.data_sizes import LearningCurve, learning_curves
-from finetune.analysis.leaderboard import board_form, leaderboards
+from finetune.analysis.leaderboard import leaderboard
 from finetune.analysis.pages.svg import Axis, chart, line
-from finetune.commands.report.content import NAME, Block, RunFiles, score_text
-from finetune.data.messages import so_many
+from finetune.commands.report.content import Block, RunFiles, score_text
 from finetune.errors import UserError
-from finetune.metrics.scores import plain_metrics
-from finetune.runs.data_sizes import exact_percent, of_largest_sizes, share_of
 from finetune.runs.record import RunRecord
-from finetune.runs.seeds import differing_settings, groups, seed_words, summarised
-from finetune.runs.verdict import interval_of
-from finetune.task_types.marked_text import cut, marked_texts
+from finetune.runs.seeds import (
+    differing_settings,
+    groups,
+    of_largest_sizes,
+    seed_words,
+)
+from finetune.task_types.marked_text import cut
 
-ROWS_SHOWN = 20  # rows that changed
 SETTINGS_NEEDED = 3  # of two settings the page has a comparison of A and B
 
 Group = Sequence[RunFiles]  # runs that differ only in seeds
@@ -59,11 +58,6 @@ def blocks_of_all(page: PageRuns) -> Iterator[Block]:
     yield from _boards(page)
     yield from map(curve_block, page.curves)
     yield _runs_block(page)
-    for number, group in enumerate(page.groups):
-        if len(group) > 1:
-            record = group[0].record
-            share = f", {exact_percent(share_of(record))} of the rows" * (share_of(record) < 1)
-            yield _spread_block(group, "AB"[number] if page.comparison is not None else f"{record.task}{share}")
 
 
 def sentence(comparison: Comparison) -> str:
@@ -81,7 +75,7 @@ def sentence(comparison: Comparison) -> str:
 
 
 def _comparison_blocks(page: PageRuns, comparison: Comparison) -> Iterator[Block]:
-    """The runs and settings of each side, the difference in each metric, and rows that only one side has right."""
+    """The runs and settings of each side, and the difference in each metric."""
     settings = differing_settings([side[0].record for side in page.groups])
     cells = [["runs", *(", ".join(run.record.id for run in side) for side in page.groups)]]
     for key in dict.fromkeys(key for values in settings for key in values):
@@ -93,66 +87,39 @@ def _comparison_blocks(page: PageRuns, comparison: Comparison) -> Iterator[Block
         columns=comparison.columns,
         cells=comparison.cells,
     )
-    tables = [table for side in page.groups if (table := side[0].tables.get(comparison.split)) is not None]
-    if not comparison.changed or len(tables) < len(page.groups):
-        return
-    table, places = tables[0], {str(line["id"]): row for row, line in enumerate(tables[0].lines)}
-    sure = [{str(line["id"]): value for line, value in zip(one.lines, one.certainty, strict=True)} for one in tables]
-
-    def wrong_confidence(changed: Changed) -> float:
-        return float(sure[changed.better == "a"].get(str(changed.row["id"]), 0.0))
-
-    def row(changed: Changed) -> list[object]:
-        at, confidence = places[str(changed.row["id"])], wrong_confidence(changed)
-        label, *both = (cut(table.says(table.lines[at], value)) for value in (changed.gold, changed.a, changed.b))
-        facts = [f"{side}: {words}" for side, words in zip("AB", both, strict=True)]
-        if len(table.decided) and 0 < confidence <= 1:
-            facts[changed.better == "a"] += f" ({100 * confidence:.1f} %)"
-        texts, right = marked_texts(table.texts[at], table.marks(at)), f"only {changed.better.upper()} is right"
-        return [0, cut(str(changed.row["id"]), NAME), label, "", -1, None, 0, [right, *facts], texts]
-
-    ordered = sorted(comparison.changed, key=wrong_confidence, reverse=True)
-    a, b = ([changed for changed in ordered if changed.better == side] for side in "ab")
-    first = " (of each side's first run)" if len(page.runs) > 2 else ""
-    yield Block(
-        title="Rows that changed",
-        note=f"{so_many(len(a))} that only A has right, {len(b):,} that only B has right{first}; those first on which "
-        f"the other is most confident. At most {ROWS_SHOWN} are shown.",
-        rows=list(map(row, [*a[: ROWS_SHOWN // 2], *b][:ROWS_SHOWN])),
-        wide=True,
-    )
 
 
 def _boards(page: PageRuns) -> Iterator[Block]:
-    """A leaderboard for each task and data with SETTINGS_NEEDED settings; of several sizes the largest counts."""
+    """A leaderboard for each task with SETTINGS_NEEDED settings; of several sizes the largest counts."""
     records = of_largest_sizes([run.record for run in page.runs])
     for task in dict.fromkeys(record.task for record in records):
-        for board in leaderboards([record for record in records if record.task == task]):
-            if len(board.lines) >= SETTINGS_NEEDED:
-                form = board_form([board])
-                yield Block(
-                    title=f"Settings of {task} compared",
-                    note=f"{board.title}. " + " ".join(f"{note[:1].upper()}{note[1:]}." for note in form.notes),
-                    hint="A click on a column's name sorts by it.",
-                    columns=form.header[1:],
-                    cells=[row[1:] for row in form.rows],
-                    left=form.left - 1,
-                    sorts=True,
-                    wide=True,
-                )
+        form = leaderboard([record for record in records if record.task == task])
+        if len(form.cells) >= SETTINGS_NEEDED:
+            yield Block(
+                title=f"Settings of {task} compared",
+                note=" ".join(f"{note[:1].upper()}{note[1:]}." for note in form.notes),
+                hint="A click on a column's name sorts by it.",
+                columns=form.header,
+                cells=form.rows,
+                left=form.left,
+                sorts=True,
+                wide=True,
+            )
 
 
 def curve_block(curve: LearningCurve) -> Block:
     """The mean score by training rows, and the best baseline at that size."""
     metric, sizes = curve.sizes[0].verdict.metric, curve.sizes
     means = [(float(size.rows), metric.scaled(size.verdict.score)) for size in sizes]
-    base = [(float(size.rows), metric.scaled(size.baseline)) for size in sizes if size.baseline is not None]
+    base = [
+        (float(size.rows), metric.scaled(best)) for size in sizes if (best := size.verdict.baseline_score) is not None
+    ]
     marks = [line(means, marker="circle", name="mean", tips=True)]
     if base:
         marks.append(line(base, colour="s2", dash="6 3", marker="square", name="best baseline", tips=True))
     return Block(
         title=f"Learning curve of {sizes[0].records[0].task}",
-        note=f"{curve.answer} {curve.worth}".strip(),
+        note=curve.answer,
         chart=chart(marks, x=Axis(label="training rows", low=0.0), y=Axis(label=curve.score), says=curve.answer),
         columns=curve.columns,
         cells=curve.cells,
@@ -171,21 +138,3 @@ def _runs_block(page: PageRuns) -> Block:
 
     columns = ["run", "task", "model", "seed", "metric", "training rows", "score", "best baseline"]
     return Block(title="Runs", columns=columns, cells=[line_of(run.record) for run in page.runs], left=5, wide=True)
-
-
-def _spread_block(group: Group, name: str) -> Block:
-    """Mean, standard deviation and interval of each metric, except those of single classes."""
-    records, cells = [run.record for run in group], []
-    for split, key in [(split, key) for split, scores in records[0].scores.items() for key in plain_metrics(scores)]:
-        metric, scores = records[0].metric(key), [record.scores[split][key] for record in records]
-        seeds, ends = summarised(scores, metric), interval_of(records, split, key)
-        values = (seeds.mean, seeds.sd, records[0].best_baseline(split, key))
-        mean, sd, best = (score_text(value, metric) for value in values)
-        cells.append([f"{split} {key}", mean, sd, " to ".join(map(metric.shown, ends or ())), best])
-    return Block(
-        title=f"Spread over the seeds: {name}",
-        note=f"{len(group)} runs that differ only in their seeds. sd is the sample standard deviation; "
-        "the interval is the verdict's, of the headline's mean: over rows and seeds.",
-        columns=["score", "mean", "sd", "95 % interval", "best baseline"],
-        cells=cells,
-    )

@@ -1,21 +1,17 @@
 """What a page holds as plain data, which its template escapes; and what it is about: the files of runs."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
-from finetune.data.messages import so_many
 from finetune.metrics.metric import Metric
-from finetune.runs.events import logged
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import require_run
-from finetune.runs.record import RunRecord
+from finetune.runs.record import RunRecord, without_folders
 from finetune.runs.record_files import load_record
-from finetune.runs.without_folders import without_folders
 from finetune.task_types.predictions import Predictions
 from finetune.task_types.saved_predictions import run_predictions
 
@@ -62,13 +58,12 @@ class Section:
 
 @dataclass(frozen=True, kw_only=True)
 class RunFiles:
-    """A finished run, whose record names no folders. `losses` are (update, loss); `tables` has the predictions of
-    each split that was saved, None where they have no labels or no task type fits.
+    """A finished run, whose record names no folders. `tables` has the predictions of each split that was saved, None
+    where they have no labels or no task type fits.
     """
 
     folder: RunFolder
     record: RunRecord
-    losses: Sequence[tuple[int, float]]
     tables: Mapping[str, Predictions | None]
     missing: Sequence[str]
 
@@ -77,23 +72,14 @@ class RunFiles:
         """Task and id."""
         return f"{self.record.task} {self.record.id}"
 
-    @cached_property
-    def temperature(self) -> tuple[float, str] | None:
-        """That of the first split whose probabilities have one, and the name of the split."""
-        known = ((table.temperature, split) for split, table in self.tables.items() if table is not None)
-        return next(((value, split) for value, split in known if value is not None), None)
-
 
 @dataclass(frozen=True, kw_only=True)
 class SplitPage:
-    """The predictions of a split of a run, the id of its section, and how many bytes of the page its rows may take; and
-    a temperature with the name of the split that it is of.
-    """
+    """The predictions of a split of a run, the id of its section, and how many bytes of the page its rows may take."""
 
     table: Predictions
     section: str
     budget: int = 0
-    temperature: tuple[float, str] | None = None
 
 
 def score_text(value: float | None, metric: Metric) -> str:
@@ -109,36 +95,11 @@ def read_runs(names: Sequence[str], out: Path) -> list[RunFiles]:
 
 def read_run_files(folder: RunFolder) -> RunFiles:
     """Reads a run's files. Raises UserError for a damaged record or damaged predictions; missing files are listed."""
-    record, losses, missing = load_record(folder.record_file), list[tuple[int, float]](), list[str]()
-    if folder.events.is_file():
-        losses, damaged = read_losses(folder.events.read_text(encoding="utf-8", errors="replace").splitlines())
-        missing += [f"{so_many(damaged, 'line')} of {folder.events.name}, which cannot be read"] * bool(damaged)
-    else:
-        missing.append(f"{folder.events.name}, so there is no loss by update")
-    record, tables = without_folders(record), dict[str, Predictions | None]()
+    record, missing = without_folders(load_record(folder.record_file)), list[str]()
+    tables = dict[str, Predictions | None]()
     for split in record.scores:
         if folder.predictions(split).is_file():
             tables[split] = run_predictions(record, folder, split)
         else:
             missing.append(f"{folder.predictions(split).name}, so no rows of {split} are shown")
-    return RunFiles(folder=folder, record=record, losses=losses, tables=tables, missing=missing)
-
-
-def read_losses(lines: Iterable[str]) -> tuple[list[tuple[int, float]], int]:
-    """(update, loss) of the last training in a log, in order; and the number of lines that are not events, such as the
-    last line of a killed run.
-
-    A resumed run may have repeated some updates: the later ones count.
-    """
-    losses: dict[int, float] = {}
-    damaged = 0
-    for line in lines:
-        event = logged(line) or {"event": ""}
-        last, values = event.get("update"), event.get("losses")
-        if event["event"] == "training":
-            losses = {update: loss for update, loss in losses.items() if update <= event.get("done", 0)}
-        elif event["event"] == "updates" and isinstance(last, int) and isinstance(values, list):
-            losses |= dict(enumerate(values, start=last - len(values) + 1))
-        else:
-            damaged += event["event"] in ("", "updates")
-    return sorted(losses.items()), damaged
+    return RunFiles(folder=folder, record=record, tables=tables, missing=missing)

@@ -1,7 +1,7 @@
 // Sorts tables, and filters the rows of a split. Texts are set as text, never as markup.
 (() => {
   const SIZE = 10;
-  const [NUMBER, ID, LABEL, PREDICTION, RIGHT, SORT, LENGTH, FACTS, PARTS, PAIRS, SLICES, SUSPECT, DOUBT] = Array(13).keys();
+  const [NUMBER, ID, LABEL, PREDICTION, RIGHT, SORT, LENGTH, FACTS, PARTS, PAIRS, DOUBT] = Array(11).keys();
   const many = number => number.toLocaleString("en");
   const make = (tag, kind, text) => {
     const made = document.createElement(tag);
@@ -62,22 +62,18 @@
     function matches(row, index, wanted) {
       if (wanted.kind === "errors" && row[RIGHT] !== 0) return false;
       if (wanted.kind === "right" && row[RIGHT] !== 1) return false;
-      if (wanted.kind === "suspects" && !row[SUSPECT]) return false;
       if (wanted.kind === "least" && !(row[DOUBT] < data.least)) return false;
       if (wanted.label || wanted.prediction) {
         const pair = ([a, b]) => (wanted.label || a) === a && (wanted.prediction || b) === b;
         if (!row[PAIRS].some(pair)) return false;
       }
-      if (wanted.slices.some(([place, value]) => row[SLICES][place] !== value)) return false;
       return !wanted.text || (texts[index] ??= textOf(row)).includes(wanted.text);
     }
 
     function filter() {
-      const slices = [...form.querySelectorAll("[data-slice]")].filter(one => one.value !== "-");
       const wanted = {
         kind: form.elements.kind.value, label: chosenName("label"), prediction: chosenName("prediction"),
         text: form.elements.text.value.trim().toLowerCase(),
-        slices: slices.map(one => [Number(one.dataset.slice), one.value.slice(1)]),
       };
       chosen = rows.filter((row, index) => matches(row, index, wanted));
       const key = {order: row => row[NUMBER], long: row => -row[LENGTH], short: row => row[LENGTH],
@@ -88,7 +84,7 @@
     }
 
     function inWords() {  // what the form says, which is not printed
-      const said = [...form.querySelectorAll("select")].filter(one => !["", "-"].includes(one.value) && one.name !== "sort")
+      const said = [...form.querySelectorAll("select")].filter(one => one.value !== "" && one.name !== "sort")
         .map(one => `${one.labels[0].firstChild.data.trim()}: ${one.selectedOptions[0].text}`);
       const text = form.elements.text.value.trim();
       return [...said, ...text ? [`text: ${text}`] : [], `sorted by ${form.elements.sort.selectedOptions[0].text}`].join("; ");
@@ -125,7 +121,6 @@
     next.addEventListener("click", () => turn(1));
     for (const link of document.querySelectorAll(`a[data-label][href="#${CSS.escape(root.id)}"]`)) {
       link.addEventListener("click", () => {
-        for (const one of form.querySelectorAll("[data-slice]")) one.value = "-";
         form.elements.text.value = "";
         form.elements.kind.value = "all";
         for (const name of ["label", "prediction"]) if (form.elements[name]) form.elements[name].value = link.dataset[name];

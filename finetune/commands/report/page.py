@@ -10,7 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from finetune.analysis.diagnosis import Cause, diagnosis_of_seeds
+from finetune.analysis.diagnosis import diagnosis_of_seeds
 from finetune.analysis.pages.templates import script_hash, templates_of
 from finetune.commands.report.compared import Group, PageRuns, blocks_of_all, page_runs, sentence
 from finetune.commands.report.content import Block, RunFiles, Section, SplitPage
@@ -22,8 +22,8 @@ from finetune.commands.report.run import (
 )
 from finetune.commands.report.split import calibration_block, class_block, confusion_block, rows_block, scatter_block
 from finetune.data.messages import noun
+from finetune.runs.record import names_only
 from finetune.runs.verdict import verdict_of
-from finetune.runs.without_folders import without_own_folders
 from finetune.storage.stored import data_name_of
 from finetune.task_types.marked_text import cut
 
@@ -82,7 +82,7 @@ def _of_run(run: RunFiles, name: str, start: str, budget: int) -> Iterator[Secti
     for split, table in run.tables.items():
         section = Section(id=f"{name}-{split}", title=f"{start}Predictions on {split}", note=NO_TABLE * (table is None))
         if table is not None:
-            of = SplitPage(table=table, section=section.id, budget=budget, temperature=run.temperature)
+            of = SplitPage(table=table, section=section.id, budget=budget)
             section = replace(section, blocks=[block for of_split in SPLIT for block in of_split(of)])
         yield section
     blocks = [block for of_run in FOLDED for block in of_run(run)]
@@ -110,7 +110,8 @@ def _opening(page: PageRuns) -> dict[str, Any]:
 def _headline(group: Group, link: str) -> dict[str, Any]:
     """The verdict on runs that differ only in seeds, facts as (name, value), and why the model is bad."""
     record, verdict = group[0].record, verdict_of([run.record for run in group])
-    cause, elsewhere = _cause(group)
+    shown = diagnosis_of_seeds([(run.record, run.folder) for run in group]).for_runs_in(group[0].folder.path.parents[1])
+    causes = [replace(cause, words=tuple(names_only(cause.words))) for cause in shown.causes[:1]]
     facts = {
         "task": record.task,
         "model": record.model,
@@ -123,24 +124,5 @@ def _headline(group: Group, link: str) -> dict[str, Any]:
         "level": verdict.level, "sentence": cut(verdict.sentence), "score": verdict.metric.shown(verdict.score),
         "under": f"{verdict.split} {verdict.metric.name}",
         "facts": [(name, cut(value)) for name, value in facts.items() if value], "link": link,
-        "cause": cause, "elsewhere": elsewhere,
+        "cause": next(iter(causes), None),
     }  # fmt: skip
-
-
-def _cause(group: Group) -> tuple[Cause | None, Sequence[str]]:
-    """The first cause of the diagnosis, whose command has no folders of this machine; and what that names by its last
-    name alone. Only the record with its folders tells which files a command can name.
-    """
-    out = group[0].folder.path.parents[1]
-    shown, whole = (
-        diagnosis_of_seeds(runs).for_runs_in(out).causes
-        for runs in (
-            [(run.record, run.folder) for run in group],
-            [(run.folder.record() or run.record, run.folder) for run in group],
-        )
-    )
-    if not shown or not whole:
-        return None, ()
-    words = tuple(map(without_own_folders, whole[0].words))
-    names = [short.rpartition("=")[2] for word, short in zip(whole[0].words, words, strict=True) if short != word]
-    return replace(shown[0], words=words), [name for name in names if not Path(name).exists()]

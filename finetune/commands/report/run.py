@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from finetune.analysis.limits import about_classes, about_labels, about_rows
-from finetune.analysis.pages.svg import Axis, Mark, chart, level, line, stacked
+from finetune.analysis.pages.svg import Axis, level, line, stacked
 from finetune.analysis.published import published_for
 from finetune.commands.report.content import Block, RunFiles, score_text
 from finetune.data.messages import so_many
@@ -16,7 +16,6 @@ from finetune.runs.recipe_diff import settings_of
 from finetune.runs.verdict import baseline_words
 from finetune.task_types.marked_text import cut
 
-DRAWN = 150  # points of a curve
 MOST_NOTES = 50  # notes of a run
 
 
@@ -48,40 +47,38 @@ def score_blocks(run: RunFiles) -> Iterator[Block]:
 
 
 def training_block(run: RunFiles) -> Iterator[Block]:
-    """The losses of training and dev, where there are several, and below them the headline score by epoch, next to the
-    best baseline.
+    """Where there are several epochs, or parts of the updates: the losses of training and dev after each, and below
+    them the headline score next to the best baseline.
     """
     record, epochs = run.record, run.record.epochs
-    updates, (part, _) = [(float(at), loss) for at, loss in run.losses if np.isfinite(loss)], record.parts
-    unit, step, points = part, 1.0, [(float(epoch["epoch"]), epoch["loss"]) for epoch in epochs]
-    if len(updates) > 1:
-        unit, step = "update", updates[-1][0] / max(1, len(epochs))
-        means = np.array_split(np.array(updates), min(DRAWN, len(updates)))  # each of as many neighbours
-        points = [tuple(values.mean(0).tolist()) for values in means]
-    if len(points) < 2:
+    if len(epochs) < 2:
         return
-    dev = [(step * epoch["epoch"], epoch.get("dev_loss")) for epoch in epochs]
-    losses = [(at, loss) for at, loss in dev if loss is not None and np.isfinite(loss)]
-    marks = [line(points, name="training")]
-    if losses:
-        marks.append(line(losses, colour="s2", marker="square", name=f"dev, after each {part}", tips=True))
-    metric, name, scores = record.metric(record.headline), f"{record.first_split} {record.headline}", list[Mark]()
-    if len(epochs) > 1:
-        places = [(step * epoch["epoch"], metric.scaled(epoch["headline"])) for epoch in epochs]
-        scores.append(line(places, colour="s3", marker="circle", name=name, tips=True))
-        if (best := record.best_baseline(record.first_split, metric.name)) is not None:
-            scores.append(level(metric.scaled(best), (places[0][0], places[-1][0]), name="best baseline"))
-    x = Axis(label=unit, whole=True, low=0.0, high=step * len(epochs) or points[-1][0])
-    y = Axis(label="mean loss of a label", low=0.0)
-    says = f"Training loss by {unit}: first {points[0][1]:.3f}, last {points[-1][1]:.3f}"
-    below = Axis(label=name, span=metric.scaled(0.05), logarithmic=metric.magnitudes)
+    unit, places = record.scored_after
+    metric, name, part = record.metric(record.headline), f"{record.first_split} {record.headline}", record.parts[0]
+    at = [float(place) for place in places]
+    losses = [(x, epoch["loss"]) for x, epoch in zip(at, epochs, strict=True)]
+    dev = [(x, loss) for x, epoch in zip(at, epochs, strict=True) if (loss := epoch.get("dev_loss")) is not None]
+    marks = [
+        line([point for point in points if np.isfinite(point[1])], colour=colour, marker=marker, name=words, tips=True)
+        for points, colour, marker, words in ((losses, "s1", "diamond", "training"), (dev, "s2", "square", "dev"))
+        if points
+    ]
+    points = [(x, metric.scaled(epoch["headline"])) for x, epoch in zip(at, epochs, strict=True)]
+    scores = [line(points, colour="s3", marker="circle", name=name, tips=True)]
+    if (best := record.best_baseline(record.first_split, metric.name)) is not None:
+        scores.append(level(metric.scaled(best), (at[0], at[-1]), name="best baseline"))
     yield Block(
-        title="Loss and score" if scores else "Loss",
-        chart=stacked(marks, scores, x=x, ys=[y, below], says=says, below=120)
-        if scores
-        else chart(marks, x=x, y=y, says=says),
+        title="Loss and score",
+        chart=stacked(
+            marks, scores, x=Axis(label=unit, whole=True, low=0.0), below=120.0,
+            ys=[
+                Axis(label="mean loss of a label", low=0.0),
+                Axis(label=name, span=metric.scaled(0.05), logarithmic=metric.magnitudes),
+            ],
+            says=f"Training loss by {unit}: first {losses[0][1]:.3f}, last {losses[-1][1]:.3f}",
+        ),
         note=f"{so_many(len(epochs), part)}; the weights of {part} {record.selected_epoch} were kept.",
-    )
+    )  # fmt: skip
 
 
 def settings_block(run: RunFiles) -> Iterator[Block]:

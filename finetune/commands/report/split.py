@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from finetune.analysis.label_errors import LEAST_BELIEVED, beliefs, calibrated, ranks, suspects, suspicion_rule
-from finetune.analysis.pages.svg import Axis, Mark, bars, chart, dots, intervals, line, stacked
+from finetune.analysis.label_errors import LEAST_BELIEVED, beliefs, ranks
+from finetune.analysis.pages.svg import Axis, bars, chart, dots, line
 from finetune.commands.report.content import NAME, Block, SplitPage
 from finetune.data.messages import noun, so_many
-from finetune.metrics.calibration import brier, cut_off_cells, expected_error, log_loss, reliability
+from finetune.metrics.calibration import cut_off_cells, expected_error, reliability
 from finetune.metrics.scores import precision_recall_f1
 from finetune.runs.verdict import baseline_words
 from finetune.task_types.marked_text import cut, marked_texts
-from finetune.task_types.predictions import SLICE, Predictions
+from finetune.task_types.predictions import Predictions
 
 FIRST_ROWS = 10  # rows that are shown before the script runs
 MOST_NAMES = 2_000  # labels that rows can be filtered by
@@ -29,13 +29,11 @@ DOTS = 600  # rows of a scatter plot
 
 def rows_block(split: SplitPage) -> Iterator[Block]:
     """The rows that fit: errors first, then the labels that are believed least, the most confident on top."""
-    table, count, temperature = split.table, len(split.table), split.temperature and split.temperature[0]
+    table, count = split.table, len(split.table)
     wrong, believed, has_confidence = table.wrong, beliefs(table), len(table.decided) > 0
     certainty = np.where(wrong, table.certainty, table.confidence) if has_confidence else table.certainty
     doubt = np.full(count, LEAST_BELIEVED) if believed is None else ranks(believed.belief)
-    suspected, least, lengths = suspects(table, temperature), doubt < LEAST_BELIEVED, table.lengths
-    columns = [key for key in table.lines[0] if key.startswith(SLICE)]
-    slices = [[str(line.get(key) or "") for line in table.lines] for key in columns]
+    least, lengths = doubt < LEAST_BELIEVED, table.lengths
     pairs = [sorted(set(pairs), key=str) for pairs in table.pairs]
 
     def row(at: int) -> list[Any]:
@@ -46,12 +44,11 @@ def rows_block(split: SplitPage) -> Iterator[Block]:
             facts.append(f"also predicted by {' and '.join(cut(baseline_words(name)) for name in methods)}")
         if believed is not None and (least[at] or wrong[at]) and np.isfinite(believed.chances[at]):
             facts.append(f"probability of the label {100 * believed.chances[at]:.1f} %")
-        facts += ["possible label error"] * bool(suspected[at])
         return [
             at, cut(str(table.lines[at]["id"]), NAME), *map(cut, table.words(at)),
             -1 if table.right is None else int(table.right[at]), round(sure, 4) if np.isfinite(sure) else None,
             lengths[at], facts, marked_texts(table.texts[at], table.marks(at)), pairs[at],
-            [values[at] for values in slices], int(suspected[at]), int(doubt[at]),
+            int(doubt[at]),
         ]  # fmt: skip
 
     rows, size = list[list[Any]](), 0
@@ -66,8 +63,6 @@ def rows_block(split: SplitPage) -> Iterator[Block]:
     if table.right is not None:
         note = f"{errors:,} of {so_many(count)} {noun(errors, 'has', 'have')} an error. "
     note += f"{table.legend} " * bool(table.legend)
-    if table.annotated and (rule := suspicion_rule(table, temperature)):
-        note += f"A label may be wrong where {rule}. "
     if least.any():
         note += "“labels believed least” are those to look at first for label errors. "
     if len(rows) < count:
@@ -82,12 +77,8 @@ def rows_block(split: SplitPage) -> Iterator[Block]:
             "sorted_by": table.sorted_by,
             "bounded": table.right is not None,
             "errors": errors,
-            "suspects": int(suspected.sum()),
             "least": int(least.sum()),
             "names": dict(zip(("label", "prediction"), names, strict=True)) if 0 < len(names[0]) <= MOST_NAMES else {},
-            "slices": [
-                (cut(key.removeprefix(SLICE)), sorted(set(values))) for key, values in zip(columns, slices, strict=True)
-            ],
         },
         wide=True,
     )
@@ -185,7 +176,7 @@ def scatter_block(split: SplitPage) -> Iterator[Block]:
     low, high = float(np.min(numbers)), float(np.max(numbers))
     marks = [
         line([(low, low), (high, high)], colour="quiet", dash="6 3", name="prediction = label"),
-        dots(points, radius=2.4, faint=True),
+        dots(points, radius=2.4, colour="s1 faint"),
     ]
     says = f"Predictions over labels of {so_many(len(drawn))}"
     yield Block(
@@ -194,48 +185,27 @@ def scatter_block(split: SplitPage) -> Iterator[Block]:
 
 
 def calibration_block(split: SplitPage) -> Iterator[Block]:
-    """Accuracy over confidence with its intervals and the diagonal, also with a temperature, and below it the number of
-    decisions per bin; if predictions have a confidence.
-    """
+    """Accuracy over confidence and the diagonal, and how many decisions have a confidence; if predictions have one."""
     table, decided = split.table, (split.table.decided.confidence, split.table.decided.right)
     if not len(table.decided):
         return
     bins = reliability(*decided)
-    marks: list[Mark] = [bars([(100 * one.low, 0.0, 100 * one.high, 100 * one.accuracy) for one in bins], name="right")]
-    ends = [[(50 * (one.low + one.high), 100 * end) for end in one.interval] for one in bins if one.interval]
-    marks.append(intervals([(low, high) for low, high in ends], colour="ink", name="95 % interval"))
-    marks.append(line([(0, 0), (100, 100)], colour="quiet", dash="6 3", name="calibrated"))
+    boxes = [(100 * one.low, 0.0, 100 * one.high, 100 * one.accuracy) for one in bins]
+    marks = [bars(boxes, name="right"), line([(0, 0), (100, 100)], colour="quiet", dash="6 3", name="calibrated")]
     error = 100 * expected_error(bins)
     note = f"Expected calibration error (ECE) {error:.1f} points over {len(table.decided):,} {table.unit}. "
-    if split.temperature is not None and (scaled := calibrated(table, split.temperature[0])) is not None:
-        note += (
-            f"At the temperature {split.temperature[0]:.2f}, which has the least log loss on {split.temperature[1]}, "
-        )
-        note += f"{100 * expected_error(reliability(scaled, decided[1])):.1f}. "
-    drawn = stacked(
+    drawn = chart(
         marks,
-        [bars([(100 * one.low, 0.0, 100 * one.high, float(one.count)) for one in bins], colour="quiet")],
         x=Axis(label="confidence, %", low=0.0, high=100.0),
-        ys=[Axis(label="right, %", low=0.0, high=104.0), Axis(label="count", low=0.0, whole=True)],
+        y=Axis(label="right, %", low=0.0, high=104.0),
         says="; ".join(
             f"confidence to {100 * one.high:.0f} %: {100 * one.accuracy:.0f} % right of {one.count}" for one in bins
         ),
     )
     yield Block(
         title="Calibration",
-        note=note + _losses(table, *decided),
+        note=note,
         chart=drawn,
         columns=["confidence", table.unit, "share, %", "right, %"],
         cells=cut_off_cells(*decided),
     )
-
-
-def _losses(table: Predictions, confidence: np.ndarray, right: np.ndarray) -> str:
-    """Log loss and Brier score of the probabilities, or of whether a prediction is right where no others are known."""
-    probabilities, of = table.distribution, f" of whether {table.unit} are right"
-    chances, places = np.column_stack([1 - confidence, confidence]), np.asarray(right, int)
-    if probabilities is not None:
-        most, of = max(map(len, probabilities[0])), ""  # rows of multiple choice may have fewer
-        chances = np.array([[*row, *[0.0] * (most - len(row))] for row in probabilities[0]])
-        places = np.array(probabilities[1])
-    return f"Log loss {log_loss(chances, places):.3f} and Brier score {brier(chances, places):.3f}{of}."

@@ -13,7 +13,7 @@ from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run, runs_of_records
 from finetune.data.source import source_of
 from finetune.errors import UserError
-from finetune.runs.data_sizes import shares_of
+from finetune.runs.grid import shares_of
 from finetune.runs.record_files import records_on
 from finetune.runs.run_id import data_fingerprint
 from finetune.storage.stored import STORE

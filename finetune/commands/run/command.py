@@ -10,24 +10,24 @@ from finetune.api.planning import execute, plan, require_on
 from finetune.api.run import runs_of_records
 from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete
 from finetune.cli.asking import asking
-from finetune.cli.console import Terminal, as_plain_text, standard_error, standard_output
-from finetune.cli.diagnosis_card import print_diagnoses
+from finetune.cli.console import Terminal, standard_error, standard_output
 from finetune.cli.libraries import load_libraries, loading
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.progress import ProgressDisplay
-from finetune.cli.run_facts import next_commands, print_verdicts
+from finetune.cli.run_facts import next_commands, print_diagnoses, print_verdicts
 from finetune.cli.run_tables import print_record, summary_lines, summary_table
-from finetune.cli.tables import FittedTable, columns, layout_table
+from finetune.cli.tables import FittedTable, fitted_table, layout_table
 from finetune.cli.terminal import echo, one_line, print_errors
 from finetune.data.files import is_data
 from finetune.data.messages import so_many
 from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.metrics.scores import in_words
-from finetune.runs.data_sizes import of_largest_sizes, shares_of
 from finetune.runs.environment import first_process
 from finetune.runs.events import unwatched
+from finetune.runs.grid import shares_of
 from finetune.runs.record import RunRecord
+from finetune.runs.seeds import of_largest_sizes
 from finetune.task_types.own_data import own_data
 from finetune.task_types.pretraining.own import own_text, reading_lines
 from finetune.task_types.resolved_run import ResolvedRun
@@ -159,14 +159,10 @@ def print_curves(console: Terminal, curves: Sequence[LearningCurve]) -> None:
     for curve in curves:
         console.print(sizes_table(curve))
         console.print_line(curve.answer)
-        if curve.worth:
-            console.print_line(curve.worth)
 
 
 def sizes_table(curve: LearningCurve) -> FittedTable:
     """A line per size: rows, mean score, its interval, and the best baseline at that size."""
     seeds = len(curve.sizes[-1].records)
-    rows = [tuple(map(as_plain_text, cells)) for cells in curve.cells]
     notes = [f"mean of {so_many(seeds, 'seed')}"] if seeds > 1 else []
-    headings = columns(*curve.columns, right=curve.columns)
-    return FittedTable(title="by size of the data", columns=headings, rows=rows, notes=notes)
+    return fitted_table("by size of the data", curve.columns, curve.cells, right=curve.columns, notes=notes)

@@ -94,7 +94,6 @@ def _facts(found: Search) -> dict[str, object]:
         "trials": json.loads(found.trials.to_json(orient="records")),
         "best": found.settings,
         "runs": [record.id for record in found.run.records],
-        "optimism": found.optimism,
         "held_out": None if found.held_out is None else found.held_out.mean,
         "sentence": found.sentence,
     }

@@ -28,7 +28,6 @@ class Search:
         run: The finished runs of the best settings, one a seed.
         metric: The headline metric.
         summary: The best settings' score on the first split over their seeds.
-        optimism: By how much the best mean is too good because it was chosen, as computed; None where unknown.
         held_out: Their score over the seeds on training rows that no trial saw; None without `test_share`.
         winners: The number of trials that these rows have scored so far, 1 unless the search was continued.
     """
@@ -39,18 +38,17 @@ class Search:
     run: Run
     metric: Metric
     summary: Summary
-    optimism: float | None
     held_out: Summary | None
     winners: int
 
     @property
     def sentence(self) -> str:
-        """The best settings, how much of their score is luck, and the score on held-out rows."""
+        """The best settings, their score, and the score on held-out rows."""
         text = f"best of {so_many(len(self.trials), 'trial')}: {plain_settings(self.settings)}, with "
         text += f"{self.run.record.first_split} {self.metric.name} {self._shown(self.summary)}"
-        if self.optimism is not None:
-            text += f", of which about {self.metric.shown(self.optimism)} is optimism of the best"
-        if self.held_out is not None:
+        if self.held_out is None:
+            text += ", a little too good, since it was chosen by it"
+        else:
             text += f"; {self._shown(self.held_out)} on held-out training rows"
         return text + f", which have now scored {self.winners} winners" * (self.winners > 1)
 

@@ -10,9 +10,8 @@ from rich.text import Text
 
 from finetune.cli.arguments import RESULTS, Json, Out
 from finetune.cli.console import as_plain_text, facts_table, standard_output
-from finetune.cli.diagnosis_card import print_diagnoses
 from finetune.cli.next_commands import GivenOptions, results_of
-from finetune.cli.run_facts import every_fact, print_verdicts, six_facts
+from finetune.cli.run_facts import every_fact, print_diagnoses, print_verdicts, six_facts
 from finetune.cli.run_tables import print_record
 from finetune.cli.tables import Column, FittedTable
 from finetune.cli.terminal import echo
@@ -30,7 +29,7 @@ from finetune.task_types.predictions import Line, Predictions
 from finetune.task_types.saved_predictions import run_predictions
 from finetune.training.targets import load_target, recipe_files, split_arguments
 
-SIDES = ("label", "prediction")  # columns of a prediction that are shown even where all rows have the same
+SIDES = ("label", "prediction")
 
 
 def show_command(
@@ -108,7 +107,7 @@ def _predictions_table(lines: Sequence[Line], table: Predictions | None) -> Fitt
         (Text("x", "red") if bad else "", *(as_plain_text(each[name]) for name in names))
         for bad, each in zip(wrong, cells, strict=True)
     ]
-    headings = [Column(name=""), *(Column(name=name, words=True, stays=name in SIDES) for name in names)]
+    headings = [Column(name=""), *(Column(name=name, words=True) for name in names)]
     return FittedTable(title="", columns=headings, rows=rows, ruled=True)
 
 

@@ -15,13 +15,12 @@ from finetune.commands.table.declaration import PaperTable
 from finetune.commands.table.lines import TableLine
 from finetune.data.messages import noun, so_many
 from finetune.errors import UserError
-from finetune.metrics.metric import Metric
-from finetune.metrics.spacing import Interval
-from finetune.runs.dev_choices import chosen_by_scored
+from finetune.metrics.metric import Interval, Metric
 from finetune.runs.lineage import SEEDS
 from finetune.runs.recipe_diff import settings_of
 from finetune.runs.record_parts import Cost
 from finetune.runs.seeds import Summary
+from finetune.runs.verdict import chosen_by_scored
 
 K = TypeVar("K")
 OURS, OUR_TEST, DEV, TEST = "ours, on dev", "ours, on test", "published, on dev", "published, on test"

@@ -44,6 +44,6 @@ def tokenizer_command(
     load_libraries()
     with watching(quiet=quiet) as watch:
         made = write_vocabulary(documents, output, size=size, kind=kind.value, cased=cased, watch=watch)
-    headings = [Column(name=name, right=name != COLUMNS[0], stays=True) for name in COLUMNS]
+    headings = [Column(name=name, right=name != COLUMNS[0]) for name in COLUMNS]
     standard_output().print(FittedTable(title=made.title, columns=headings, rows=made.lines()))
     say(f"{so_many(made.documents[0], 'document')} -> {output}")

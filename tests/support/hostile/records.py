@@ -24,7 +24,7 @@ from finetune.errors import UserError
 from finetune.runs.lookup import find_run, runs_of
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
-from finetune.runs.record_files import DamagedRecord, all_records, listed_runs, load_record
+from finetune.runs.record_files import DamagedRecord, all_records, load_record
 from finetune.task_types import SentenceRow
 from finetune.task_types.parts import Answer
 from finetune.task_types.registry import find
@@ -111,7 +111,7 @@ def use_all(out: Path, file: Path, others: list[Path], draws_report: bool) -> No
         warnings.simplefilter("ignore", DamagedRecord)
         console = Terminal()
         console.file = io.StringIO()
-        console.print(runs_table(listed_runs(out)))
+        console.print(runs_table(all_records(out)))
         records = all_records(out)
         assert len(records) >= len(others)
         console.print(summary_table(records))

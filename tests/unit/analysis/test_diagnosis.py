@@ -68,7 +68,7 @@ CASES: dict[str, tuple[RunRecord, str, str]] = {
     "a loss that stays": (record(**BAD, epochs=FLAT), "loss never fell", "train.learning_rate=2.5e-05"),
     "one class after a high rate": (
         record(**BAD, epochs=FLAT, train={"learning_rate": 0.1}, observed={"constant": "good"}),
-        "collapsed to one class",
+        "loss never fell",
         "train.learning_rate=0.0001",
     ),
     "one class after a usual rate": (
@@ -179,28 +179,15 @@ def test_a_run_with_which_nothing_is_wrong_has_no_cause(healthy: RunRecord) -> N
 def test_an_older_record_is_judged_by_what_it_has() -> None:
     one = record(**BAD, epochs=epochs([0.6, 0.4, 0.3, 0.2], [None] * 4, [0.5] * 4))
     older = one.model_copy(update={"observed": None, "margins": {}, "parameters": {}, "labels": {}})
-    assert diagnosis_of(older).cause == "collapsed to one class"
-    assert diagnosis_of(older).command == ""  # neither its data nor a recipe of its task is here
+    assert diagnosis_of(older).command == ""  # the record does not say what was typed
 
 
-def test_the_command_of_an_older_record_names_its_recipe_file_or_its_data(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_of_a_grids_run_names_its_recipe_file(tmp_path: Path) -> None:
     older = record(**BAD, observed={"constant": "good", "typed": []})
     folder = tmp_path / "results" / "r" / "0"
     folder.mkdir(parents=True)
     (folder / "recipe.toml").write_text(f'task = "{older.task}"\n')
     assert diagnosis_of(older, RunFolder(folder)).command == f"finetune run {folder}/recipe.toml train.epochs=12"
-    monkeypatch.chdir(tmp_path)
-    Path("my reviews.csv").write_text("text,stars\na,1\n")
-    words = diagnosis_of(older).command
-    assert words.startswith("finetune run 'my reviews.csv'") and "model=minilm" in words and "max_length=64" in words
-
-
-def test_a_named_task_gets_a_recipe_that_has_it() -> None:
-    one = record(**BAD, observed={"constant": "1", "typed": []})
-    rte = one.model_copy(update={"task": "rte", "recipe": one.recipe | {"task": "rte"}})
-    assert diagnosis_of(rte).command.startswith("finetune run glue-rte model=minilm max_length=64 seed=7 ")
 
 
 def test_undefined_scores_and_losses_raise_nothing() -> None:
@@ -240,7 +227,7 @@ def test_the_preset_takes_the_place_of_all_that_was_typed_of_training_where_rows
     assert found.command == "finetune run a.csv label=stars seed=7 preset=few-labels"
     untrained = {**few, "recipe": {**few["recipe"], "model": "new:2x32"}}
     found = diagnosis_of(record(0.9, observed={"typed": typed}, **untrained))
-    assert found.command == "finetune run a.csv label=stars seed=7 preset=few-labels freeze_layers=0"
+    assert found.command == "finetune check a.csv"  # random layers cannot be frozen
     many = diagnosis_of(record(0.9, observed={"typed": typed}, **few, rows={"train": 5_000, "dev": 100}))
     assert many.cause == found.cause
     assert many.command.startswith("finetune check a.csv")

@@ -18,6 +18,7 @@ from finetune.cli.next_commands import GivenOptions
 from finetune.cli.run_facts import next_commands
 from finetune.cli.run_tables import print_record
 from finetune.runs.record import RunRecord, SavedMetric
+from finetune.runs.record_parts import Observed
 from finetune.runs.toml import typed_settings
 from finetune.task_types.vocabulary import MISFIT
 from finetune.training.targets import split_arguments
@@ -165,7 +166,8 @@ def test_a_run_that_is_worse_than_its_baseline_is_followed_by_a_check_unless_its
     worse = run(0.4, task="my reviews.csv")
     assert after(worse, label="a b") == ["report 1", "check 'my reviews.csv' 'label=a b'"]
     note = f"the vocabulary {MISFIT}. Choose an encoder for the language: model=klue/bert-base, or beomi/kcbert-base"
-    suggested = worse.model_copy(update={"notes": [note]})
+    typed = Observed(typed=["my reviews.csv"])
+    suggested = worse.model_copy(update={"notes": [note], "observed": typed})
     assert after(suggested, model="minilm", label="mark") == ["report 1"]
     assert diagnosis_of(suggested).command.endswith("model=klue/bert-base")
     assert after(run(0.9, task="my reviews.csv"))[1] == "predict 1 FILE"

@@ -14,20 +14,21 @@ from finetune.cli.console import Terminal
 from finetune.cli.progress import ProgressDisplay
 from finetune.errors import UserError
 from finetune.metrics.scores import accuracy
-from finetune.runs import pace as paces
+from finetune.runs import events as run_events
 from finetune.runs.events import (
     Ended,
     EpochDone,
     EpochResult,
     Event,
     Note,
+    Pace,
     Predicted,
     RowsPredicted,
     Training,
     Updates,
     Working,
+    duration,
 )
-from finetune.runs.pace import Pace, duration
 
 EPOCH = EpochDone(
     result=EpochResult(epoch=1, loss=0.5, headline=0.75, scores={"dev": {"accuracy": 0.75}}),
@@ -51,7 +52,7 @@ def test_rate_and_time_left_after_a_resume_are_of_the_updates_made_since() -> No
 
 def test_an_evaluation_counts_once_its_time_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     now = iter([0.0, 1.0, 4.0, 5.0])
-    monkeypatch.setattr(paces.time, "monotonic", lambda: next(now))
+    monkeypatch.setattr(run_events.time, "monotonic", lambda: next(now))
     pace = Pace(Training(updates=20, done=0, epochs=2, examples=320))
     pace.add(updates(10, 1.0, count=10))
     assert pace.left == pytest.approx(1.0)

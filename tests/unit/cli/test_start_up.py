@@ -17,7 +17,6 @@ from finetune.errors import UserError
 from finetune.models import pretrained
 from finetune.models.tokenizers.fast import FastTokenizer, load_fast_tokenizer
 from finetune.runs.predictions import write_predictions
-from finetune.runs.record_files import DamagedRecord, all_records, listed_runs
 
 HEAVY = {"torch", "transformers", "datasets", "evaluate", "accelerate", "sklearn"}  # each takes a second or more
 LOADED = """
@@ -185,15 +184,3 @@ def test_settings_that_tokenizer_json_does_not_follow_need_transformers(
     change(folder)
     with suppress(UserError):  # damaged, which transformers' says too
         assert not isinstance(load_fast_tokenizer(folder), FastTokenizer)
-
-
-def test_a_list_of_runs_has_what_their_records_have(here: Path) -> None:
-    out = here / "results"
-    (out / "rte" / "damaged").mkdir()
-    (out / "rte" / "damaged" / "record.json").write_text('{"id": "damaged"')
-    with pytest.warns(DamagedRecord, match="rte/damaged/record.json") as damaged:
-        runs, records = listed_runs(out), all_records(out)
-    assert [(r.id, r.task, r.finished, r.model, r.recipe.seed, r.headline, r.score) for r in runs] == [
-        (r.id, r.task, r.finished, r.model, r.recipe["seed"], r.headline, r.scores["dev"][r.headline]) for r in records
-    ]
-    assert len(damaged) == 2  # one each

@@ -12,7 +12,7 @@ from support.toys import cat_task
 from finetune.errors import UserError
 from finetune.inference.predictor import Predictor
 from finetune.inference.temperature import with_dev_temperature
-from finetune.metrics.temperature import fit_temperature, with_temperature
+from finetune.metrics.calibration import fit_temperature, with_temperature
 from finetune.task_types.saved_predictions import labelled_table
 
 

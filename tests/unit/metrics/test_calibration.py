@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from finetune.metrics.calibration import expected_error, reliability
-from finetune.metrics.temperature import fit_temperature, highest_with_temperature, with_temperature
+from finetune.metrics.calibration import (
+    expected_error,
+    fit_temperature,
+    highest_with_temperature,
+    reliability,
+    with_temperature,
+)
 
 RANDOM = np.random.default_rng(3)
 

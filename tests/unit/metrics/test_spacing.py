@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from finetune.metrics.metric import Metric
+from finetune.metrics.metric import DIFFERENCES, RATIOS, Metric
 from finetune.metrics.scores import accuracy
 from finetune.metrics.significance import Difference, paired_bootstrap
-from finetune.metrics.spacing import DIFFERENCES, RATIOS
 from finetune.metrics.words import perplexity, probability
 
 DOCUMENTS, WORDS = 100, 20

@@ -3,10 +3,10 @@
 import pytest
 
 from finetune.errors import UserError
-from finetune.runs.data_sizes import exact_percent, shares_of
-from finetune.runs.grid import expand
+from finetune.runs.grid import expand, shares_of
 from finetune.runs.recipe import Recipe, parse
 from finetune.runs.run_id import run_id
+from finetune.runs.seeds import exact_percent
 
 
 def test_percentages_become_shares_in_order() -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from finetune.cli.console import Terminal
 from finetune.cli.progress import ProgressDisplay
-from finetune.commands.report.content import read_losses
 from finetune.metrics.scores import accuracy
 from finetune.runs.events import (
     AlreadyDone,
@@ -69,7 +68,6 @@ def test_the_log_keeps_the_keys_of_each_event(tmp_path: Path) -> None:
     assert [line.pop("event") for line in lines] == NAMES
     assert all(line.pop("time") > 0 for line in lines)
     assert lines == [facts for _, facts in CASES if facts is not None]
-    assert read_losses((tmp_path / "events.jsonl").read_text().splitlines()) == ([(1, 0.9), (2, 0.8)], 0)
 
 
 @pytest.mark.parametrize(

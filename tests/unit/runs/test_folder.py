@@ -20,7 +20,7 @@ from finetune.inference.predictor import load_predictor
 from finetune.runs.events import Event, Note, unwatched
 from finetune.runs.folder import RESULTS, RunFolder, with_results
 from finetune.runs.predictions import read_lines, read_predictions, write_predictions
-from finetune.runs.record_files import DamagedRecord, listed_runs, load_record, write_record
+from finetune.runs.record_files import DamagedRecord, all_records, load_record, write_record
 from finetune.storage.stored import STORE, stored
 
 HOLD = """
@@ -188,7 +188,7 @@ def test_a_record_that_was_changed_is_an_error(run: RunFolder) -> None:
     with pytest.raises(UserError, match=r"record\.json: is damaged or was edited"):
         run.record()
     with pytest.warns(DamagedRecord, match="is damaged or was edited"):
-        assert listed_runs(run.path.parents[1]) == []
+        assert all_records(run.path.parents[1]) == []
 
 
 def test_predictions_that_were_changed_are_an_error(run: RunFolder) -> None:

@@ -13,7 +13,7 @@ from support.hostile.records import fuzz_records, write_runs
 from finetune.cli.terminal import OBEYED
 from finetune.errors import UserError
 from finetune.runs.lookup import find_run, latest_run
-from finetune.runs.record_files import MOST_BYTES, DamagedRecord, all_records, listed_runs, load_record
+from finetune.runs.record_files import MOST_BYTES, DamagedRecord, all_records, load_record
 from finetune.runs.seeds import groups
 
 
@@ -59,8 +59,6 @@ def test_a_damaged_record_is_left_out_with_a_warning(damage: str, results: Path)
     file.write_text(json.dumps(json.loads(file.read_text()) | {**DAMAGE, **ALONE}[damage]))
     with pytest.warns(DamagedRecord, match=file.parent.name) as warned:
         assert len(all_records(results)) == 3
-        if damage in DAMAGE:
-            assert len(listed_runs(results)) == 3
         found = latest_run("mrpc", results)
     assert found is not None
     assert found.path != file.parent

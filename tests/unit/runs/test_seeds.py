@@ -13,10 +13,8 @@ from finetune.commands.table.declaration import load_table
 from finetune.commands.table.lines import lines_of
 from finetune.metrics.scores import accuracy, matthews
 from finetune.metrics.words import perplexity
-from finetune.runs.lineage import Lineage
-from finetune.runs.record import RunRecord
 from finetune.runs.record_files import all_records
-from finetune.runs.seeds import differing_settings, failed, groups, paired, same_seeds, summarised
+from finetune.runs.seeds import differing_settings, failed, groups, paired, summarised
 
 
 def test_a_summary_has_students_interval() -> None:
@@ -145,22 +143,6 @@ def test_the_set_that_chose_a_setting_is_named() -> None:
     records = [run(0.8 + rate, test=0.7 + rate, train={"learning_rate": rate}) for rate in (0.01, 0.03, 0.02)]
     (line,) = summary_lines(records)
     assert "train.learning_rate 0.03; 73.0 on test" in line
-
-
-def test_pairs_have_the_seeds_of_their_encoders_and_none_share_one() -> None:
-    def started(seed: int, *, encoder: str, of: int) -> RunRecord:
-        lineage = Lineage(
-            run=encoder, task="rte", task_version=1, data="d", model="minilm", weights="w", precision="fp32", seed=of
-        )
-        return run(0.8, seed=seed).model_copy(update={"lineage": lineage})
-
-    plain = [run(0.7, seed=seed) for seed in (3, 1, 2)]
-    own = [started(seed, encoder=f"000000000{seed}", of=seed) for seed in (1, 2, 3)]
-    assert same_seeds(plain, own) == [(0, 2), (1, 0), (2, 1)]
-    assert same_seeds(own, own[1:]) == [(1, 0), (2, 1)]
-    assert same_seeds(plain, [started(seed, encoder="0000000001", of=1) for seed in (1, 2, 3)]) == []
-    others = [started(seed, encoder=f"000000001{seed}", of=seed + 1) for seed in (1, 2, 3)]
-    assert same_seeds(own, others) == []
 
 
 def test_the_difference_of_pairs_is_that_of_a_t_test() -> None:

@@ -19,11 +19,10 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.thresholds import claims_of
 from finetune.models.feature import Feature
-from finetune.runs.dev_choices import chosen_by_scored
 from finetune.runs.events import unwatched
 from finetune.runs.folder import RunFolder
 from finetune.runs.recipe_tables import Train
-from finetune.runs.verdict import verdict_of
+from finetune.runs.verdict import chosen_by_scored, verdict_of
 from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.task import Task
 from finetune.training.evaluation import DevEvaluation, Evaluated

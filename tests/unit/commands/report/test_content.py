@@ -7,28 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.records import change_record, save_run
-from support.reports import NASTY, facts_of, read, report, saved_run
+from support.reports import facts_of, read, report, saved_run
 from support.toys import cat_rows, cat_task
 
-from finetune.analysis.pages.svg import (
-    WIDTH,
-    Axis,
-    chart,
-    dots,
-    line,
-    number_text,
-    round_powers,
-    round_steps,
-    text_width,
-)
+from finetune.analysis.pages.svg import WIDTH, Axis, chart, dots, line, round_powers, round_steps, text_width
 from finetune.commands.report.content import read_run_files
 from finetune.runs.folder import RunFolder
+from finetune.runs.record import without_folders
 from finetune.runs.record_files import load_record
 from finetune.runs.verdict import WORDS, verdict_of
-from finetune.runs.without_folders import without_folders
 from finetune.task_types import SentenceRow
 from finetune.task_types.parts import Answer
-from finetune.task_types.predictions import prediction_lines
 from finetune.task_types.registry import find
 
 
@@ -47,7 +36,7 @@ def test_a_text_takes_no_more_than_its_estimated_width(name: str) -> None:
     from matplotlib.textpath import TextPath
 
     drawn = TextPath((0, 0), name, size=11, prop=FontProperties(family="DejaVu Sans")).get_extents()
-    assert drawn.x1 <= text_width(name) < 1.4 * drawn.x1
+    assert drawn.x1 <= text_width(name)
 
 
 def test_labels_of_axes_and_the_legend_stay_in_the_picture() -> None:
@@ -90,22 +79,19 @@ def test_all_rows_are_on_the_page_with_what_they_are_found_by(tmp_path: Path) ->
     assert data["rows"][: len(wrong)] == wrong
     assert {row[1] for row in data["rows"]} == {row.id for row in rows}
     assert page.count("data-label=") == 3  # cells of the confusion that have rows
-    assert page.count("possible label errors (") == 1
-    assert "A label may be wrong where the model contradicts it with a confidence of " in page
     assert page.count("<h3>Rows</h3>") == 1
 
 
-def test_the_least_believed_labels_are_listed_where_no_label_is_a_possible_error(tmp_path: Path) -> None:
+def test_the_least_believed_labels_are_listed(tmp_path: Path) -> None:
     task, rows = cat_task(), cat_rows(64)
     chances = {"no": [0.6, 0.4], "yes": [0.4, 0.6]}
     answers = [Answer(value=row.gold, probabilities=chances[row.gold]) for row in rows]
     answers[:5] = [Answer(value="no", probabilities=[0.55, 0.45])] * 5
     folder = saved_run(tmp_path, task, rows, answers)
     page = report(tmp_path, folder)
-    assert "possible label errors (" not in page
     assert "labels believed least (20)" in page
     (data,) = read(page).data
-    least = [row for row in data["rows"] if row[12] < data["least"]]
+    least = [row for row in data["rows"] if row[10] < data["least"]]
     wrong = {row[1] for row in data["rows"] if row[4] == 0}
     assert wrong <= {row[1] for row in least}
     assert all("probability of the label" in row[7][-1] for row in least)
@@ -123,20 +109,6 @@ def test_every_error_has_the_probability_of_its_label(tmp_path: Path) -> None:
     assert len(errors) == 40
     assert all("probability of the label 40.0 %" in row[7] for row in errors)
     assert not any("probability of the label" in fact for row in others for fact in row[7])
-
-
-def test_columns_of_the_data_are_filters_of_the_rows(tmp_path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    task, rows = cat_task(), cat_rows(8)
-    answers = task.labels_of(rows)
-    folder = saved_run(tmp_path, task, rows, answers)
-    lines = prediction_lines(task, rows, answers, slices={"source": [("web", NASTY)[i % 2] for i in range(8)]})
-    pq.write_table(pa.Table.from_pylist(lines), folder / "predictions-dev.parquet")
-    page = report(tmp_path, folder)
-    assert '<label>source <select data-slice="0">' in page and '<option value="=web">web</option>' in page
-    assert {row[0]: row[10][0] == "web" for row in read(page).data[0]["rows"]} == {i: i % 2 == 0 for i in range(8)}
 
 
 def test_no_folder_of_the_machine_is_named(tmp_path: Path) -> None:
@@ -185,7 +157,7 @@ def test_the_confusion_has_the_order_of_the_classes(tmp_path: Path) -> None:
 
 def test_a_logarithmic_axis_has_round_numbers_at_equal_ratios() -> None:
     assert round_powers(1.1, 4.9) == [100, 1_000, 10_000]
-    assert round_powers(1.9, 3.1) == [100, 200, 500, 1_000]
+    assert round_powers(1.9, 3.1) == [100, 1_000]
     assert round_powers(2.0, 2.2) == [100, 110, 120, 130, 140, 150]
     assert len(round_powers(0, 15)) <= 6
     points = [(float(at), 10.0**at) for at in range(1, 6)]
@@ -193,4 +165,4 @@ def test_a_logarithmic_axis_has_round_numbers_at_equal_ratios() -> None:
     (path,) = re.findall(r'd="M([^"]*)" class="line s1"', drawn)
     heights = [float(point.split()[1]) for point in path.split("L")]
     assert np.diff(heights) == pytest.approx([heights[1] - heights[0]] * 4, abs=0.2)
-    assert "10,000" in drawn and [number_text(value) for value in (1.5e8, 2e8, 3e-5)] == ["1.5e8", "2e8", "3e-5"]
+    assert "10,000" in drawn

@@ -5,17 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.metrics import (
-    brier_score_loss,
-    classification_report,
-    precision_recall_fscore_support,
-)
-from sklearn.metrics import log_loss as their_log_loss
+from sklearn.metrics import classification_report, precision_recall_fscore_support
 
 from finetune.analysis.limits import about_classes
 from finetune.commands.report.content import Block, SplitPage
 from finetune.commands.report.split import calibration_block, class_block
-from finetune.metrics.calibration import brier, log_loss
 from finetune.task_types.saved_predictions import labelled_table
 
 NAMES = ["a", "b", "c", "never"]
@@ -107,30 +101,6 @@ def test_limits_name_classes_that_are_never_predicted_and_those_with_few_labels(
     assert "Classes with fewer than 20 labels in dev: c (3)." in " ".join(
         about_classes(split_of(few, NAMES).table.classes, "dev")
     )
-
-
-def test_log_loss_and_brier_score_are_those_of_scikit_learn() -> None:
-    for names in (["no", "yes"], NAMES):
-        lines = classified(names)
-        chances = np.array([line["probabilities"] for line in lines])
-        places = np.array([names.index(line["gold"]) for line in lines])
-        labels = list(range(len(names)))
-        assert log_loss(chances, places) == pytest.approx(their_log_loss(places, chances, labels=labels))
-        given = chances[:, 1] if len(names) == 2 else chances
-        assert brier(chances, places) == pytest.approx(brier_score_loss(places, given, labels=labels))
-        (block,) = calibration_block(split_of(lines, names))
-        assert f"Log loss {log_loss(chances, places):.3f} and Brier score {brier(chances, places):.3f}." in block.note
-    sure = np.array([[1.0, 0.0], [0.0, 1.0]])
-    assert log_loss(sure, np.array([1, 1])) == pytest.approx(their_log_loss([1, 1], sure, labels=[0, 1]))
-
-
-def test_labels_of_several_have_the_mean_loss_of_their_decisions() -> None:
-    lines = labelled()
-    there = np.array([[name in line["gold"] for name in "xyz"] for line in lines]).ravel()
-    chances = np.array([line["probabilities"] for line in lines]).ravel()
-    (block,) = calibration_block(split_of(lines, list("xyz")))
-    losses = f"Log loss {their_log_loss(there, chances):.3f} and Brier score {brier_score_loss(there, chances):.3f}"
-    assert losses in block.note
 
 
 def test_accuracy_is_given_by_confidence() -> None:

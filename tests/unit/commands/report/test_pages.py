@@ -47,7 +47,6 @@ def test_every_shape_has_a_page(shapes: dict[str, Path], tmp_path: Path) -> None
         for title in cards | {title for title, shown in own.items() if shown}:
             assert title in found.text, (folder, title)
         assert found.data[0]["total"] == len(found.data[0]["rows"]) == len(table)
-        assert ("which has the least log loss on" in found.text) == (table.distribution is not None)
         charts = sum(f"\n{title}\n" in found.text for title in ("Loss and score", "Calibration", "Predicted vs. true"))
         assert found.tags.count("svg") == charts > 0
 
@@ -95,7 +94,6 @@ def test_several_seeds_are_one_group(tmp_path: Path) -> None:
     assert "3 runs" in text
     scores = [task.score([Answer(value="no")] * n + gold[n:], rows)["accuracy"] for n in (4, 8, 12)]
     assert f"{100 * np.mean(scores):.1f}" in text
-    assert f"{100 * np.std(scores, ddof=1):.1f}" in text
 
 
 def test_the_same_run_is_shown_once(shapes: dict[str, Path], tmp_path: Path) -> None:
@@ -124,9 +122,7 @@ def test_a_record_alone_gives_a_page_that_says_what_is_missing(tmp_path: Path) -
     kept = [file for task in tasks for file in sorted(task.glob("*/record.json"))[:3]]
     assert len(kept) > 10
     found = read(report(tmp_path, *(file.parent for file in kept)))
-    assert "events.jsonl" in found.text
     assert "predictions-dev.parquet" in found.text
-    assert "Spread over the seeds" in found.text
 
 
 def test_what_cannot_be_reported_is_said_in_a_line(shapes: dict[str, Path], tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """What the cards of a report are made of, against known values."""
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,9 +12,9 @@ from support.records import made_record, save_predictions
 from support.reports import facts_of
 from support.toys import cat_rows, cat_task, labelled_shapes
 
-from finetune.analysis.label_errors import beliefs, suspects
-from finetune.commands.report.content import SplitPage, read_losses
-from finetune.commands.report.split import calibration_block, rows_block
+from finetune.analysis.label_errors import beliefs
+from finetune.commands.report.content import SplitPage
+from finetune.commands.report.split import rows_block
 from finetune.data.source import Source
 from finetune.runs.recipe_diff import settings_of
 from finetune.task_types.marked_text import cut
@@ -25,18 +24,7 @@ from finetune.task_types.span.answers import SpanAnswer
 from finetune.task_types.task import Task
 from finetune.task_types.types import data_types, type_of
 
-
-def test_losses_are_those_of_the_last_training() -> None:
-    def updates(update: int, *losses: float) -> str:
-        return json.dumps({"event": "updates", "update": update, "losses": losses})
-
-    def training(done: int) -> str:
-        return json.dumps({"event": "training", "done": done})
-
-    interrupted = [training(0), updates(2, 9, 9), updates(4, 8, 8), training(2), updates(4, 1, 2)]
-    assert read_losses(interrupted) == ([(1, 9), (2, 9), (3, 1), (4, 2)], 0)
-    restarted = [training(0), updates(3, 9, 9, 9), training(0), updates(1, 5), '{"event": "upda']
-    assert read_losses(restarted) == ([(1, 5)], 1)
+DOUBT = 10  # the place in a row of the page
 
 
 def test_settings_are_shown_with_their_defaults() -> None:
@@ -66,37 +54,6 @@ def table_for(task: Task, answers: Sequence[Answer], tmp_path: Path, *, name: st
     )
 
 
-def test_golds_that_were_turned_are_suggested_and_no_others(tmp_path: Path) -> None:
-    rows = cat_rows(64)
-    turned = {5, 40}
-    answers = [
-        Answer(value=row.gold, probabilities=[0.02, 0.98] if row.gold == "yes" else [0.98, 0.02]) for row in rows
-    ]
-    answers[7] = Answer(value="no" if rows[7].gold == "yes" else "yes", probabilities=[0.55, 0.45])  # unsure and wrong
-    other = {"yes": "no", "no": "yes"}
-    task = cat_task([replace(row, gold=other[row.gold]) if i in turned else row for i, row in enumerate(rows)])
-    table = table_for(task, answers, tmp_path)
-    assert np.flatnonzero(suspects(table, None)).tolist() == [5, 40]
-    assert np.flatnonzero(table.wrong).tolist() == [5, 7, 40]
-
-
-def test_errors_of_a_model_that_is_too_sure_are_no_label_errors(tmp_path: Path) -> None:
-    """A third is wrong with 99 %: at the temperature that the page computes, it is as sure as it is right."""
-    rows = cat_rows(60)
-    other = {"yes": "no", "no": "yes"}
-    values = [other[str(row.gold)] if number % 3 == 0 else row.gold for number, row in enumerate(rows)]
-    sure = [0.98 + 0.01 * (number % 3 == 0) for number in range(60)]
-    answers = [
-        Answer(value=name, probabilities=[1 - p, p] if name == "yes" else [p, 1 - p])
-        for name, p in zip(values, sure, strict=True)
-    ]
-    table = table_for(cat_task(rows), answers, tmp_path)
-    assert suspects(table, None).sum() == 20
-    assert not suspects(table, table.temperature).any()
-    (block,) = rows_block(SplitPage(table=table, section="dev", budget=10**6, temperature=(table.temperature, "dev")))
-    assert block.filters is not None and block.filters["suspects"] == 0
-
-
 def test_labels_are_believed_less_than_others_of_their_class(tmp_path: Path) -> None:
     """A small model is sure of nothing: the least believed labels are found without any threshold."""
     rows = cat_rows(64)
@@ -105,7 +62,6 @@ def test_labels_are_believed_less_than_others_of_their_class(tmp_path: Path) -> 
     other = {"yes": "no", "no": "yes"}
     task = cat_task([replace(row, gold=other[row.gold]) if i in turned else row for i, row in enumerate(rows)])
     table = table_for(task, answers, tmp_path)
-    assert not suspects(table, None).any()
     found = beliefs(table)
     assert found is not None
     chances, relative = found.chances, found.belief
@@ -130,26 +86,12 @@ def test_rows_are_ordered_by_error_then_doubt_then_confidence(tmp_path: Path) ->
     assert block.filters is not None
     shown = block.filters["data"]["rows"]
     assert [row[0] for row in shown[:2]] == [9, 3] and len(shown) == 64
-    assert [row[0] for row in shown if row[11]] == [9]
-    assert shown[0][12] == 0
+    assert shown[0][DOUBT] == 0
     right = shown[2:]
-    assert [row[12] < 20 for row in right] == [True] * 18 + [False] * 44
+    assert [row[DOUBT] < 20 for row in right] == [True] * 18 + [False] * 44
     assert [any("probability of the label" in fact for fact in row[7]) for row in shown] == [True] * 20 + [False] * 44
     for part in (right[:18], right[18:]):
         assert (np.diff([row[5] for row in part]) <= 0).all()
-
-
-def test_the_error_at_the_temperature_is_that_of_scaled_probabilities(tmp_path: Path) -> None:
-    """Half of the rows are right, all with 90 %: at a very high temperature the confidence is 50 %."""
-    rows = cat_rows(64)
-    other = {"yes": "no", "no": "yes"}
-    values = [other[str(row.gold)] if number % 2 else str(row.gold) for number, row in enumerate(rows)]
-    answers = [Answer(value=name, probabilities=[0.1, 0.9] if name == "yes" else [0.9, 0.1]) for name in values]
-    table = table_for(cat_task(rows), answers, tmp_path)
-    split = SplitPage(table=table, section="dev", temperature=(1e6, "dev"))
-    (block,) = calibration_block(split)
-    assert "(ECE) 40.0 points over 64 rows" in block.note
-    assert "At the temperature 1000000.00, which has the least log loss on dev, 0.0." in block.note
 
 
 def test_a_word_and_a_label_of_several_are_believed_each(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """What a report says of several runs: A and B compared, seeds, what runs share."""
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,27 +12,6 @@ from finetune.runs.record_files import load_record
 from finetune.task_types import SentenceRow
 from finetune.task_types.parts import Answer
 from finetune.task_types.registry import find
-
-
-def compared_page(tmp_path: Path, wrong: Sequence[Sequence[int]], *, seeds: int = 1) -> str:
-    """A report of two settings, which have the rows of these numbers wrong; each seed one more, more confidently."""
-    task = find("rte")
-    rows = [SentenceRow(id=str(i), text=f"text {i}", pair="b", gold=task.labels[i % 2]) for i in range(60)]
-    gold, folders = task.labels_of(rows), []
-    for rate, some in zip((1e-5, 2e-5), wrong, strict=True):
-        for seed in range(seeds):
-            missed = {*some, *range(50, 50 + seed)}
-            answers = []
-            for i, label in enumerate(gold):
-                place = task.labels.index(label.value) ^ (i in missed)
-                sure = 0.5 + i / 200
-                chances = [sure, 1 - sure] if place == 0 else [1 - sure, sure]
-                answers.append(Answer(value=task.labels[place], probabilities=chances))
-            facts = facts_of(task, task.score(answers, rows), seed)
-            folders.append(save_run(tmp_path, task, rows, answers, **facts))
-            record = load_record(folders[-1] / "record.json")
-            change_record(folders[-1] / "record.json", recipe=record.recipe | {"train": {"learning_rate": rate}})
-    return report(tmp_path, *folders)
 
 
 def saved_runs(tmp_path: Path, *runs: tuple[dict[str, Any], int, int]) -> list[Path]:
@@ -55,11 +33,9 @@ def test_two_groups_of_seeds_are_compared_with_what_differs_and_one_sign(tmp_pat
     right, worse = ({"frozen": False}, 0), ({"frozen": True}, 18)
     folders = saved_runs(tmp_path, *((some, seed, wrong) for some, wrong in (right, worse) for seed in (1, 2)))
     page = report(tmp_path, *folders)
-    assert "<h3>Spread over the seeds: A</h3>" in page and "<h3>Spread over the seeds: B</h3>" in page
     assert re.search(r">frozen</th><td[^>]*>False</td><td[^>]*>True</td>", page)
     found = read(page).text
     assert "B is worse than A in dev accuracy: B - A is -30.0 points (95 % -" in found
-    assert "sd is the sample standard deviation" in found
     assert "-30.0" in found.partition("rows needed (80")[2][:200]
     assert "this compares models" not in found
     for some in ((folders[0], folders[2]), folders[:3]):
@@ -72,8 +48,6 @@ def test_two_settings_are_compared_with_the_rows_that_changed(tmp_path: Path) ->
     page = report(tmp_path, *folders)
     found = read(page)
     assert "B is better than A in dev accuracy: B - A is +30.0 points (95 % +" in found.text
-    assert "0 rows that only A has right, 18 that only B has right" in found.text
-    assert found.text.count("only B is right") == 18
     assert page.index(">A</a>: ") < page.index("A and B compared")
 
 
@@ -86,16 +60,6 @@ def test_counts_have_their_noun(tmp_path: Path) -> None:
     assert "1 row; all scores" in text and "Trained on 1 row:" in text and "0 of 1 row have an error" in text
     assert "1 rows" not in text
     assert "at the defaults of a recipe" in text
-
-
-def test_changed_rows_are_sorted_by_confidence(tmp_path: Path) -> None:
-    page = compared_page(tmp_path, [[0, 2, 4, 6, 20], [9, 11]])
-    text = read(page).text
-    first, second = find("rte").labels
-    assert "One seed on a side: this compares models, not training methods." in text
-    changed = re.findall(r'<span class="id" dir="auto">(\d+)</span>', page.partition("Rows that changed")[2])
-    assert changed[:7] == ["11", "9", "20", "6", "4", "2", "0"]
-    assert f"B: {first} (55.5 %)" in text and f"A: {second} (60.0 %)" in text
 
 
 def test_three_settings_are_in_a_table_the_best_first(tmp_path: Path) -> None:

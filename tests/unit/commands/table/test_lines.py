@@ -7,7 +7,7 @@ import pytest
 from support.records import BASE, run
 
 from finetune.analysis.published import anchors, published_for
-from finetune.cli.run_tables import labels_table, summary_table
+from finetune.cli.run_tables import summary_table
 from finetune.commands.table.declaration import PaperTable, load_table, table_files
 from finetune.commands.table.forms import numbers_of, runs_form
 from finetune.commands.table.lines import left_out, lines_of
@@ -194,12 +194,3 @@ def test_settings_that_a_table_would_ignore_are_refused(top: str, row: str, word
     file.write_text(f'title = "x"\n{top}\n[[row]]\nname = "a"\ntask = "mrpc"\nmetric = "f1"\n{row}\n')
     with pytest.raises(UserError, match=f"mine.toml: {words}"):
         load_table(str(file))
-
-
-def test_scores_of_entity_types_and_of_labels_have_their_own_title() -> None:
-    scores = {"dev": {"f1": 0.9, "PER/f1": 0.9}}
-    tagged = run(0.9, task="conll-2003").model_copy(update={"scores": scores})
-    for baseline, kind in (("most-frequent-tag", "entity type"), ("majority", "label")):
-        found = labels_table(tagged.model_copy(update={"baselines": {"dev": {baseline: {"f1": 0.5}}}}))
-        assert found is not None
-        assert (found.title, found.columns[1].name) == (f"by {kind}", kind)
