@@ -38,7 +38,7 @@ def with_mistakes(layout: Layout, counts: Mapping[str, int], keep: str, drop: st
 
     Raises UserError for settings that name no label of the data, and for data of another type.
     """
-    if layout.shape != CLASSES:
+    if layout.shape != CLASSES or not layout.label:
         if keep or drop:
             setting = "keep" if keep else "drop"
             raise UserError(f"{setting}= names classes, and this data has shape={layout.shape}", "Leave it out")
