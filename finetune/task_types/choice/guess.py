@@ -14,7 +14,6 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.own_type import Evidence
 
 CHOICES = ("text", "category", "number", "id")  # kinds of columns that may hold choices
-LEAST_ROWS = 20  # from which a choice that is never right says something
 
 
 def choice_layout(evidence: Evidence, *, any_stem: bool = False) -> Layout | None:
