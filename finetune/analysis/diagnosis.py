@@ -25,7 +25,7 @@ from finetune.runs.verdict import FEW_ROWS, verdict_of
 from finetune.task_types.dev_split import DEV_SHARE
 from finetune.task_types.own_data import OPTIONS
 from finetune.task_types.starting_recipe import DEV_TO_CHOOSE, default_rate
-from finetune.task_types.types import data_types
+from finetune.task_types.types import own_types
 from finetune.task_types.vocabulary import MISFIT, suggested_encoder
 
 # The learning rate that fits an encoder with at least so many weights: BERT base, MiniLM, tiny ones.
@@ -202,7 +202,7 @@ class Figures:
     def contrasted(self) -> Words:
         """The run again with the preset for few rows; empty where such data, or the encoder, has no such step."""
         recipe, model = self.record.recipe, str(self.record.recipe.get("model", ""))
-        kind = data_types().get(str((recipe.get("options") or {}).get("shape", "")))
+        kind = own_types().get(str((recipe.get("options") or {}).get("shape", "")))
         if kind is None or not (kind.closed_labels and kind.labels_rows and self.by_updates):
             return ()
         if recipe.get("frozen") or model.startswith("new:") or "albert" in model:  # whose layers cannot be frozen apart

@@ -18,7 +18,7 @@ def of_type(part: SplitFile) -> Iterable[Finding]:
 
 
 CHECKS: tuple[Check, ...] = (
-    *(cells.encoding, cells.header_names, cells.lost_rows, cells.swallowed_rows, cells.double_ids),
+    *(cells.encoding, cells.header_names, cells.lost_rows, cells.double_ids),
     *(cells.named_splits, cells.odd_texts),
     *(labels.unlabelled_test, labels.missing_labels, labels.blank_labels, labels.spellings, labels.small_classes),
     *(of_type, labels.leaking_columns),
@@ -53,6 +53,6 @@ def worst_first(found: Iterable[FileFinding]) -> list[FileFinding]:
 def every_issue() -> list[Issue]:
     """Every issue that a check can find: those that the files of checks declare, and those of reading and of types."""
     files = [value for file in (cells, labels, across_splits) for value in vars(file).values()]
-    of_types = [issue for kind in OWN for issue in (*kind.row_issues, *kind.issues)]
+    of_types = [issue for kind in OWN for issue in kind.issues]
     every = [*READING, *row_issues.SHARED, *SHARED, *of_types, *files, *cells.ODD_TEXTS]
     return list(dict.fromkeys(issue for issue in every if isinstance(issue, Issue)))

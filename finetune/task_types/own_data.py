@@ -4,9 +4,8 @@ import json
 import shlex
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -20,26 +19,25 @@ from finetune.data.reading import forget_tables, joined_tables, table_of
 from finetune.data.rows import Row, Rows
 from finetune.data.source import Source, content_hash
 from finetune.data.table import Table
-from finetune.data.values import as_number, as_text, is_missing
 from finetune.errors import UserError, first_line
 from finetune.runs.folder import data_name
 from finetune.storage.stored import data_name_of
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.classification.marked import without_markers
+from finetune.task_types.classification.mistakes import with_mistakes
+from finetune.task_types.classification.order import with_order
 from finetune.task_types.columns import Layout
 from finetune.task_types.declared_options import declared_names
 from finetune.task_types.dev_split import drawn_for_dev
 from finetune.task_types.first_rows import describe_rows, file_line, tokens_of_nearly_all
-from finetune.task_types.guess import found_labels, guess
-from finetune.task_types.label_relations import with_relations
-from finetune.task_types.mistaken_labels import with_mistakes
+from finetune.task_types.guess import guess, labels_in_order
 from finetune.task_types.other_columns import dev_by_column, is_saved_split, slices_of
 from finetune.task_types.pretraining.own import is_text, text_task
 from finetune.task_types.row_builder import rows_of
 from finetune.task_types.row_issues import NoRow
 from finetune.task_types.task import Task
 from finetune.task_types.trained_form import form_facts, form_for
-from finetune.task_types.types import data_types, named_type, trained_task
+from finetune.task_types.types import named_type, own_types, trained_task
 from finetune.task_types.unknown_labels import UnknownLabels
 
 OPTIONS = (
@@ -61,15 +59,10 @@ OPTIONS = (
     "keep",
     "drop",
     "order",
-    "levels",
 )  # of data
-NOT_GUESSED = ("encoding", "sheet", "keep", "drop", "order", "levels")  # options that the columns do not leave open
+NOT_GUESSED = ("encoding", "sheet", "keep", "drop", "order")  # options that the columns do not leave open
 ROWS_SHOWN = 3
 MOST_BYTES = 1_000_000_000  # of a split.json, which has the ids of all rows
-NOT_LABELLED = frozenset(
-    ("unknown", "unlabelled", "unlabeled", "hidden", "missing", "none", "null", "nan", "n/a", "na", "test", "unk")
-)
-ROWS_AT_ONCE = 1_000  # whose labels are collected at once
 MANY_ROWS = 50_000  # of a file whose table is not kept in memory next to its rows
 
 
@@ -128,16 +121,20 @@ class OwnData:
         """Why the test file counts as one without labels, in words; empty for one with labels, and for other splits."""
         if split != "test" or not self.layout.label:
             return ""
-        tables = [self.table(self.files[name]) for name in ("test", "train")]
-        if lacking := [name for name in self.layout.label if name not in tables[0].columns]:
+        table = self.table(self.files["test"])
+        if lacking := [name for name in self.layout.label if name not in table.columns]:
             return f"it has no column {' or '.join(map(shown, lacking))}"
-        written, known = (_values([table.columns[name] for name in self.layout.label]) for table in tables)
-        if (first := next(written, None)) is None:
-            rows = (row for _, row in rows_of(self.layout, tables[0]) if not isinstance(row, NoRow))
-            return "" if any(row.gold is not None for row in rows) else "no row has one"
-        if not _means_none(first) or any(value != first for value in written) or first in known:
+        labels = self._labels(table)
+        if (first := next(labels, None)) is None:
+            return "no row has one"
+        if any(label != first for label in labels) or first in self._labels(self.table(self.files["train"])):
             return ""
-        return f"all rows have {shown(first)}, which no training row has"
+        return f"all rows have {shown(str(first))}, which no training row has"
+
+    def _labels(self, table: Table) -> Iterator[Any]:
+        """The labels of the usable rows that have one."""
+        rows = (row for _, row in rows_of(self.layout, table) if not isinstance(row, NoRow))
+        return (row.gold for row in rows if row.gold is not None)
 
     def _read(self, path: Path, split: str) -> dict[str, Rows]:
         """The split of a file; train and dev, if dev is drawn. Of a large file no table is kept."""
@@ -236,7 +233,7 @@ def checking(typed: Sequence[str], *, fix: bool = False) -> str:
 
 def every_option() -> tuple[str, ...]:
     """The options that a recipe may set for user data of any type."""
-    own = (name for kind in data_types().values() for name in declared_names(kind.task_class))
+    own = (name for kind in own_types().values() for name in declared_names(kind.task_class))
     return tuple(dict.fromkeys((*OPTIONS, *own)))
 
 
@@ -257,26 +254,23 @@ def own_task(name: str, options: Mapping[str, Any]) -> Task:
 def found_layout(files: Mapping[str, Path], options: Mapping[str, Any]) -> Layout:
     """The layout of the files of the splits; `options` are as typed."""
     given = {key: value for key, value in options.items() if key not in ("dev", "test", "split")}
-    encoding, sheet, keep, drop, order, levels = (given.pop(name, "") for name in NOT_GUESSED)
-    table = own_table(files["train"], encoding, sheet)
-    layout = guessed(table, given)
+    encoding, sheet, keep, drop, order = (given.pop(name, "") for name in NOT_GUESSED)
     tables = {split: own_table(file, encoding, sheet) for split, file in files.items()}
-    layout = with_mistakes(layout, list(tables.values()), keep, drop)
-    learned = [each for split, each in tables.items() if split != "test"]  # one of test alone makes no class
-    layout = replace(layout, labels=usable_labels(layout, learned), file=form_facts(table))
-    return with_relations(named_type(layout.shape).with_spelling(layout, table.columns), order, levels)
+    layout = replace(guessed(tables["train"], given), file=form_facts(tables["train"]))
+    counts = {split: _label_rows(layout, table) for split, table in tables.items()}
+    layout = with_mistakes(layout, sum(counts.values(), Counter()), keep, drop)
+    learned = [counts[split] for split in files if split != "test"]  # a label of test alone makes no class
+    labels = labels_in_order({label for some in learned for label in some} - {*layout.mistakes})
+    if {*labels} < {*layout.label}:
+        labels = layout.label  # columns of 0 and 1, some without a 1
+    return with_order(replace(layout, labels=tuple(layout.names.values()) if layout.by_position else labels), order)
 
 
-def _values(columns: Iterable[Sequence[Any]]) -> Iterator[str]:
-    """The texts in cells, and in lists of them, but for missing ones."""
-    for cell in chain.from_iterable(columns):
-        every = cell if isinstance(cell, list | tuple) else [cell]
-        yield from (as_text(item) for item in every if not is_missing(item))
-
-
-def _means_none(label: str) -> bool:
-    """Whether a label, if all rows have it, says that they have none: a number such as -1, a sign, `unknown`."""
-    return as_number(label) is not None or not any(map(str.isalnum, label)) or label.strip().casefold() in NOT_LABELLED
+def _label_rows(layout: Layout, table: Table) -> Counter[str]:
+    """The usable rows that have each label; none where labels are from no closed set."""
+    kind = named_type(layout.shape)
+    rows = (row for _, row in rows_of(layout, table) if not isinstance(row, NoRow)) if kind.closed_labels else ()
+    return Counter(label for row in rows for label in {*kind.labels_in(row.gold)})
 
 
 def setting_texts(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -311,26 +305,6 @@ def guessed(table: Table, given: Mapping[str, Any], *, labelled: bool = True) ->
         raise UserError(f"{error.what}{hint_of(table.form)}", error.way_out) from error
 
 
-def usable_labels(layout: Layout, tables: Iterable[Table]) -> tuple[str, ...]:
-    """The names of the labels in usable rows of any table."""
-    return tuple(dict.fromkeys(chain.from_iterable(_usable_labels(layout, table) for table in tables)))
-
-
-def _usable_labels(layout: Layout, table: Table) -> tuple[str, ...]:
-    """The names of the labels in usable rows; other rows add no class."""
-    every = found_labels(layout, table.columns)
-    kind = named_type(layout.shape)
-    if layout.by_position or not kind.closed_labels or not (len(layout.label) == 1 or kind.label_in_parts):
-        return every
-    columns = {name: table.columns[name] for name in layout.label if name in table.columns}
-    rows, seen = rows_of(layout, table), set[str]()
-    # Mostly the first rows have all labels.
-    while len(seen) < len(every) and (some := list(islice(rows, ROWS_AT_ONCE))):
-        usable = [index for index, row in some if not isinstance(row, NoRow)]
-        seen.update(found_labels(layout, {name: [cells[i] for i in usable] for name, cells in columns.items()}))
-    return tuple(name for name in every if name in seen)
-
-
 def task_on(
     task: Task,
     layout: Layout,
@@ -355,7 +329,7 @@ def usable_rows(
 
     With the task of a trained `model`, rows with a label that it does not know are left out, too.
     """
-    named_type(layout.shape).require_alike(layout, table)
+    named_type(layout.shape).as_written(layout, table)
     unknown = UnknownLabels(task=model, layout=layout) if model is not None else None
     rows, indexes = list[Row](), array("q")
     out: dict[str, list[tuple[int, int]]] = {}

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from finetune.data.rows import Row, Rows, chosen_rows, grouped
-from finetune.errors import UserError
-from finetune.runs.seeds import exact_percent
 from finetune.task_types.task import Task
 from finetune.task_types.types import type_of
 
@@ -21,7 +19,6 @@ def with_share(task: Task, train: Rows, share: float, *, seed: int) -> Rows:
     if share == 1:
         return train
     wanted = max(1, round(share * len(train.rows)))
-    _require_classes(task, train, wanted, share)
     kept: list[int] = []
     for unit in spread_evenly(task, train.rows, _units(task, train.rows), seed=seed):
         if len(kept) >= wanted:
@@ -30,24 +27,13 @@ def with_share(task: Task, train: Rows, share: float, *, seed: int) -> Rows:
     return replace(train, rows=chosen_rows(train.rows, sorted(kept)))
 
 
-def _require_classes(task: Task, train: Rows, wanted: int, share: float) -> None:
-    kind = type_of(task)
-    classes = {label for row in train.rows for label in kind.labels_in(row.gold)} if kind is not None else ()
-    if wanted < len(classes):
-        raise UserError(
-            f"train_share: {exact_percent(share)} of {len(train.rows):,} training rows is {wanted:,}, "
-            f"fewer than the {len(classes):,} classes",
-            "Take a larger share",
-        )
-
-
 def spread_evenly(task: Task, rows: Sequence[Row], units: Sequence[list[int]], *, seed: int) -> list[list[int]]:
     """The units so that each beginning of the list has about the same share of every stratum, and each stratum early.
 
     Unit number `rank` of the `n` of its stratum has its place at `rank / n`.
     """
     kind = type_of(task)
-    strata = [""] * len(rows) if kind is None else kind.row_strata(rows)
+    strata = [""] * len(rows) if kind is None else kind.strata(rows)
     members: defaultdict[str, list[tuple[bytes, int]]] = defaultdict(list)
     for number, unit in enumerate(units):
         members[str(strata[unit[0]])].append((_digest([rows[index] for index in unit], seed), number))

@@ -62,7 +62,6 @@ def rows_block(split: SplitPage) -> Iterator[Block]:
     note = f"{so_many(count)}. "
     if table.right is not None:
         note = f"{errors:,} of {so_many(count)} {noun(errors, 'has', 'have')} an error. "
-    note += f"{table.legend} " * bool(table.legend)
     if least.any():
         note += "“labels believed least” are those to look at first for label errors. "
     if len(rows) < count:

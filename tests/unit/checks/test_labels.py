@@ -46,11 +46,6 @@ def test_lines_that_are_no_json_and_marks_that_are_none_are_found(tmp_path: Path
     assert finding.lines == (10,)
 
 
-def test_one_number_written_in_two_ways_is_found(tmp_path: Path, check: Check) -> None:
-    changed = {row: str(row % 2) for row in range(1, 61)} | {9: "1.0"}
-    assert found(check(reviews(tmp_path / "a.csv", label=changed)))["label-number"] == (9,)
-
-
 def test_spellings_of_labels() -> None:
     assert unified({"Sport": 3, "sport": 9, " SPORT": 1, "news": 2}) == {"Sport": "sport", " SPORT": "sport"}
     counts = {

@@ -92,19 +92,6 @@ def test_a_pair_of_sentences_is_no_choice(tmp_path: Path) -> None:
     assert (layout.shape, layout.text) == ("classification", ("sentence1", "sentence2"))
 
 
-@pytest.mark.parametrize("first", [0, 1])
-def test_a_placeholder_as_the_last_choice_is_asked_about(first: int, tmp_path: Path) -> None:
-    """Counted as a choice it may also change what the other numbers mean: 1 and 2 of three count from 0 as well."""
-    data = exam(tmp_path, choice3="-", label=lambda i: first + i % 2)
-    with pytest.raises(Ambiguous) as asked:
-        own_task(data)
-    (without, _), (kept, _) = asked.value.choices
-    assert (without, kept) == tuple(f"shape=choice text=question,choice1,choice2{end}" for end in ("", ",choice3"))
-    task = own_task(data, dict(setting.split("=") for setting in without.split()))
-    assert {row.gold for row in task.load(Source(), "train").rows} == {0, 1}
-    assert own_task(data, dict(setting.split("=") for setting in kept.split()))
-
-
 def test_a_last_choice_of_the_same_words_that_may_be_right_is_kept(tmp_path: Path) -> None:
     task: Any = own_task(exam(tmp_path, choice3="none of these"))
     assert len(task.read.layout.text) == 4

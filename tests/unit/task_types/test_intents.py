@@ -305,21 +305,6 @@ def one_word_a_line(path: Path, *, intent: bool = True) -> str:
     return str(path)
 
 
-def test_a_third_column_with_one_value_a_sentence_is_named_and_can_be_the_intent(tmp_path: Path) -> None:
-    path = one_word_a_line(tmp_path / "a.conll")
-    layout = own_task(path).read.layout  # type: ignore[attr-defined]
-    assert (layout.shape, layout.label) == ("tagging", ("tags",))
-    assert (
-        "column 3 has one value a sentence (book, music): 'label=column 3,tags' reads both" in layout.reasons["shape"]
-    )
-    task = own_task(path, {"label": "column 3,tags"})
-    assert isinstance(task, IntentTask) and task.intents == ("book", "music")
-    rows = task.load(Source(), "train").rows
-    assert {row.gold[0] for row in rows} == {"book", "music"} and {row.gold[1][2] for row in rows} == {"B-thing"}
-    speech = own_task(one_word_a_line(tmp_path / "b.conll", intent=False)).read.layout  # type: ignore[attr-defined]
-    assert "column 3" not in speech.reasons["shape"]
-
-
 def test_predictions_of_such_a_file_have_the_tags_and_the_intent(
     tmp_path: Path, in_process: InProcess, tiny_bert: Path
 ) -> None:

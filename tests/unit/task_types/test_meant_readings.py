@@ -65,14 +65,3 @@ def test_a_target_next_to_a_stance_is_asked_about(tmp_path: Path) -> None:
     ]
     with pytest.raises(UserError, match=r"label=Target .*label=Stance"):
         own_task(str(write_rows(tmp_path / "stance.jsonl", rows)), {})
-
-
-def test_labels_that_are_in_the_text_of_a_question_may_be_its_answers(tmp_path: Path) -> None:
-    rows = [
-        {"query": f"Where is firm {n}?", "paragraph": f"Firm {n} left for {place} in spring.", "gold": place}
-        for n, place in enumerate(PLACES * 4)
-    ]
-    path = write_rows(tmp_path / "own.jsonl", rows)
-    with pytest.raises(UserError, match="shape=span text=query,paragraph label=gold"):
-        own_task(str(path), {})
-    assert len(own_task(str(path), {"shape": "classification", "text": "query,paragraph", "label": "gold"}).labels) == 9

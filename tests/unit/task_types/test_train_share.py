@@ -11,7 +11,6 @@ from support.toys import cat_rows, cat_task, every_shape, tag_task
 
 from finetune.data.rows import Rows
 from finetune.data.source import Source
-from finetune.errors import UserError
 from finetune.task_types.classification.task import SentenceRow
 from finetune.task_types.ranking.task import RankingTask
 from finetune.task_types.task import Task
@@ -48,12 +47,6 @@ def test_labels_keep_their_shares_and_no_class_is_lost() -> None:
 def test_the_order_of_the_rows_does_not_matter() -> None:
     rows = cat_rows(60)
     assert sorted(share_of(cat_task(), rows, 0.3)) == sorted(share_of(cat_task(), rows[::-1], 0.3))
-
-
-def test_fewer_rows_than_classes_are_refused_in_a_line() -> None:
-    rows = [SentenceRow(id=str(i), text=f"text {i}", gold=f"label {i % 30}") for i in range(100)]
-    with pytest.raises(UserError, match="is 10, fewer than the 30 classes"):
-        share_of(cat_task(rows), rows, 0.1)
 
 
 def test_sentences_that_are_read_together_stay_together() -> None:
