@@ -11,6 +11,10 @@ GONE: dict[str, tuple[str, str]] = {
         "chose the language of the terminal and of pages",
         "Unset it: they are in English, and the documentation has Korean pages",
     ),
+    "corpus": (
+        "added passages of a file to the queries of a ranking as not relevant",
+        "Write them into the rows, with 0 as their relevance",
+    ),
     "distil.confidence": (
         "named a column with the probability of each row's label",
         "Write columns p(LABEL), one a label: that probability for the row's label, and equal parts of the rest",
@@ -27,7 +31,16 @@ GONE: dict[str, tuple[str, str]] = {
         "chose another part of the training rows to hold out",
         "Leave it out, and hold out others with another held_out.seed",
     ),
+    "loss=pairwise": ("learned pairs of passages", "Set loss=listwise, which scored the same"),
+    "negatives": (
+        "was how many passages of corpus=FILE were added to a query",
+        "Write them into the rows, with 0 as their relevance",
+    ),
     "openvino": ("was an engine of exports", "Export the run again, as an ONNX graph: finetune export RUN -o FOLDER"),
+    "passages": (
+        "was how many passages of a query were drawn for an update",
+        "Leave it out: all are read; lower train.batch_size, which counts queries with loss=listwise",
+    ),
     "rehearse": (
         "trained on rows of the old run too",
         "Give both files: finetune run old.csv,new.csv model=RUN keep_labels=true",

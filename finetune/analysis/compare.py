@@ -84,10 +84,10 @@ def compare_runs(
     exact = next((metric.name for metric in task.metrics if metric.per_row), "")
     alone = [metric for side in sides.get(exact, ()) if len(side) == 1 for metric in side]
     hits = [metric.counts[:, 0] > 0 for metric in alone if isinstance(metric, Counted)]
-    queries = 0  # that a ranking is scored by
-    if kind is not None and kind.ranked:
-        queries = next(iter(task.sums(left.answers[0], rows).values())).size
-    notes = [*_notes(left, right, split, units=(queries, "query") if queries else (len(rows), "row"))]
+    sums = next(iter(task.sums(left.answers[0], rows).values()), None)
+    units = len(rows) if sums is None else sums.size
+    words = so_many(units, "row" if units == len(rows) else "group")
+    notes = [*_notes(left, right, split, few=words if units < FEW_ROWS else "")]
     if left_out := len(a) + len(b) - sum(map(len, folders)):
         notes.append(f"seeds left out because their predictions are not available: {left_out}")
     return Comparison(
@@ -104,7 +104,7 @@ def compare_runs(
         mcnemar=mcnemar(*hits) if len(hits) == 2 else None,
         changed=_changed(task, rows, left.answers[0], right.answers[0]),
         notes=notes,
-        queries=queries,
+        units=units,
     )
 
 
@@ -140,7 +140,7 @@ def _unlike(rows: Sequence[Row], others: Sequence[Row]) -> str:
     return ""
 
 
-def _notes(left: Side, right: Side, split: str, *, units: tuple[int, str]) -> Iterator[str]:
+def _notes(left: Side, right: Side, split: str, *, few: str) -> Iterator[str]:
     sides, first, second = (left, right), left.records[0], right.records[0]
     failures = [(side.letter, shortfall(side.records, split=split)) for side in sides]
     if words := "; ".join(f"{letter}: {failure}" for letter, failure in failures if failure):
@@ -156,8 +156,8 @@ def _notes(left: Side, right: Side, split: str, *, units: tuple[int, str]) -> It
     if began[0] != began[1]:
         for side, lineage in zip(sides, lineages, strict=True):
             yield from [f"{side.letter}: the encoder is {lineage.words}"] if lineage is not None else []
-    if units[0] < FEW_ROWS:
-        yield f"only {so_many(*units)}: the bootstrap's interval is too narrow for so few, most of all for F1"
+    if few:
+        yield f"only {few}: the bootstrap's interval is too narrow for so few, most of all for F1"
     fewest = min(len(side.records) for side in sides)
     if fewest == 1:
         yield "one seed on a side: this compares models, not training methods"
@@ -168,13 +168,13 @@ def _notes(left: Side, right: Side, split: str, *, units: tuple[int, str]) -> It
 def _changed(task: Task, rows: Sequence[Row], a: Sequence[Answer], b: Sequence[Answer]) -> list[Changed]:
     """The rows that only one side has right: whose counts equal the label's in the first metric with counts.
 
-    All are counted together, since counts may depend on the set of labels. None where rows are scored in groups.
+    All are counted together, since counts may depend on the set of labels. None where counts are not of rows.
     """
     labels = task.labels_of(rows)
-    sums = {} if task.groups(rows) is not None else task.sums([*labels, *a, *b], list(rows) * 3)
-    if not sums:
+    sums = next(iter(task.sums([*labels, *a, *b], list(rows) * 3).values()), None)
+    if sums is None or sums.size != 3 * len(rows):
         return []
-    perfect, *counts = np.split(next(iter(sums.values())).counts, 3)
+    perfect, *counts = np.split(sums.counts, 3)
     right_a, right_b = (np.isclose(of_side, perfect).all(1) for of_side in counts)
     return [
         Changed(

@@ -45,7 +45,7 @@ class Comparison:
         mcnemar: p of McNemar's exact test, where rows are right or wrong.
         changed: The rows that only one side has right.
         notes: What to take into account.
-        queries: The number of queries of a ranking, which are compared in place of rows; 0 for other tasks.
+        units: The number of rows, or of groups of rows that are scored together, such as those of a query.
     """
 
     a: Sequence[str]
@@ -61,7 +61,7 @@ class Comparison:
     by_seed: Mapping[str, Summary]
     changed: Sequence[Changed]
     notes: Sequence[str]
-    queries: int = 0
+    units: int
 
     @property
     def title(self) -> str:
@@ -75,18 +75,18 @@ class Comparison:
 
     @property
     def counted(self) -> str:
-        """`480 rows`, or of a ranking `120 queries (480 rows)`."""
+        """`480 rows`, or `120 groups (480 rows)`."""
         rows = so_many(self.rows)
-        return f"{so_many(self.queries, 'query')} ({rows})" if self.queries else rows
+        return rows if self.units == self.rows else f"{so_many(self.units, 'group')} ({rows})"
 
     @property
     def drawn(self) -> str:
-        """What the bootstrap draws: `rows`, or `queries` of a ranking."""
-        return "queries" if self.queries else "rows"
+        """What the bootstrap draws: `rows`, or `groups` of them."""
+        return "rows" if self.units == self.rows else "groups"
 
     @property
     def needed(self) -> str:
-        """The heading of how many rows, or queries, a difference needs."""
+        """The heading of how many rows, or groups, a difference needs."""
         return f"{self.drawn} needed (80 % power)"
 
     @property

@@ -9,7 +9,9 @@ from finetune.models.tokenizers.encoding import character_offsets
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 from finetune.task_types.classification.marked import EntitySpan, with_markers
+from finetune.task_types.classification.own import TextType
 from finetune.task_types.classification.task import MultiLabelRow, MultiLabelTask, SentenceRow, SentenceTask
+from finetune.task_types.classification.texts import PooledTask, TextRow
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType, Evidence
 from finetune.task_types.declared_options import option
@@ -18,7 +20,6 @@ from finetune.task_types.findings import SplitRows, constant_findings
 from finetune.task_types.parts import Answer
 from finetune.task_types.predictions import DecisionRow, Decisions, Line, Predictions, marks_of_both, paired_spans
 from finetune.task_types.pretraining.task import TextTask
-from finetune.task_types.ranking.task import RankingRow, RankingTask
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow, unusable
 from finetune.task_types.span.row import SpanRow
 from finetune.task_types.span.task import SpanTask
@@ -50,9 +51,8 @@ __all__ = [
     "NamedText",
     "NoRow",
     "Pick",
+    "PooledTask",
     "Predictions",
-    "RankingRow",
-    "RankingTask",
     "Rows",
     "SentenceRow",
     "SentenceTask",
@@ -64,7 +64,9 @@ __all__ = [
     "TaggingTask",
     "Target",
     "Task",
+    "TextRow",
     "TextTask",
+    "TextType",
     "character_offsets",
     "constant_findings",
     "marks_of_both",

@@ -79,9 +79,8 @@ class DataType(ABC):
 
     `label_in_parts`: several label columns are the parts of one label, in their order, not labels with 0 and 1 each.
     `pooled`: its heads read a vector of the text. `batch_size` and `max_length` are those of the starting recipe; a
-    `max_length` of None is fitted to the texts. `marks`: texts may have two marked spans. `ranked`: predictions are
-    scores, by which the rows of one first text are ranked. `issues` are those that its `findings` may report, and
-    `row_issues` the reasons for which `row` raises NoRow, each with the shared ones.
+    `max_length` of None is fitted to the texts. `marks`: texts may have two marked spans. `issues` are those that its
+    `findings` may report, and `row_issues` the reasons for which `row` raises NoRow, each with the shared ones.
     """
 
     name: ClassVar[str]
@@ -101,7 +100,6 @@ class DataType(ABC):
     label_in_parts: ClassVar[bool] = False
     pooled: ClassVar[bool] = False
     marks: ClassVar[bool] = False
-    ranked: ClassVar[bool] = False
     by_text: ClassVar[bool] = False
     any_columns: ClassVar[bool] = False
     batch_size: ClassVar[int] = 16

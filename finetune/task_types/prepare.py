@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from finetune.data.rows import Row, Rows, chosen_rows, grouped
+from finetune.data.rows import Row, Rows, chosen_rows
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.feature import Feature, TextFeatures, lengths, text_arrays, truncated_rows
@@ -41,16 +41,12 @@ def load_splits(
                 f"{loaded.origin}: rows of the split '{name}' have no label", "Label them or leave them out"
             )
         splits[name] = loaded
-    return splits if limit is None else {name: _drawn(task, loaded, limit) for name, loaded in splits.items()}
+    return splits if limit is None else {name: _drawn(loaded, limit) for name, loaded in splits.items()}
 
 
 def drawn_ids(splits: Mapping[str, Rows]) -> dict[str, list[str]]:
     """The ids of the rows of sampled splits that the file has, for a run to save."""
-    return {
-        name: [row.id for row in islice(loaded.rows, len(loaded.rows) - loaded.added)]
-        for name, loaded in splits.items()
-        if loaded.drawn
-    }
+    return {name: [row.id for row in loaded.rows] for name, loaded in splits.items() if loaded.drawn}
 
 
 def encode_rows(
@@ -115,27 +111,11 @@ def length_summary(features: Sequence[Feature]) -> dict[str, Any]:
     }
 
 
-def _drawn(task: Task, loaded: Rows, limit: int) -> Rows:
-    """`limit` rows in order, sampled with a fixed seed, since data files are often sorted; whole groups of those that
-    are scored together, the last of which may be beyond the limit.
-    """
+def _drawn(loaded: Rows, limit: int) -> Rows:
+    """`limit` rows in order, sampled with a fixed seed, since data files are often sorted."""
     count = len(loaded.rows)
     if limit >= count:
         return loaded
-    groups = task.groups(loaded.rows)
     chosen = sorted(np.random.default_rng(0).choice(count, limit, replace=False))
-    if groups is not None:
-        chosen = _whole_groups(groups, limit)
     slices = {name: [values[i] for i in chosen] for name, values in loaded.slices.items()}
-    added = sum(index >= count - loaded.added for index in chosen)
-    return replace(loaded, rows=chosen_rows(loaded.rows, chosen), slices=slices, added=added)
-
-
-def _whole_groups(groups: Sequence[Any], limit: int) -> list[int]:
-    """The rows, in order, of so many groups in a fixed random order that they are `limit` or more."""
-    members, chosen = grouped(groups), list[int]()
-    for number in np.random.default_rng(0).permutation(len(members)):
-        if len(chosen) >= limit:
-            break
-        chosen += members[number]
-    return sorted(chosen)
+    return replace(loaded, rows=chosen_rows(loaded.rows, chosen), slices=slices)

@@ -166,10 +166,6 @@ class Task(ABC):
         parts = (rows[begin : begin + ROWS_AT_ONCE] for begin in range(0, len(rows), ROWS_AT_ONCE))
         return all(answer.value is not None for part in parts for answer in self.labels_of(part))
 
-    def groups(self, rows: Sequence[Any]) -> Sequence[Any] | None:
-        """What rows that are scored together share, such as their query `(rows,)`; None where each is scored alone."""
-        return None
-
     def encode_together(self, before: Any, row: Any) -> bool:
         """Whether `encode` must get these neighbouring rows together."""
         return False

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from finetune.data.rows import Row, Rows, chosen_rows, grouped
+from finetune.data.rows import Row, Rows, chosen_rows
 from finetune.errors import UserError
 from finetune.runs.data_sizes import exact_percent
 from finetune.task_types.task import Task
@@ -60,9 +60,7 @@ def spread_evenly(task: Task, rows: Sequence[Row], units: Sequence[list[int]], *
 
 
 def _units(task: Task, rows: Sequence[Row]) -> list[list[int]]:
-    """Groups of rows that are encoded or scored together; single rows where one group would hold all."""
-    if (groups := task.groups(rows)) is not None:
-        return grouped(groups)
+    """Groups of rows that are encoded together; single rows where one group would hold all."""
     units: list[list[int]] = []
     before: Row = None
     for index, row in enumerate(rows):

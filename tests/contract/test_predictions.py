@@ -220,7 +220,6 @@ def test_rankings() -> None:
     )
     assert table.score.tolist() == [1, 0.5, 0.5] and table.wrong.tolist() == [False, True, True]
     assert table.certainty.tolist() == [-math.inf, 0.5, 0.5] and table.numbers is None
-    assert [table.all_facts(row) for row in range(3)] == [["rank 1 of 3"], ["rank 3 of 3"], ["rank 2 of 3"]]
 
 
 def of_document(document: Document, found: list[str], nats: list[float], **more: list[bool]) -> Predictions:

@@ -23,7 +23,7 @@ from finetune.metrics.ordinal import ordinal_metrics
 from finetune.metrics.scores import accuracy, class_metric, macro_f1, pearson, spearman
 from finetune.metrics.tree import tree_metrics
 from finetune.task_types.classification.guess import text_layout
-from finetune.task_types.classification.label_kinds import RANKING, items_and_sign, marks_in, positions_in, separator_in
+from finetune.task_types.classification.label_kinds import items_and_sign, marks_in, positions_in, separator_in
 from finetune.task_types.classification.marked import closing, without_markers
 from finetune.task_types.classification.mistakes import (
     LABEL_DROPPED,
@@ -84,7 +84,7 @@ class TextType(DataType):
         Raises NoRow for a missing text, a missing span, and a wrong label.
         """
         texts = [layout.text_of(values, column) for column in layout.text]
-        if not (all(texts) if layout.shape == RANKING else any(texts)):
+        if not all(texts) and (self.needed(layout) or not any(texts)):
             missing = next(column for column, text in zip(layout.text, texts, strict=True) if not text)
             raise NoRow(f"has no text in the column '{missing}'", MISSING_TEXT)
         if layout.markers:
@@ -118,7 +118,7 @@ class TextType(DataType):
 
     def changes(self, layout: Layout, table: Table) -> dict[str, Sequence[int]]:
         """The rows of which one text of a pair is empty."""
-        if len(layout.text) != 2 or layout.shape == RANKING or not {*layout.text} <= {*table.columns}:
+        if len(layout.text) != 2 or self.needed(layout) or not {*layout.text} <= {*table.columns}:
             return {}
         lacks = {name: {i for i, cell in enumerate(table.columns[name]) if is_missing(cell)} for name in layout.text}
         both = set[int].intersection(*lacks.values())
@@ -127,7 +127,7 @@ class TextType(DataType):
 
     def needed(self, layout: Layout) -> tuple[str, ...]:
         """The only column of texts; of a pair, or of joined columns, any."""
-        return layout.text if len(layout.text_columns) == 1 or layout.shape == RANKING else ()
+        return layout.text if len(layout.text_columns) == 1 else ()
 
     def spoiled(self, layout: Layout, values: Mapping[str, Any]) -> str:
         return "without a text" if all(is_missing(values.get(name)) for name in layout.text_columns) else ""

@@ -25,7 +25,7 @@ from finetune.models.feature import IGNORED, LABEL, TAUGHT, Feature, label_count
 from finetune.runs.recipe_tables import Distil, Train
 from finetune.task_types.classification.task import SentenceTask
 from finetune.task_types.parts import Teaching
-from finetune.task_types.ranking.task import RankingTask
+from finetune.task_types.plugins.ranking import RankingTask
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.task import Task
 from finetune.training.distil.lessons import (
