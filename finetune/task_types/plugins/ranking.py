@@ -139,9 +139,15 @@ class RankingTask(PooledTask):
 
     def baselines(self, train: Sequence[RankingRow], rows: Sequence[RankingRow]) -> dict[str, list[Answer]]:
         """One score for all, which is worth a random order, and BM25's."""
+        chance = [Answer(value=0.0)] * len(rows)
         places = {text: place for place, text in enumerate(dict.fromkeys(str(row.pair) for row in (*train, *rows)))}
-        scores = bm25_scores(list(places), [row.text for row in rows], [places[str(row.pair)] for row in rows])
-        return {"random-order": [Answer(value=0.0)] * len(rows), "bm25": [Answer(value=float(one)) for one in scores]}
+        try:
+            counter, weights = bm25_index(list(places))
+        except ValueError:  # no passage has a word
+            return {"random-order": chance, "bm25": chance}
+        passages = weights[[places[str(row.pair)] for row in rows]]
+        scores = counter.transform([row.text for row in rows]).multiply(passages).sum(1)
+        return {"random-order": chance, "bm25": [Answer(value=float(score)) for score in np.asarray(scores).ravel()]}
 
     def baseline_notes(self, train: Sequence[RankingRow]) -> list[str]:
         """None: no baseline is TF-IDF."""
@@ -180,25 +186,23 @@ def terms_of(text: str) -> list[str]:
     return terms
 
 
-def bm25_scores(passages: Sequence[str], queries: Sequence[str], places: Sequence[int]) -> np.ndarray:
-    """How well passage number `places[i]` answers `queries[i]`, `(queries,)`, by the words that they share (Robertson
-    and Zaragoza 2009, section 3): a sum over the query's terms of idf * tf * (k1 + 1) / (tf + k1 * norm), where
-    norm = 1 - b + b * length / mean length, and idf = log(1 + (n - df + 0.5) / (df + 0.5)).
+def bm25_index(passages: Sequence[str]) -> tuple[Any, Any]:
+    """(what counts the terms of queries, the weight of each term in each passage, `(passages, terms)`): a passage's
+    score is the sum over a query's terms (Robertson and Zaragoza 2009, section 3) of
+    idf * tf * (k1 + 1) / (tf + k1 * norm), where norm = 1 - b + b * length / mean length, and
+    idf = log(1 + (n - df + 0.5) / (df + 0.5)).
     """
     from sklearn.feature_extraction.text import CountVectorizer
 
     counter = CountVectorizer(analyzer=terms_of)
-    try:
-        counts = counter.fit_transform(passages).astype(float)
-    except ValueError:  # no passage has a word
-        return np.zeros(len(queries))
+    counts = counter.fit_transform(passages).astype(float)
     lengths = np.asarray(counts.sum(1)).ravel()
     norm = 1 - B + B * lengths / lengths.mean()
     frequency = np.bincount(counts.indices, minlength=counts.shape[1])
     idf = np.log(1 + (len(passages) - frequency + 0.5) / (frequency + 0.5))
     rows = np.repeat(np.arange(len(passages)), np.diff(counts.indptr))
     counts.data = idf[counts.indices] * counts.data * (K1 + 1) / (counts.data + K1 * norm[rows])
-    return np.asarray(counter.transform(queries).multiply(counts[places]).sum(1), float).ravel()
+    return counter, counts
 
 
 class Ranking(TextType):

@@ -18,7 +18,7 @@ from finetune.models.tokenizers.load import read_tokenizer
 from finetune.task_types.options import resolved
 from finetune.task_types.own_data import own_data, own_task
 from finetune.task_types.parts import Answer
-from finetune.task_types.plugins.ranking import K1, B, RankingRow, bm25_scores, terms_of
+from finetune.task_types.plugins.ranking import K1, B, RankingRow, bm25_index, terms_of
 from finetune.task_types.plugins.ranking_head import RankingHead
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.resampling import margin, resampled_metrics
@@ -143,10 +143,12 @@ def test_bm25_is_the_formula() -> None:
         idf = math.log(1 + (3 - df + 0.5) / (df + 0.5))
         return idf * tf * (K1 + 1) / (tf + K1 * (1 - B + B * length / mean))
 
-    scores = bm25_scores(passages, ["Red cat?"] * 3, [0, 1, 2])
+    counter, weights = bm25_index(passages)
+    scores = (counter.transform(["Red cat?"]) @ weights.T).toarray()[0]
     assert scores == pytest.approx([term(2, 1, 2) + term(1, 1, 2), term(2, 2, 4), 0])
     assert terms_of("고양이는 Cat 집") == ["고양", "양이", "이는", "cat", "집"]
-    assert bm25_scores(["?", "!"], ["?"], [0]).tolist() == [0]
+    wordless = [RankingRow(id=str(grade), text="?", pair="!", gold=float(grade)) for grade in (0, 1)]
+    assert [answer.value for answer in ranking_task().baselines([], wordless)["bm25"]] == [0, 0]
 
 
 def head(learns: Any) -> RankingHead:
