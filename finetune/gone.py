@@ -31,6 +31,7 @@ GONE: dict[str, tuple[str, str]] = {
         "chose another part of the training rows to hold out",
         "Leave it out, and hold out others with another held_out.seed",
     ),
+    "levels": ("said what is between the names in labels of a tree", "Leave it out: each label is a class"),
     "loss=pairwise": ("learned pairs of passages", "Set loss=listwise, which scored the same"),
     "negatives": (
         "was how many passages of corpus=FILE were added to a query",

@@ -5,7 +5,7 @@ All that concerns tags is asked of the task and the type of tagging: this file a
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from finetune.data import ADDED_LATER, Source, as_text, cell_at, shown
+from finetune.data import ADDED_LATER, Source, as_text, cell_at
 from finetune.errors import UserError
 from finetune.metrics import Counted, Metric, accuracy, class_metric
 from finetune.models.feature import Feature
@@ -21,7 +21,6 @@ from finetune.task_types import (
     Ambiguous,
     Answer,
     Asked,
-    DataType,
     DecisionRow,
     Decisions,
     Evidence,
@@ -44,6 +43,9 @@ from finetune.task_types import (
     Task,
     constant_findings,
     unusable,
+    with_chosen,
+    with_signs,
+    words_and_tags,
 )
 
 if TYPE_CHECKING:
@@ -266,13 +268,9 @@ class IntentAndSlots(Tagging):
     """
 
     name = "intent-and-slots"
-    answers = "an intent for a text, and a tag for each of its words"
     task_class: ClassVar[Any] = IntentTask
-    row_issues: ClassVar[Any] = (*Tagging.row_issues, HALF_LABEL)
+    issues: ClassVar[Any] = (*Tagging.issues, HALF_LABEL)
     label_is: ClassVar[Any] = (dict,)
-    inputs = "words label=intent,tags"
-    labels_are = "intents and entities"
-    label_in_parts = True
 
     def find(self, evidence: Evidence) -> Layout | None:
         """Finds words and tags, or a text and its spans, and a column called intent; or both, if the user named two.
@@ -283,7 +281,7 @@ class IntentAndSlots(Tagging):
         intents = label if len(label) == 2 else () if label else _called_intent(evidence)
         for intent in intents:
             slots = [name for name in label if name != intent]
-            layout = super().find(replace(evidence.without([intent]), chosen={**evidence.chosen, "label": slots}))
+            layout = words_and_tags(replace(evidence.without([intent]), chosen={**evidence.chosen, "label": slots}))
             if layout is not None:
                 (tags,), what = layout.label, "character spans" if layout.spans else "tags"
                 why = f"{layout.text[0]} has {what} in {tags} and an intent in {intent}"
@@ -298,40 +296,22 @@ class IntentAndSlots(Tagging):
                 f"{evidence.file}: label={','.join(label)} are not an intent a row, and tags for each word or spans",
                 "Name a column of each: label=INTENT,SLOTS; the words with text=COLUMN",
             )
-        return fitting[0] if len(fitting) == 1 else None
+        layout = with_chosen(self, evidence, fitting[0] if len(fitting) == 1 else None)
+        return layout and with_signs(_slots_first(layout, evidence.columns), evidence)
 
-    def guess(self, evidence: Evidence) -> Layout | None:
-        layout = DataType.guess(self, evidence)
-        return layout and _slots_first(layout, evidence.columns)
-
-    def with_spelling(self, layout: Layout, columns: Mapping[str, Sequence[Any]]) -> Layout:
+    def as_written(self, layout: Layout, table: Any) -> Layout:
         """As for tagging; with the column of the slots first, which a user may name second."""
-        return super().with_spelling(_slots_first(layout, columns), columns)
+        return super().as_written(_slots_first(layout, table.columns), table)
 
-    def for_layout(self, layout: Layout) -> "IntentAndSlots":
-        return self
-
-    def may_be_numbers(self, layout: Layout) -> bool:
-        """Tags may be numbers; the labels of spans, and intents, are names."""
-        return bool(layout.label) and not layout.spans
-
-    def names_in(self, layout: Layout, column: str, cell: Any) -> Iterable[str]:
-        return [f"{PREFIX}{_name(cell)}"] if column in layout.label[1:] else self.label_names(layout, cell)
-
-    def labels_in(self, gold: Any) -> tuple[str, ...]:
+    def labels_in(self, gold: Any) -> Sequence[str]:
         """The intent and the types of the slots, of a label or a prediction."""
         if gold is None:
             return ()
         intent, tags = (gold[INTENT], gold[SLOTS]) if isinstance(gold, Mapping) else gold
         return f"{PREFIX}{intent}", *super().labels_in(tags)
 
-    def tally(self, golds: Sequence[Any]) -> Counter[str]:
-        """Counts the rows of each intent, and the slots of each type."""
-        labelled = [gold for gold in golds if gold is not None]
-        return Counter(f"{PREFIX}{name}" for name, _ in labelled) + super().tally([tags for _, tags in labelled])
-
-    def strata(self, golds: Sequence[Any]) -> Sequence[str]:
-        return ["" if gold is None else gold[0] for gold in golds]
+    def strata(self, rows: Sequence[Any]) -> Sequence[str]:
+        return ["" if row.gold is None else row.gold[0] for row in rows]
 
     def findings(self, rows: SplitRows) -> Iterator[Finding]:
         """Those of tags, and an intent that all rows have or nearly all."""
@@ -340,8 +320,8 @@ class IntentAndSlots(Tagging):
         most = "the most frequent intent is {label}: always predicting it has the accuracy {accuracy}"
         yield from constant_findings(counts, "the intent {label}", most, worst=rows.trains)
 
-    def without_labels(self, layout: Layout, task: Any) -> Layout:
-        return super().without_labels(layout, task.tagger)
+    def fitted(self, layout: Layout, task: Any) -> Layout:
+        return super().fitted(layout, task.tagger)
 
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> Any:
         """The words with their intent and tags. Raises NoRow as tagging does, and where one of both is missing."""
@@ -359,9 +339,8 @@ class IntentAndSlots(Tagging):
         there, lacking = (slots, column) if missing else (column, slots)
         raise NoRow(f"has a label in the column '{there}' and none in '{lacking}'", HALF_LABEL)
 
-    def facts(self, row: Any) -> dict[str, str]:
-        words, entities = super().facts(row.tagged).values()
-        return {"words": words, INTENT: "none" if row.gold is None else shown(row.gold[0]), "entities": entities}
+    def label_words(self, row: Any) -> str:
+        return "none" if row.gold is None else f"{row.gold[0]}: {super().label_words(row.tagged)}"
 
     def task(self, layout: Layout, *, name: str, read: Any = None) -> Any:
         intents = [label.removeprefix(PREFIX) for label in layout.labels if label.startswith(PREFIX)]

@@ -5,7 +5,6 @@ A row is a query, a passage and its relevance; the rows of a query need not foll
 
 import math
 import re
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -209,12 +208,9 @@ class Ranking(TextType):
     """Rows of one query are its passages, each with a grade of relevance."""
 
     name = "ranking"
-    answers = "a score for a query and a passage, by which the passages of a query are ranked"
     task_class = RankingTask
-    inputs = "QUERY,PASSAGE label=RELEVANCE"
-    labels_are = "relevance"
-    units_are = "queries"
-    row_issues: ClassVar[tuple[Issue, ...]] = (NO_GRADE,)
+    needs_both_texts = True
+    issues: ClassVar[tuple[Issue, ...]] = (NO_GRADE,)
 
     def find(self, evidence: Evidence) -> Layout | None:
         """The columns whose names say so, where the groups of rows do too, or the user asked for this type.
@@ -234,12 +230,10 @@ class Ranking(TextType):
             return Layout(shape=self.name, text=tuple(text), label=tuple(label), reasons=reasons)
         if asked:
             what = f"needs a query, a passage and a label, and has {', '.join((*text, *label)) or 'none'}"
-            raise UserError(f"{evidence.file}: shape={self.name} {what}", f"Name them: text={self.inputs}")
+            raise UserError(
+                f"{evidence.file}: shape={self.name} {what}", "Name them: text=QUERY,PASSAGE label=RELEVANCE"
+            )
         return None
-
-    def summary(self, golds: Sequence[float]) -> str:
-        """How many passages have each grade, the most frequent ones."""
-        return ", ".join(f"{grade:g}: {count:,}" for grade, count in Counter(golds).most_common(HIGHEST_GRADE + 1))
 
     def gold(self, layout: Layout, values: Mapping[str, Any]) -> float | None:
         """The grade. Raises NoRow for one that is not a number from 0."""
@@ -249,16 +243,13 @@ class Ranking(TextType):
             raise NoRow(f"has the label {shown(cell)}, which is not a number from 0 (not relevant)", NO_GRADE)
         return grade
 
-    def needed(self, layout: Layout) -> tuple[str, ...]:
-        return layout.text
-
     def unit(self, row: Any) -> str:
         return str(row.query)
 
-    def compared(self, row: Any, markers: tuple[str, ...] = ()) -> str:
+    def compared(self, row: Any) -> str:
         return str(row.query)
 
-    def row_strata(self, rows: Sequence[Any]) -> Sequence[bool]:
+    def strata(self, rows: Sequence[Any]) -> Sequence[bool]:
         """Whether the row's query has a relevant passage."""
         relevant = {row.query for row in rows if row.gold}
         return [row.query in relevant for row in rows]
