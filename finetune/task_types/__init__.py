@@ -20,7 +20,7 @@ from finetune.task_types.predictions import DecisionRow, Decisions, Line, Predic
 from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.ranking.task import RankingRow, RankingTask
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow, unusable
-from finetune.task_types.span.row import SpanRow
+from finetune.task_types.span.questions import SpanRow
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.tagging.guess import span_layout
 from finetune.task_types.tagging.own import Tagging

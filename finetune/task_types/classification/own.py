@@ -245,7 +245,7 @@ class Classification(TextType):
         return SentenceTask(name=name, read=read, labels=labels, order=order, metrics=metrics, **_reading(layout))
 
     def reads_for(self, task: Task) -> bool:
-        return isinstance(task, SentenceTask) and not task.regression
+        return isinstance(task, SentenceTask) and bool(task.labels)
 
 
 class Regression(TextType):
@@ -290,7 +290,7 @@ class Regression(TextType):
         return SentenceTask(name=name, read=read, metrics=(spearman, pearson), **_reading(layout))
 
     def reads_for(self, task: Task) -> bool:
-        return isinstance(task, SentenceTask) and task.regression
+        return isinstance(task, SentenceTask) and not task.labels
 
     def predictions(self, lines: Sequence[Line], names: Sequence[str], task: Task | None) -> Predictions:
         """Numbers, whose score is the absolute error."""
