@@ -79,7 +79,7 @@ def vectors(texts: TextTuples, unseen: TextTuples) -> tuple[Any, Any]:
     from scipy.sparse import hstack
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    sides = (texts, []), (unseen, [])
+    sides: tuple[tuple[TextTuples, list[Any]], ...] = (texts, []), (unseen, [])
     for analyzer, ngrams in NGRAMS:
         vectorizer = TfidfVectorizer(analyzer=analyzer, ngram_range=ngrams, sublinear_tf=True, dtype=np.float32)
         vectorizer.fit([text for row in texts for text in row])
