@@ -45,7 +45,7 @@ def teaching_of(task: Any) -> Teaching | None:
 
 
 class BatchMaker:
-    """How training batches are made; a task that draws them anew for each update, as in pre-training, inherits this."""
+    """How training batches are made; a task that draws them for each update, as pre-training does, inherits this."""
 
     def require_batch(self, size: int) -> None:
         """Raises UserError where nothing can be learned from batches of so many rows."""
