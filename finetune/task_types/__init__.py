@@ -17,11 +17,11 @@ from finetune.task_types.declared_options import option
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText, Pick, Target
 from finetune.task_types.findings import SplitRows, constant_findings
 from finetune.task_types.own_type import Evidence, OwnType, with_chosen
-from finetune.task_types.parts import Answer
+from finetune.task_types.parts import Answer, BatchMaker
 from finetune.task_types.predictions import DecisionRow, Decisions, Line, Predictions, marks_of_both, paired_spans
 from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow, unusable
-from finetune.task_types.span.row import SpanRow
+from finetune.task_types.span.questions import SpanRow
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.tagging.guess import span_layout, words_and_tags
 from finetune.task_types.tagging.own import Tagging, with_signs
@@ -35,6 +35,7 @@ __all__ = [
     "Ambiguous",
     "Answer",
     "Asked",
+    "BatchMaker",
     "ChoiceRow",
     "ChoiceTask",
     "DecisionRow",

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from finetune.data.rows import Row, Rows, chosen_rows
+from finetune.data.characters import same_text
+from finetune.data.rows import Row, Rows, chosen_rows, grouped
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.feature import Feature, TextFeatures, lengths, text_arrays, truncated_rows
@@ -36,12 +37,12 @@ def load_splits(
             raise UserError(f"{loaded.origin}: has too few rows to hold some out as {name}", way)
         if not loaded.rows:
             raise UserError(f"{loaded.origin}: the split '{name}' of {task.name} has no rows", "Give it at least one")
-        if labelled and not task.all_labelled(loaded.rows):
+        if labelled and not all(row.gold is not None for row in loaded.rows):
             raise UserError(
                 f"{loaded.origin}: rows of the split '{name}' have no label", "Label them or leave them out"
             )
         splits[name] = loaded
-    return splits if limit is None else {name: _drawn(loaded, limit) for name, loaded in splits.items()}
+    return splits if limit is None else {name: _drawn(task, loaded, limit) for name, loaded in splits.items()}
 
 
 def drawn_ids(splits: Mapping[str, Rows]) -> dict[str, list[str]]:
@@ -86,6 +87,11 @@ def row_chunks(task: Task, rows: Sequence[Row]) -> Iterator[tuple[int, int]]:
         begin = end
 
 
+def scoring_groups(task: Task, rows: Sequence[Row]) -> list[str] | None:
+    """What rows that are scored together share, such as their query `(rows,)`; None where each is scored alone."""
+    return [same_text(getattr(row, task.scored_by)) for row in rows] if task.scored_by else None
+
+
 def require_positions(tokenizer: "PreTrainedTokenizerBase", max_length: int, most_tokens: int) -> None:
     """Raises UserError for a max_length that exceeds the encoder's positions."""
     most = min(most_tokens, tokenizer.model_max_length)
@@ -111,11 +117,26 @@ def length_summary(features: Sequence[Feature]) -> dict[str, Any]:
     }
 
 
-def _drawn(loaded: Rows, limit: int) -> Rows:
-    """`limit` rows in order, sampled with a fixed seed, since data files are often sorted."""
+def _drawn(task: Task, loaded: Rows, limit: int) -> Rows:
+    """`limit` rows in order, sampled with a fixed seed, since data files are often sorted; whole groups of those that
+    are scored together, the last of which may be beyond the limit.
+    """
     count = len(loaded.rows)
     if limit >= count:
         return loaded
+    groups = scoring_groups(task, loaded.rows)
     chosen = sorted(np.random.default_rng(0).choice(count, limit, replace=False))
+    if groups is not None:
+        chosen = _whole_groups(groups, limit)
     slices = {name: [values[i] for i in chosen] for name, values in loaded.slices.items()}
     return replace(loaded, rows=chosen_rows(loaded.rows, chosen), slices=slices)
+
+
+def _whole_groups(groups: Sequence[Any], limit: int) -> list[int]:
+    """The rows, in order, of so many groups in a fixed random order that they are `limit` or more."""
+    members, chosen = grouped(groups), list[int]()
+    for number in np.random.default_rng(0).permutation(len(members)):
+        if len(chosen) >= limit:
+            break
+        chosen += members[number]
+    return sorted(chosen)

@@ -11,7 +11,7 @@ from support.paths import ROOT, only_run
 from support.toys import sentences
 
 from finetune.task_types import own_data
-from finetune.task_types.types import GROUP, OWN, named_type, own_types
+from finetune.task_types.types import GROUP, OWN, own_types
 
 InProcess = Callable[..., tuple[int, str, str]]
 ROWS = 60

@@ -17,6 +17,7 @@ from finetune.metrics import RANKING_METRICS, Counted, Metric, mean_counted, ran
 from finetune.models.feature import Feature
 from finetune.task_types import (
     Answer,
+    BatchMaker,
     Evidence,
     Layout,
     Line,
@@ -70,7 +71,7 @@ class RankingRow(TextRow):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankingTask(PooledTask):
+class RankingTask(PooledTask, BatchMaker):
     """Scores each passage for its query. With `loss=listwise` a batch is of whole queries; `highest` is the highest
     grade of the training rows.
     """
@@ -79,21 +80,25 @@ class RankingTask(PooledTask):
     loss: Literal["row", "listwise"] = option("row", LOSS)
     highest: float = 1.0
     row_type = RankingRow
-    reads = ("text",)
+    scored_by = "text"
 
     def load(self, source: Source, split: str) -> Rows:
         """The rows of a split. Raises UserError that names the row for an empty text or a wrong label, and for rows in
         which nothing can be ranked.
         """
         loaded = super().load(source, split)
-        queries = [{(loaded.rows[index].gold or 0) > 0 for index in rows} for rows in by_query(loaded.rows)]
-        if queries and self.all_labelled(loaded.rows) and not any(len(relevant) == 2 for relevant in queries):
+        queries = [{bool(loaded.rows[index].gold) for index in some} for some in by_query(loaded.rows)]
+        if any(row.gold is None for row in loaded.rows) or not queries:
+            return loaded
+        if not any(len(relevant) == 2 for relevant in queries):
             raise UserError(
                 f"{loaded.origin}: no query has both a relevant passage, whose label is above 0, and another one: "
                 "there is nothing to rank",
                 "Add passages that are not relevant, whose label is 0; or name the labels: label=COLUMN",
             )
-        return loaded
+        none = queries.count({False})
+        left = f"{none:,} of {len(queries):,} queries have no relevant passage: left out of the scores"
+        return replace(loaded, notes=(*loaded.notes, left)) if none else loaded
 
     def fit(self, train: Sequence[RankingRow]) -> "RankingTask":
         """The task with the highest grade."""
@@ -130,12 +135,6 @@ class RankingTask(PooledTask):
         ]
         return {name: mean_counted([of[name] for of in scores]) for name in self.metric_names if scores}
 
-    def score_notes(self, answers: Sequence[Answer], rows: Sequence[RankingRow]) -> list[str]:
-        """How many queries are not scored."""
-        queries = [any(rows[index].gold for index in some) for some in by_query(rows)]
-        left = f"{queries.count(False):,} of {len(queries):,} queries have no relevant passage: left out of the scores"
-        return [] if all(queries) else [left]
-
     def baselines(self, train: Sequence[RankingRow], rows: Sequence[RankingRow]) -> dict[str, list[Answer]]:
         """One score for all, which is worth a random order, and BM25's."""
         chance = [Answer(value=0.0)] * len(rows)
@@ -147,10 +146,6 @@ class RankingTask(PooledTask):
         passages = weights[[places[str(row.pair)] for row in rows]]
         scores = counter.transform([row.text for row in rows]).multiply(passages).sum(1)
         return {"random-order": chance, "bm25": [Answer(value=float(score)) for score in np.asarray(scores).ravel()]}
-
-    def baseline_notes(self, train: Sequence[RankingRow]) -> list[str]:
-        """None: no baseline is TF-IDF."""
-        return []
 
     def train_features(
         self, rows: Sequence[RankingRow], tokenizer: "PreTrainedTokenizerBase", max_length: int, watch: Any

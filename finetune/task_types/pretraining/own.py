@@ -28,7 +28,7 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.marked_text import TextMark, clean
 from finetune.task_types.own_type import Evidence, OwnType, with_chosen
 from finetune.task_types.predictions import Line, Predictions
-from finetune.task_types.pretraining.chosen_words import chosen_words
+from finetune.task_types.pretraining.dev import chosen_words
 from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow
 from finetune.task_types.task import Task
@@ -211,12 +211,12 @@ def scored_on(task: Task, data: str, options: Mapping[str, str]) -> Task | None:
     """
     if not isinstance(task, TextTask):
         return None
-    return replace(task, name=data_name(data), read=text_task(data, {**options, "dev": data}).reader)
+    return replace(task, name=data_name(data), read=text_task(data, {**options, "dev": data}).read)
 
 
 def own_text(task: Task) -> CorpusReader | None:
     """A task's reader, if it reads the user's unlabelled text."""
-    return task.reader if isinstance(task.reader, CorpusReader) else None
+    return task.read if isinstance(task.read, CorpusReader) else None
 
 
 def column_words(layout: Layout) -> str:
