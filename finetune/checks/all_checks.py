@@ -18,7 +18,7 @@ def of_type(part: SplitFile) -> Iterable[Finding]:
 
 
 CHECKS: tuple[Check, ...] = (
-    *(cells.encoding, cells.header_names, cells.lost_rows, cells.swallowed_rows, cells.double_ids),
+    *(cells.encoding, cells.header_names, cells.lost_rows, cells.double_ids),
     *(cells.named_splits, cells.odd_texts),
     *(labels.unlabelled_test, labels.missing_labels, labels.blank_labels, labels.spellings, labels.small_classes),
     *(of_type, labels.leaking_columns),

@@ -40,12 +40,6 @@ HEADER_DOUBLE = Issue(
     "duplicate column names",
     "Rename one; the second is read as '{name}', which `fix` writes",
 )
-SWALLOWED_ROWS = Issue(
-    "swallowed-rows",
-    "warning",
-    "cells that contain other rows, because of an unescaped quote",
-    "Double the quotes inside texts",
-)
 DOUBLE_ID = Issue("double-id", "warning", "duplicate ids in the column that `id` names", "Give every row a unique id")
 SPLIT_COLUMN = Issue(
     "split-column",
@@ -138,22 +132,6 @@ def lost_rows(part: SplitFile) -> Iterator[Finding]:
             rows = "rows that are not used" if issue is REJECTED else f"rows that cannot be read ({part.table.form})"
             what = f"{rows}; of the first: {why}"
         yield Finding(issue, what, [index for index, _ in lost], worst=len(lost) > most)
-
-
-def swallowed_rows(part: SplitFile) -> Iterator[Finding]:
-    """Cells that contain other rows because of an unescaped quote: a line with as many cells, one of them a label."""
-    delimiter, quoted_cells = dialect_of(part.table.form).delimiter, dialect_of(part.table.form).quoted
-    columns, labels = part.table.columns, part.label_counts
-    rows = set()
-    for cells in columns.values() if delimiter and quoted_cells else ():
-        for index, cell in enumerate(cells):
-            for line in cell.split("\n")[:-1] if type(cell) is str else ():
-                if line.count(delimiter) == len(columns) - 1 and any(
-                    inner.strip() in labels for inner in line.split(delimiter)
-                ):
-                    rows.add(index)
-    if rows:
-        yield Finding(SWALLOWED_ROWS, indexes=sorted(rows))
 
 
 def double_ids(part: SplitFile) -> Iterator[Finding]:

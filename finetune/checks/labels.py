@@ -1,6 +1,6 @@
 """Checks of labels: missing ones, their spellings and rows, and what gives them away."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 import numpy as np
@@ -11,7 +11,7 @@ from finetune.data.issues import Finding, Issue
 from finetune.data.messages import first_of, shown
 from finetune.data.nested_fields import holds
 from finetune.data.spellings import misspelled, unified
-from finetune.data.values import as_number, as_text, is_missing
+from finetune.data.values import as_text, is_missing
 from finetune.task_types.column_names import is_other_annotator, names_annotator, stem_of
 from finetune.task_types.findings import MOST_OF_ROWS
 
@@ -50,12 +50,6 @@ LABEL_VARIANT = Issue(
     "warning",
     "labels that differ only in case or spaces",
     "Use one spelling, as `fix` does; they count as different labels",
-)
-LABEL_NUMBER = Issue(
-    "label-number",
-    "warning",
-    "equal numbers written differently",
-    "Use one spelling; they count as different labels",
 )
 LABEL_TYPO = Issue(
     "label-typo", "warning", "rare labels that may be typos of a frequent one", "Fix the ones that are typos"
@@ -117,21 +111,14 @@ def blank_labels(part: SplitFile) -> Iterator[Finding]:
 
 
 def spellings(part: SplitFile) -> Iterator[Finding]:
-    """Labels that differ only in case or spaces, equal numbers written differently, and typos of a frequent label."""
+    """Labels that differ only in case or spaces, and typos of a frequent label."""
     if not part.kind.closed_labels:
         return
     counts = part.label_counts
     if changed := unified(counts):
-        remedy = "" if part.kind.labels_rows else LABEL_NUMBER.remedy
+        remedy = "" if part.kind.labels_rows else "Use one spelling; they count as different labels"
         what = f"{LABEL_VARIANT.meaning}: {_changes(changed)}"
         yield Finding(LABEL_VARIANT, what, part.rows_with(changed), remedy)
-    by_number = defaultdict[float | None, list[str]](list)
-    for name in counts:
-        by_number[as_number(name)].append(name)
-    if again := [names for number, names in by_number.items() if number is not None and len(names) > 1]:
-        what = f"{LABEL_NUMBER.meaning}: {'; '.join(map(first_quoted, again[:MOST_NAMED]))}"
-        rare = [name for names in again for name in sorted(names, key=lambda name: -counts[name])[1:]]
-        yield Finding(LABEL_NUMBER, what, part.rows_with(rare))
     if typos := misspelled(counts):
         yield Finding(LABEL_TYPO, f"{LABEL_TYPO.meaning}: {_changes(typos)}", part.rows_with(typos))
 

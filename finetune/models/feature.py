@@ -161,7 +161,7 @@ def labels_by_name(features: Sequence[Feature]) -> dict[str, list[Any]]:
     return {LABEL: labels}
 
 
-def counted_labels(features: Sequence[Feature]) -> dict[str, int]:
+def label_counts(features: Sequence[Feature]) -> dict[str, int]:
     """The number of labels in each loss over these features, by name."""
     return {
         name: sum(_count(np.asarray(label)) for label in labels) for name, labels in labels_by_name(features).items()

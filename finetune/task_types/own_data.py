@@ -4,9 +4,8 @@ import json
 import shlex
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from finetune.data.reading import forget_tables, joined_tables, table_of
 from finetune.data.rows import Row, Rows
 from finetune.data.source import Source, content_hash
 from finetune.data.table import Table
-from finetune.data.values import as_number, as_text, is_missing
 from finetune.errors import UserError, first_line
 from finetune.runs.folder import data_name
 from finetune.storage.stored import data_name_of
@@ -65,9 +63,6 @@ OPTIONS = (
 NOT_GUESSED = ("encoding", "sheet", "keep", "drop", "order")  # options that the columns do not leave open
 ROWS_SHOWN = 3
 MOST_BYTES = 1_000_000_000  # of a split.json, which has the ids of all rows
-NOT_LABELLED = frozenset(
-    ("unknown", "unlabelled", "unlabeled", "hidden", "missing", "none", "null", "nan", "n/a", "na", "test", "unk")
-)
 MANY_ROWS = 50_000  # of a file whose table is not kept in memory next to its rows
 
 
@@ -126,16 +121,20 @@ class OwnData:
         """Why the test file counts as one without labels, in words; empty for one with labels, and for other splits."""
         if split != "test" or not self.layout.label:
             return ""
-        tables = [self.table(self.files[name]) for name in ("test", "train")]
-        if lacking := [name for name in self.layout.label if name not in tables[0].columns]:
+        table = self.table(self.files["test"])
+        if lacking := [name for name in self.layout.label if name not in table.columns]:
             return f"it has no column {' or '.join(map(shown, lacking))}"
-        written, known = (_values([table.columns[name] for name in self.layout.label]) for table in tables)
-        if (first := next(written, None)) is None:
-            rows = (row for _, row in rows_of(self.layout, tables[0]) if not isinstance(row, NoRow))
-            return "" if any(row.gold is not None for row in rows) else "no row has one"
-        if not _means_none(first) or any(value != first for value in written) or first in known:
+        labels = self._labels(table)
+        if (first := next(labels, None)) is None:
+            return "no row has one"
+        if any(label != first for label in labels) or first in self._labels(self.table(self.files["train"])):
             return ""
-        return f"all rows have {shown(first)}, which no training row has"
+        return f"all rows have {shown(str(first))}, which no training row has"
+
+    def _labels(self, table: Table) -> Iterator[Any]:
+        """The labels of the usable rows that have one."""
+        rows = (row for _, row in rows_of(self.layout, table) if not isinstance(row, NoRow))
+        return (row.gold for row in rows if row.gold is not None)
 
     def _read(self, path: Path, split: str) -> dict[str, Rows]:
         """The split of a file; train and dev, if dev is drawn. Of a large file no table is kept."""
@@ -272,18 +271,6 @@ def _label_rows(layout: Layout, table: Table) -> Counter[str]:
     kind = named_type(layout.shape)
     rows = (row for _, row in rows_of(layout, table) if not isinstance(row, NoRow)) if kind.closed_labels else ()
     return Counter(label for row in rows for label in {*kind.labels_in(row.gold)})
-
-
-def _values(columns: Iterable[Sequence[Any]]) -> Iterator[str]:
-    """The texts in cells, and in lists of them, but for missing ones."""
-    for cell in chain.from_iterable(columns):
-        every = cell if isinstance(cell, list | tuple) else [cell]
-        yield from (as_text(item) for item in every if not is_missing(item))
-
-
-def _means_none(label: str) -> bool:
-    """Whether a label, if all rows have it, says that they have none: a number such as -1, a sign, `unknown`."""
-    return as_number(label) is not None or not any(map(str.isalnum, label)) or label.strip().casefold() in NOT_LABELLED
 
 
 def setting_texts(options: Mapping[str, Any]) -> dict[str, Any]:

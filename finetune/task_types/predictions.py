@@ -135,7 +135,6 @@ class Predictions:
     unit: str = "rows"
     claimed: str = "rows"
     sorted_by: str = "confidence"
-    legend: str = ""
 
     def __len__(self) -> int:
         return len(self.lines)

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from finetune.data.characters import CONJOINING, SCRIPTS, census, kind_number
+from finetune.data.characters import SCRIPTS, census, kind_number
 from finetune.data.messages import percent
 from finetune.data.rows import OwnRow, Row
-from finetune.data.words.lists import by_language
 from finetune.runs.recipe import is_new
 
 SAMPLE_TEXTS = 2_000
@@ -21,21 +20,17 @@ MOST_OF_OTHERS = 0.7
 PER_WORD = 1.3  # tokens a word, which short words of a fitting vocabulary do not exceed
 WORD = re.compile(r"[^\W\d_]+")
 MULTILINGUAL = ("google-bert/bert-base-multilingual-cased", "FacebookAI/xlm-roberta-base")
-ENCODERS = {  # of languages that have their own
-    "Korean": (
+ENCODERS = {  # of scripts that are of one language
+    "Hangul": (
         *("klue/bert-base", "klue/roberta-base", "klue/roberta-large"),
         *("monologg/koelectra-base-v3-discriminator", "beomi/kcbert-base"),
     ),
-    "Chinese": ("google-bert/bert-base-chinese",),
-    "Arabic": ("aubmindlab/bert-base-arabertv02",),
-    "Russian": ("DeepPavlov/rubert-base-cased",),
-    "German": ("google-bert/bert-base-german-cased",),
-    "English": ("google-bert/bert-base-uncased",),
+    "Han": ("google-bert/bert-base-chinese",),
 }
 TRAIN = "Train one on these texts: finetune tokenizer TEXTS -o vocabulary"
 CHOOSE = "Choose an encoder for the language: model="
 MISFIT = "does not fit these texts"  # in the words of a misfit
-COMMON = 0.05  # share of a language's most frequent words in its texts
+SOME_KANA = 0.05  # share of the letters, from which Han characters are Japanese
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,22 +59,20 @@ def misfit(texts: Sequence[str], tokenizer: Any, model: str) -> Misfit | None:
         verbose=False,
     )["input_ids"]
     counts = np.bincount(np.concatenate([np.asarray(some, np.int64) for some in encoded]))
-    shares = script_shares(every)
+    shares = _script_shares(every)
     has_none = not (tokenizer.unk_token_id is not None and tokenizer.unk_token_id < len(counts))
     unknown = 0.0 if has_none else float(counts[tokenizer.unk_token_id] / counts.sum())
-    jamo = sum(counts[number] for number in np.flatnonzero(counts) if _is_jamo(tokenizer, int(number)))
     most = sum(share * MOST_TOKENS.get(script, MOST_OF_OTHERS) for script, share in shares.items())
     by_letter = shares["Hangul"] + shares["Han"] + shares["Kana"] > 0.5
     expected = max(most * letters, 0 if by_letter else PER_WORD * len(every))
     small = is_new(model)  # its vocabulary is the user's own, which may have few words
-    if unknown < MANY_UNKNOWN and jamo < MANY_UNKNOWN * counts.sum() and (small or counts.sum() <= expected):
+    if unknown < MANY_UNKNOWN and (small or counts.sum() <= expected):
         return None
     size = counts.sum() / (letters if by_letter else len(every))
     unit = "syllable" if shares["Hangul"] > 0.5 else "letter" if by_letter else "word"
-    apart = ", which takes syllables apart into jamo," if jamo else ""
-    what = f"the vocabulary of {model}{apart} {MISFIT}: {size:.1f} tokens per {unit}"
+    what = f"the vocabulary of {model} {MISFIT}: {size:.1f} tokens per {unit}"
     what += f", {percent(unknown)} of the tokens unknown" * (unknown >= SOME_UNKNOWN)
-    return Misfit(what=what, remedy=TRAIN if small else _remedy(language_of(every, shares)), unknown=unknown)
+    return Misfit(what=what, remedy=TRAIN if small else _remedy(shares), unknown=unknown)
 
 
 def vocabulary_notes(rows: Sequence[Row], tokenizer: Any, model: str) -> list[str]:
@@ -95,38 +88,14 @@ def suggested_encoder(notes: Iterable[str]) -> str:
     return next((text.partition(",")[0] for text in after if text), "")
 
 
-def script_shares(words: Sequence[str]) -> dict[str, float]:
-    """The share of the letters of each script, 0 to 1."""
+def _script_shares(words: Sequence[str]) -> dict[str, float]:
     counts = census(["".join(words)])[0]
     of = {name: int(counts[kind_number(name)]) for name in SCRIPTS}
     of["Hangul"] += int(counts[kind_number("jamo")])
     return {name: count / max(1, sum(of.values())) for name, count in of.items()}
 
 
-def language_of(words: Sequence[str], shares: dict[str, float]) -> str:
-    """The language of words, if it has encoders of its own in the table; else empty."""
-    script = max(shares, key=lambda name: shares[name])
-    if shares["Kana"] > COMMON:
-        return ""
-    if script == "Cyrillic":
-        text = "".join(words).lower()
-        return "Russian" if "ы" in text and not re.search("[іїєґўјљњћђџқғңөү]", text) else ""
-    if script == "Latin":
-        small = [word.lower() for word in words]
-        frequent = {name: frozenset(some) for name, some in by_language("common").items()}
-        common = {name: sum(word in some for word in small) / len(small) for name, some in frequent.items()}
-        best = max(common, key=lambda name: (common[name], name))
-        return best if common[best] > COMMON else ""
-    if script == "Arabic":
-        return "" if re.search("[پچژگکی]", "".join(words)) else "Arabic"
-    return {"Hangul": "Korean", "Han": "Chinese"}.get(script, "")
-
-
-def _remedy(language: str) -> str:
-    first, *others = (*ENCODERS.get(language, ()), *MULTILINGUAL)
+def _remedy(shares: dict[str, float]) -> str:
+    script = "" if shares["Kana"] > SOME_KANA else max(shares, key=lambda name: shares[name])
+    first, *others = (*ENCODERS.get(script, ()), *MULTILINGUAL)
     return f"{CHOOSE}{first}, or {', '.join(others)}"
-
-
-def _is_jamo(tokenizer: Any, number: int) -> bool:
-    token = tokenizer.convert_ids_to_tokens(number)
-    return not token.isascii() and CONJOINING.search(token) is not None

@@ -65,7 +65,6 @@ def rows_block(split: SplitPage) -> Iterator[Block]:
     note = f"{so_many(count)}. "
     if table.right is not None:
         note = f"{errors:,} of {so_many(count)} {noun(errors, 'has', 'have')} an error. "
-    note += f"{table.legend} " * bool(table.legend)
     if table.annotated and (rule := suspicion_rule(table, temperature)):
         note += f"A label may be wrong where {rule}. "
     if least.any():

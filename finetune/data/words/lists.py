@@ -46,7 +46,6 @@ LISTS = {  # what each list holds; names of columns are in lower case, without s
     "months": "how names of months begin",
     "weekdays": "how names of days begin",
     "after_year": "what follows the number of a year in a date",
-    "common": "the most frequent words of texts, which tell the language",
     "particles": "endings that are written together with a noun",
 }
 

@@ -19,7 +19,7 @@ from finetune.task_types.choice.answers import (
     way_of,
     with_way,
 )
-from finetune.task_types.choice.guess import choice_layout, contexts_in, require_varied
+from finetune.task_types.choice.guess import choice_layout, contexts_in
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 from finetune.task_types.choice_labels import choices_meant, choices_of
 from finetune.task_types.column_names import numbered_order
@@ -80,10 +80,7 @@ class Choice(OwnType):
             layout = replace(layout, label=layout.label or answer_column(layout, evidence))
         if layout is None or not layout.label:
             return layout
-        layout = with_way(layout, evidence.table, evidence.choices_by)
-        if not named:
-            require_varied(layout, evidence)
-        return layout
+        return with_way(layout, evidence.table, evidence.choices_by)
 
     def as_written(self, layout: Layout, table: Table) -> Layout:
         """Raises UserError where the numbers of the labels count the choices from another one."""

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from itertools import islice, takewhile
 from unicodedata import normalize
 
-from finetune.data.messages import shown
 from finetune.data.values import as_text, is_missing
 from finetune.data.words.lists import word_list
 from finetune.task_types.candidates import Ambiguous, copied
-from finetune.task_types.choice.answers import MOST_OF_LABELS, ROWS_LOOKED_AT, answer_column, labelled_rows, way_of
+from finetune.task_types.choice.answers import MOST_OF_LABELS, ROWS_LOOKED_AT, answer_column
 from finetune.task_types.choice_labels import LETTERS
 from finetune.task_types.column_names import is_about, is_id_name, name_words_of, named, numbered_groups, stem_of
 from finetune.task_types.columns import Layout
@@ -16,7 +15,6 @@ from finetune.task_types.own_type import Evidence
 
 CHOICES = ("text", "category", "number", "id")  # kinds of columns that may hold choices
 LEAST_ROWS = 20  # from which a choice that is never right says something
-LEAST_CHOICES = 3  # choices of which one may be a placeholder
 
 
 def choice_layout(evidence: Evidence, *, any_stem: bool = False) -> Layout | None:
@@ -101,27 +99,6 @@ def _contexts(evidence: Evidence, choices: Sequence[str], label: Sequence[str]) 
             [(f"shape=choice text={','.join([name, *choices])}", "") for name in long[:5]],
         )
     return tuple(long or sorted(rest, key=lambda name: -facts[name].words)[:1])
-
-
-def require_varied(layout: Layout, evidence: Evidence) -> None:
-    """Raises Ambiguous where the last choice is a placeholder: it has the same text in all rows, and is never right."""
-    columns = evidence.columns
-    every = layout.text[layout.contexts :]
-    last = columns[every[-1]]
-    if len(every) < LEAST_CHOICES or len({as_text(cell).strip() for cell in last}) != 1 or is_missing(last[0]):
-        return
-    labelled = labelled_rows(layout, columns)
-    ways = ("0", "1") if layout.choices_by == "number" else (way_of(layout),)
-    never = (all(-1 < row.meant.get(way, -1) < len(row.choices) - 1 for row in labelled) for way in ways)
-    if len(labelled) >= LEAST_ROWS and any(never):
-        what = f"the choice {every[-1]} is {shown(as_text(last[0]))} in all rows and seems never right"
-        raise Ambiguous(
-            f"{evidence.file}: {what}",
-            [
-                (f"shape=choice text={','.join(layout.text[:-1])}", "without it"),
-                (f"shape=choice text={','.join(layout.text)}", "with it"),
-            ],
-        )
 
 
 def _lettered(names: Sequence[str]) -> list[str]:

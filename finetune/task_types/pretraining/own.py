@@ -1,10 +1,8 @@
 """A user's own text: `finetune run corpus.txt`, or a column of texts without labels (`shape=text`)."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +16,15 @@ from finetune.data.file_start import FileStart
 from finetune.data.formats import delimited
 from finetune.data.formats.refused import require_read
 from finetune.data.formats.word_lines import WordLines
-from finetune.data.messages import noun, shown, size_words, so_many
+from finetune.data.messages import first_of, noun, shown, size_words, so_many
 from finetune.data.paths import is_file, is_pattern, matching, require_utf_8
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.runs.folder import data_name
 from finetune.task_types.columns import Layout
-from finetune.task_types.marked_text import TextMark, clean
 from finetune.task_types.own_type import Evidence, OwnType, with_chosen
 from finetune.task_types.predictions import Line, Predictions
-from finetune.task_types.pretraining.dev import chosen_words
 from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow
 from finetune.task_types.task import Task
@@ -38,11 +34,6 @@ DOCUMENTS_SHOWN = 2
 LITTLE = 10_000  # bytes of text, about three pages, from which an encoder learns nothing
 
 WORDS_SHOWN = 12  # of a label in a table
-LEAST_PROBABILITY = 0.0001  # of a probability that is shown as a number
-LEGEND = (
-    "Marked words were to be predicted. The percentage is the probability of the word itself; after an arrow is "
-    "the word that was predicted instead."
-)
 
 
 class Text(OwnType):
@@ -81,11 +72,11 @@ class Text(OwnType):
 
     def predictions(self, lines: Sequence[Line], names: Sequence[str], task: Task | None) -> Predictions:
         """Documents, whose score is the mean nats of their chosen words."""
+        nats = [line["prediction"]["nats"] for line in lines]
         return Predictions(
-            lines=lines, texts=[{"text": "\n".join(line["lines"])} for line in lines], annotated=False,
-            score=np.array([_mean(line["prediction"]["nats"]) for line in lines], float), legend=LEGEND,
-            marks=lambda row: _marks(lines[row]), facts=lambda row: _facts(lines[row]), unit="words",
-            says=lambda _, value: _says(value["words"]), sorted_by="nats per word",
+            lines=lines, texts=[{"text": "\n".join(line["lines"])} for line in lines], annotated=False, unit="words",
+            score=np.array([sum(some) / len(some) if some else 0.0 for some in nats], float),
+            says=lambda _, value: first_of(value["words"], WORDS_SHOWN), sorted_by="nats per word",
         )  # fmt: skip
 
 
@@ -237,45 +228,3 @@ def reading_lines(read: CorpusReader) -> Iterator[str]:
         more = f", and {so_many(len(document.lines) - 1, 'line')} more" if len(document.lines) > 1 else ""
         yield f"document {document.id}: {shown(document.lines[0], 60)}{more}"
     yield from (f"note: {note}" for note in little_text(corpus))
-
-
-def _marks(line: Line) -> list[TextMark]:
-    """The words that were to be predicted; none where another version chose other words."""
-    words = chosen_words(Document("", tuple(line["lines"])))
-    if [word.text for word in words] != line["gold"]["words"]:
-        return []
-    starts, found = [0, *accumulate(len(part) + 1 for part in line["lines"])], list[TextMark]()
-    for word, answer, nats in zip(words, line["prediction"]["words"], line["prediction"]["nats"], strict=True):
-        label = _probability(nats)
-        if answer != word.text:
-            label = f"{label} → {clean(answer)}" if answer else "not in the vocabulary"
-        start, end = (starts[word.line] + at for at in (word.start, word.end))
-        found.append(TextMark("text", start, end, "right" if answer == word.text else "wrong", label))
-    return found
-
-
-def _facts(line: Line) -> list[str]:
-    """The nats of its words, how many were predicted, and of how many pairs whether they follow."""
-    answer, gold = line["prediction"], line["gold"]
-    facts = [f"{_mean(answer['nats']):.2f} nats per word"] * bool(gold["words"])
-    for name, unit in (("words", "word"), ("next", "pair")):
-        if name == "words" or gold.get(name):
-            right = sum(a == b for a, b in zip(gold[name], answer[name], strict=True))
-            facts.append(f"{right:,} of {so_many(len(gold[name]), unit)} right")
-    return facts
-
-
-def _says(words: Sequence[str]) -> str:
-    return " ".join(words[:WORDS_SHOWN]) + " ..." * (len(words) > WORDS_SHOWN)
-
-
-def _mean(nats: Sequence[float]) -> float:
-    return sum(nats) / len(nats) if nats else 0.0
-
-
-def _probability(nats: float) -> str:
-    """`12 %`, `0.31 %` or `<0.01 %`."""
-    chance = math.exp(-nats)
-    if chance < LEAST_PROBABILITY:
-        return f"<{100 * LEAST_PROBABILITY:g} %"
-    return f"{100 * chance:.2g} %" if chance < 0.995 else "100 %"

@@ -21,7 +21,7 @@ from finetune.task_types.predictions import DecisionRow, Decisions, Line, Predic
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow
 from finetune.task_types.span import findings
 from finetune.task_types.span.cells import answers_of, is_answered, located, start_column
-from finetune.task_types.span.guess import question_layout, require_no_answers
+from finetune.task_types.span.guess import question_layout
 from finetune.task_types.span.questions import SpanRow
 from finetune.task_types.span.task import Scored, SpanTask
 from finetune.task_types.task import Task
@@ -57,10 +57,7 @@ class Span(OwnType):
         """Columns named like a question and its context; whether questions may have no answer."""
         if evidence.shape is None and "text" in evidence.chosen:
             return None
-        found = question_layout(evidence)
-        if found is None and evidence.shape is None and not evidence.chosen:
-            require_no_answers(evidence)
-        layout = with_chosen(self, evidence, found)
+        layout = with_chosen(self, evidence, question_layout(evidence))
         if layout is None or not layout.label:
             return layout
         cells, columns = evidence.columns[layout.label[0]], evidence.columns

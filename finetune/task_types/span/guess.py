@@ -4,21 +4,16 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from finetune.data.column_types import DIFFERENT_WORDS
 from finetune.data.messages import short
 from finetune.data.values import as_text, is_missing
 from finetune.data.words.lists import word_list
 from finetune.errors import UserError
-from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.column_names import label_tier, named
 from finetune.task_types.columns import Layout
 from finetune.task_types.own_type import Evidence
 from finetune.task_types.span.cells import answers_of
 
 ROWS_LOOKED_AT = 5_000
-LEAST_ANSWERS = 7  # different cells of a column with a label's name, from which they may be answers
-PARTS, VARIED = 0.9, 0.2  # share of the answers that are in their contexts, and of different ones
-SHORTER, ASKING = 2, 3  # times that an answer is shorter than its context; words of a question
 
 
 def question_layout(evidence: Evidence) -> Layout | None:
@@ -59,50 +54,3 @@ def _in_contexts(answers: Sequence[Any], contexts: Sequence[Any]) -> bool:
         if (pairs := answers_of(cell, None))
     ]
     return sum(found) >= 0.5 * len(found)
-
-
-def require_no_answers(evidence: Evidence) -> None:
-    """Raises Ambiguous where a column holds parts of another one's texts and a third one could ask for them.
-
-    A column with a label's name is one, unless the parts are its own and the third one ends with question marks.
-    """
-    columns, facts = evidence.columns, evidence.facts
-    texts = sorted((name for name, fact in facts.items() if fact.kind == "text"), key=lambda name: -facts[name].length)
-    if not texts:
-        return
-    context = texts[0]
-    labels = {name for name, fact in facts.items() if label_tier(name) == 0 and fact.kind == "category"}
-    parts = [
-        name
-        for name, fact in facts.items()
-        if (fact.kind in ("text", "category") or fact.why == DIFFERENT_WORDS)
-        and fact.length * SHORTER < facts[context].length
-    ]
-    answers = [name for name in parts if _are_parts(columns[name], columns[context], labelled=name in labels)]
-    if labels and not labels & {*answers}:
-        return
-    questions = [name for name in texts[1:] if facts[name].words >= ASKING and name not in answers]
-    questions = [name for name in questions if not labels or _are_asked(columns[name])]
-    spans = [
-        (f"shape=span text={question},{context} label={answer}", "answers in contexts")
-        for answer in answers for question in questions
-    ]  # fmt: skip
-    if spans:
-        single = [(f"text={name}", f"{facts[name].words:.0f} words a row") for name in texts]
-        what = f"the column '{answers[0]}' holds parts of the texts in '{context}', as answers do"
-        raise Ambiguous(f"{evidence.file}: {what}", [*spans, *single])
-
-
-def _are_asked(cells: Sequence[Any]) -> bool:
-    """Whether most texts end with a question mark."""
-    texts = [as_text(cell).rstrip() for cell in cells[:ROWS_LOOKED_AT]]
-    return sum(text.endswith("?") for text in texts) > len(texts) / 2
-
-
-def _are_parts(answers: Sequence[Any], contexts: Sequence[Any], *, labelled: bool) -> bool:
-    """Whether nearly all are in their contexts, and they are many, or more than labels mostly are."""
-    rows = islice(zip(answers, contexts, strict=True), ROWS_LOOKED_AT)
-    pairs = [(as_text(answer).strip(), as_text(context)) for answer, context in rows if not is_missing(answer)]
-    inside = sum(answer in context for answer, context in pairs)
-    least = LEAST_ANSWERS if labelled else VARIED * len(pairs)
-    return inside >= PARTS * len(pairs) and len({answer for answer, _ in pairs}) > least

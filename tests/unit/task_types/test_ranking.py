@@ -13,7 +13,6 @@ from support.toys import ranking_task
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.batch import collate
-from finetune.models.feature import label_counts
 from finetune.models.tokenizers.load import read_tokenizer
 from finetune.task_types.options import resolved
 from finetune.task_types.own_data import own_data, own_task
@@ -166,7 +165,7 @@ def test_losses_are_those_of_the_papers(tiny_bert: Path) -> None:
         for place, grade in enumerate(some)
     ]
     features = ranking_task("listwise").train_features(asked, read_tokenizer(tiny_bert), 32, print)
-    assert features is not None and label_counts(features)["label"] == 2  # the query of equal passages is left out
+    assert features is not None and len(features) == 2  # the query of equal passages is left out
     logits = torch.tensor([[0.3, -0.2, 0.9], [1.5, 0.1, -torch.inf]], requires_grad=True)
     loss = head("listwise").loss(logits, collate(features, pad_id=0).labels["label"])
     loss.backward()
