@@ -14,26 +14,27 @@ import json
 import random
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import machine
+import numpy as np
 from dated import out_parser, write_json
 
 import finetune
 from finetune.data.source import source_of
+from finetune.task_types.plugins.ranking import bm25_index
 
 NEGATIVES = 7  # of each question
 DEV, TEST = 50, 200  # questions
 MAX_LENGTH = 96  # tokens, in which nearly all pairs are whole
 END = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"(])")  # of a sentence
-LOSSES = ("row", "pairwise", "listwise")
+LOSSES = ("row", "listwise")
 SETTINGS: dict[str, Any] = {
     "shape": "ranking",
     "model": "minilm",
     "max_length": MAX_LENGTH,
-    "negatives": NEGATIVES,
     "train.epochs": 2,
 }
 QUERIES_IN_BATCH = 4  # of a loss over queries; the batch of a loss over rows has as many pairs
@@ -77,21 +78,31 @@ def write(path: Path, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Pa
     return path
 
 
+def ranked(some: Iterable[Pair], corpus: Sequence[str], index: tuple[Any, Any]) -> Iterator[tuple[str, str, int]]:
+    """Each question with its sentence, and with NEGATIVES others."""
+    counter, weights = index
+    for question, answer in some:
+        yield question, answer, 1
+        scores = (counter.transform([question]) @ weights.T).toarray().ravel()
+        best = [corpus[place] for place in np.argsort(-scores, kind="stable")[: NEGATIVES + 1]]
+        yield from ((question, text, 0) for text in [text for text in best if text != answer][:NEGATIVES])
+
+
 def files(questions: int, seed: int, folder: Path) -> dict[str, Path]:
-    """The files of a run: questions with the paragraph that answers them, and the corpus."""
+    """The files of a run: questions with the sentence that answers them, and those that BM25 ranks highest."""
     train, others = pairs("train"), pairs("dev")
-    corpus = dict.fromkeys(map(str.strip, [*sentences("train"), *sentences("dev")]))
+    corpus = list(dict.fromkeys(map(str.strip, [*sentences("train"), *sentences("dev")])))
+    index = bm25_index(corpus)
     rest = random.Random(0).sample(others, DEV + TEST)
     given = {
         "train": random.Random(f"{questions}:{seed}").sample(train, questions),
         "dev": rest[:DEV],
         "test": rest[DEV:],
     }
-    found = {
-        name: write(folder / f"{name}-{seed}.csv", ("query", "passage", "label"), ((*pair, 1) for pair in some))
+    return {
+        name: write(folder / f"{name}-{seed}.csv", ("query", "passage", "label"), ranked(some, corpus, index))
         for name, some in given.items()
     }
-    return {**found, "corpus": write(folder / "corpus.csv", ("passage",), ([text] for text in corpus))}
 
 
 def measured(given: dict[str, Path], seed: int, loss: str, out: Path) -> dict[str, Any]:
@@ -99,8 +110,8 @@ def measured(given: dict[str, Path], seed: int, loss: str, out: Path) -> dict[st
     started = time.process_time()
     batch: dict[str, Any] = {"train.batch_size": QUERIES_IN_BATCH * (1 if loss != "row" else 1 + NEGATIVES)}
     run = finetune.train(
-        str(given["train"]), dev=str(given["dev"]), test=str(given["test"]), corpus=str(given["corpus"]), loss=loss,
-        seed=seed, out=out, progress=False, **SETTINGS, **batch,
+        str(given["train"]), dev=str(given["dev"]), test=str(given["test"]), loss=loss, seed=seed,
+        out=out, progress=False, **SETTINGS, **batch,
     )  # fmt: skip
     record = json.loads((Path(run.folder) / "record.json").read_text())
     return {

@@ -11,6 +11,10 @@ GONE: dict[str, tuple[str, str]] = {
         "chose the language of the terminal and of pages",
         "Unset it: they are in English, and the documentation has Korean pages",
     ),
+    "corpus": (
+        "added passages of a file to the queries of a ranking as not relevant",
+        "Write them into the rows, with 0 as their relevance",
+    ),
     "distil.confidence": (
         "named a column with the probability of each row's label",
         "Write columns p(LABEL), one a label: that probability for the row's label, and equal parts of the rest",
@@ -22,13 +26,27 @@ GONE: dict[str, tuple[str, str]] = {
         "Leave it out: it is a quarter of the encoder's",
     ),
     "choices_by=column": ("read labels as names of columns", "Set choices_by=letter, which reads them too"),
+    "ordinal": (
+        "learned ordered labels as steps (CORN)",
+        "Leave it out: order=LABEL,LABEL,LABEL scores them as ordered labels",
+    ),
+    "read_at": ("chose the vectors of two markers for the head", "Leave it out: the head reads that of the text"),
     "mask=spans": ("masked spans of words", "Set objective=mlm-sbo, or mask=words"),
     "held_out.fold": (
         "chose another part of the training rows to hold out",
         "Leave it out, and hold out others with another held_out.seed",
     ),
     "levels": ("said what is between the names in labels of a tree", "Leave it out: each label is a class"),
+    "loss=pairwise": ("learned pairs of passages", "Set loss=listwise, which scored the same"),
+    "negatives": (
+        "was how many passages of corpus=FILE were added to a query",
+        "Write them into the rows, with 0 as their relevance",
+    ),
     "openvino": ("was an engine of exports", "Export the run again, as an ONNX graph: finetune export RUN -o FOLDER"),
+    "passages": (
+        "was how many passages of a query were drawn for an update",
+        "Leave it out: all are read; lower train.batch_size, which counts queries with loss=listwise",
+    ),
     "rehearse": (
         "trained on rows of the old run too",
         "Give both files: finetune run old.csv,new.csv model=RUN keep_labels=true",
@@ -79,7 +97,7 @@ GONE: dict[str, tuple[str, str]] = {
         "showed rows of the data in the card of a model",
         "Leave it out, and write them into README.md in the run's folder `model`, which is pushed in place of the card",
     ),
-    "word2vec": ("was vectors of words without layers", "Name an encoder, such as model=minilm with layers=embeddings"),
+    "word2vec": ("was a model of vectors without layers", "Train one: model=new:0x128 objective=skip-gram"),
     "-electra": ("was a new encoder of the type ELECTRA", "Name the size alone: model=new:mini"),
     "-prenorm": ("was a new encoder with LayerNorm before each part", "Name the size alone: model=new:mini"),
     "-rotary": ("was a new encoder with rotary positions", "Name the size alone: model=new:mini"),

@@ -10,7 +10,7 @@ import numpy as np
 from finetune.data.messages import noun, so_many
 from finetune.data.rows import Row
 from finetune.errors import UserError
-from finetune.metrics.metric import Metric
+from finetune.metrics.metric import Metric, find_metric
 from finetune.metrics.significance import RESAMPLES, Difference, holm, mcnemar
 from finetune.metrics.sums import Counted
 from finetune.runs.folder import RunFolder
@@ -63,7 +63,7 @@ class Comparison:
         mcnemar: p of McNemar's exact test, where rows are right or wrong.
         changed: The rows that only one side has right.
         notes: What to take into account.
-        queries: The number of queries of a ranking, which are compared in place of rows; 0 for other tasks.
+        queries: The number of groups of rows that are scored together, as those of a query; 0 where each row is scored alone.
     """
 
     a: Sequence[str]
@@ -79,7 +79,7 @@ class Comparison:
     mcnemar: float | None
     changed: Sequence[Changed]
     notes: Sequence[str]
-    queries: int = 0
+    groups: int = 0
 
     @property
     def sides(self) -> str:
@@ -89,14 +89,14 @@ class Comparison:
 
     @property
     def counted(self) -> str:
-        """`480 rows`, or of a ranking `120 queries (480 rows)`."""
+        """`480 rows`, or `120 groups (480 rows)`."""
         rows = so_many(self.rows)
-        return f"{so_many(self.queries, 'query')} ({rows})" if self.queries else rows
+        return f"{so_many(self.groups, "group")} ({rows})" if self.groups else rows
 
     @property
     def columns(self) -> list[str]:
         """The headings of `cells`."""
-        drawn = "queries" if self.queries else "rows"
+        drawn = "groups" if self.groups else "rows"
         change = f"{self.letter} - A"
         return ["metric", "A", self.letter, change, "95 % interval", "p", "p (Holm)", f"{drawn} needed (80 % power)"]
 
@@ -115,7 +115,7 @@ class Comparison:
     @property
     def tests(self) -> str:
         """How p and intervals were computed, in sentences."""
-        drawn = "queries" if self.queries else "rows"
+        drawn = "groups" if self.groups else "rows"
         exact = "" if self.mcnemar is None else f"McNemar's exact test: p {self.mcnemar:.4f}. "
         return (
             f"{exact}p and interval: paired bootstrap over {drawn} and seeds. p (Holm): adjusted for all tests, of "
@@ -194,14 +194,13 @@ def compare_runs(
     for name, (ours, theirs) in sides.items():
         quick = all(isinstance(metric, Counted) for metric in (*ours, *theirs))
         resamples = RESAMPLES if quick else RESAMPLES // 10
-        differences[name] = difference_of(task.metric(name), ours, theirs, resamples=resamples)
+        differences[name] = difference_of(find_metric(name, task.metrics), ours, theirs, resamples=resamples)
     exact = next((metric.name for metric in task.metrics if metric.per_row), "")
     alone = [metric for side in sides.get(exact, ()) if len(side) == 1 for metric in side]
     hits = [metric.counts[:, 0] > 0 for metric in alone if isinstance(metric, Counted)]
-    queries = 0  # that a ranking is scored by
-    if kind is not None and kind.ranked:
-        queries = next(iter(task.sums(left.answers[0], rows).values())).size
-    notes = [*_notes(left, right, split, units=(queries, "query") if queries else (len(rows), "row"))]
+    sums = next(iter(task.sums(left.answers[0], rows).values()), None)
+    units = len(rows) if sums is None else sums.size
+    notes = [*_notes(left, right, split, units=(units, "row" if units == len(rows) else "group"))]
     if left_out := len(a) + len(b) - sum(map(len, folders)):
         notes.append(f"seeds left out because their predictions are not available: {left_out}")
     return Comparison(
@@ -212,13 +211,13 @@ def compare_runs(
         shape="" if kind is None else kind.name,
         split=split,
         rows=len(rows),
-        metrics={name: task.metric(name) for name in differences},
+        metrics={name: find_metric(name, task.metrics) for name in differences},
         differences=differences,
         holm=dict(zip(differences, holm([difference.p for difference in differences.values()]), strict=True)),
         mcnemar=mcnemar(*hits) if len(hits) == 2 else None,
         changed=_changed(task, rows, left.answers[0], right.answers[0]),
         notes=notes,
-        queries=queries,
+        groups=0 if units == len(rows) else units,
     )
 
 
@@ -285,7 +284,7 @@ def _changed(task: Task, rows: Sequence[Row], a: Sequence[Answer], b: Sequence[A
     All are counted together, since counts may depend on the set of labels. None where rows are scored in groups.
     """
     labels = task.labels_of(rows)
-    sums = {} if task.groups(rows) is not None else task.sums([*labels, *a, *b], list(rows) * 3)
+    sums = {} if task.scored_by else task.sums([*labels, *a, *b], list(rows) * 3)
     if not sums:
         return []
     perfect, *counts = np.split(next(iter(sums.values())).counts, 3)

@@ -3,16 +3,17 @@
 The public names are those that a task reads its rows with.
 """
 
+from finetune.data.characters import same_text
 from finetune.data.formats import spans
 from finetune.data.formats.delimited import CSV, TSV, read_strictly
 from finetune.data.issues import Finding, Issue
 from finetune.data.messages import percent, shown
 from finetune.data.nested_fields import cell_at
 from finetune.data.open_files import numbered_lines
-from finetune.data.rows import ADDED_LATER, Rows
+from finetune.data.rows import ADDED_LATER, Rows, grouped
 from finetune.data.source import Source, hub_rows
 from finetune.data.table import Table
-from finetune.data.values import as_text, is_missing
+from finetune.data.values import as_number, as_text, is_missing
 
 __all__ = [
     "ADDED_LATER",
@@ -23,13 +24,16 @@ __all__ = [
     "Rows",
     "Source",
     "Table",
+    "as_number",
     "as_text",
     "cell_at",
+    "grouped",
     "hub_rows",
     "is_missing",
     "numbered_lines",
     "percent",
     "read_strictly",
+    "same_text",
     "shown",
     "spans",
 ]

@@ -83,7 +83,6 @@ class Rows:
 
     `drawn`: the split was sampled here, so a run saves the ids of its rows. `content` is a hash of a user's own file.
     `slices` has other columns with few values, such as a source, one value a row: a report scores rows by them.
-    The last `added` rows are not in the file.
     """
 
     rows: Sequence[Row]
@@ -92,4 +91,3 @@ class Rows:
     drawn: bool = False
     content: str = ""
     slices: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    added: int = 0

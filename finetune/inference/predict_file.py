@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from pathlib import Path
@@ -23,7 +23,6 @@ from finetune.inference.predict_plan import (
     require_settings,
 )
 from finetune.inference.predictor import Predictor
-from finetune.inference.ranks import RANK, query_in, ranks_of
 from finetune.inference.shift_note import MOST_ROWS, shift_notes
 from finetune.runs.environment import versions
 from finetune.runs.events import Note, RowsPredicted, Watcher
@@ -100,7 +99,7 @@ def predict_file(
     require_writable(output, output_format(output, {*taken, PREDICTION}, like=form), rows=total)
     found = Prediction(format=str(form), notes=[*reading_notes(path, form), *file.notes])
     sample, step = list[PredictedRow](), max(1, total // MOST_ROWS)
-    own = {name: free_name(name, taken) for name in (PREDICTION, ERROR, UNSURE, RANK)}
+    own = {name: free_name(name, taken) for name in (PREDICTION, ERROR, UNSURE)}
     with Journal(output, of=_fingerprint(predictor, path, file)) as journal:
         found.resumed = journal.rows
         if journal.note:
@@ -119,14 +118,8 @@ def predict_file(
             watch(RowsPredicted(done=journal.rows, total=max(journal.rows, total), rate=rate))
         found.rows, found.truncated = journal.rows, journal.truncated
         names, found.failed = journal.names(error=own[ERROR])
-        written: Iterable[Mapping[str, Any]] = journal
-        if kind.ranked:
-            places, order = ranks_of((query_in(layout, row), row.get(own[PREDICTION])) for row in journal)
-            written = RankedRows(journal, own[RANK], places, order)
-            after = names.index(own[PREDICTION]) + 1 if own[PREDICTION] in names else len(names)
-            names.insert(after, own[RANK])
         added = [name for name in names if name not in taken]
-        escaped = write_rows(output, written, names, escaped=names if escape else added, like=form)
+        escaped = write_rows(output, journal, names, escaped=names if escape else added, like=form)
         found.notes += [note] if (note := encoding_note(output, form)) else []
         found.notes += [f"{output}: {so_many(escaped, 'cell')} {ESCAPED}"] if escaped else []
         if found.failed and not holds_columns(output, form):
@@ -144,7 +137,7 @@ def predict_file(
     found.notes += predictor.unsure.notes if predictor.unsure else ()
     if found.truncated:
         share = f"{found.truncated:,} of {so_many(found.rows)} ({percent(found.truncated / found.rows)})"
-        found.notes.append(f"{share} {task.truncation_note(predictor.max_length)}")
+        found.notes.append(f"{share} {task.truncated.format(max_length=predictor.max_length)}")
     found.notes += shift_notes(predictor, sample, str(path))
     found.seconds = time.perf_counter() - started
     return found
@@ -160,20 +153,6 @@ def _fingerprint(predictor: Predictor, path: Path, file: ColumnsRead) -> str:
     facts += [predictor.fingerprint, layout.text, task.name, task.version, versions()]
     facts += [PREDICTION, *predictor.engine.computes_in]  # rows of older versions have the column `answer`
     return sha256(json.dumps(facts).encode()).hexdigest()
-
-
-@dataclass(frozen=True)
-class RankedRows:
-    """Predicted rows in the order of their ranks, which may be iterated twice; `rank` is the column of their places."""
-
-    journal: Journal
-    rank: str
-    places: Sequence[int | None]
-    order: Sequence[int]
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        for number, row in zip(self.order, self.journal.in_order(self.order), strict=True):
-            yield row | {self.rank: self.places[number]}
 
 
 class CompactRows(Sequence[Any]):
@@ -202,7 +181,8 @@ def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]]
     """Scores over the rows that have a label and a prediction; adds notes on those without a label, and
     with one that is unknown to the model.
     """
-    unknown, kind, reads = UnknownLabels(task=task, layout=layout), named_type(layout.shape), task.reads
+    unknown, kind = UnknownLabels(task=task, layout=layout), named_type(layout.shape)
+    reads = [task.scored_by] if task.scored_by else []
     unreadable, unlabelled = list[tuple[int, int]](), list[tuple[int, int]]()
     bare: Row | None = None  # where labels are numbers, and nothing else of a row is read
     rows = CompactRows(lambda value: replace(bare, gold=value) if bare else value)

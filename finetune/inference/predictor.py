@@ -14,7 +14,6 @@ from finetune.errors import UserError, first_line
 from finetune.inference.answer_rows import ERROR, PredictedRow, ahead, rows_of_records, windows
 from finetune.inference.exported.export_facts import ExportFacts, is_export, read_export_facts
 from finetune.inference.python_rows import PythonRows, value_in_line
-from finetune.inference.ranks import query_in, with_ranks
 from finetune.inference.unsure import Unsure
 from finetune.metrics.calibration import with_temperature
 from finetune.models import pretrained
@@ -27,7 +26,7 @@ from finetune.runs.folder import RunFolder, with_results
 from finetune.runs.lookup import find_run, latest_words, no_run, runs_of
 from finetune.task_types import registry
 from finetune.task_types.columns import Layout
-from finetune.task_types.options import configured
+from finetune.task_types.options import configured, task_options
 from finetune.task_types.parts import Answer
 from finetune.task_types.prepare import encode_rows
 from finetune.task_types.row_issues import NoRow
@@ -107,24 +106,21 @@ class Predictor:
         A row is a text, a tuple of inputs, or a mapping by the column names of the training data. `rows` is a list, a
         Dataset, a DataFrame, or a mapping of columns; anything else raises UserError.
         """
-        return with_ranks(self.queries_and_cells(self.python_rows.rows_in(rows)))
+        return list(self.cells_of(self.python_rows.rows_in(rows)))
 
     def predict_lines(self, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
         """The prediction for each line as it arrives: a JSON object by column name, or tab-separated inputs."""
         for line in lines:
             try:
-                ((_, cells),) = self.queries_and_cells([value_in_line(line)])
+                (cells,) = self.cells_of([value_in_line(line)])
             except NoRow as why:
                 cells = {ERROR: str(why)}
             yield cells
 
-    def queries_and_cells(self, rows: Iterable[Any], *, first: int = 0) -> Iterator[tuple[str, dict[str, Any]]]:
-        """For each Python value that is a row the query of a ranking (else empty) and the cells of its prediction;
-        `first` is as in `predicted`.
-        """
-        ranked = self.python_rows.kind.ranked
+    def cells_of(self, rows: Iterable[Any], *, first: int = 0) -> Iterator[dict[str, Any]]:
+        """The cells of the prediction for each Python value that is a row; `first` is as in `predicted`."""
         for window in self.predicted(self.python_rows.records(rows), first=first):
-            yield from ((query_in(one.layout, one.record.values) if ranked else "", self.cells(one)) for one in window)
+            yield from map(self.cells, window)
 
     def predicted(
         self, records: Iterable[tuple[Record, Layout]], *, skip: int = 0, first: int = 0
@@ -311,7 +307,7 @@ def load_predictor(
         watch(Note(latest_words(found.name, found.candidates)))
     settings = found.settings
     task = found.task() if task is None else found.with_inputs(task)
-    known = {key: value for key, value in settings.get("options", {}).items() if key in task.options}
+    known = {key: value for key, value in settings.get("options", {}).items() if key in task_options(task)}
     task = configured(task, known)
     folder = Path(found.files.folder)
     engine: Engine | ExportedEngine

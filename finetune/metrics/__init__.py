@@ -4,11 +4,13 @@ The public names are the metrics that a task can be declared with.
 """
 
 from finetune.metrics.metric import Metric
+from finetune.metrics.ranking import RANKING_METRICS, ranking_scores
 from finetune.metrics.relations import auprc, directed_macro_f1, micro_f1_without
 from finetune.metrics.scores import accuracy, class_metric, f1_from, f1_of, macro_f1, matthews, pearson, spearman
-from finetune.metrics.sums import Counted, part_counted, set_counts
+from finetune.metrics.sums import Counted, mean_counted, part_counted, set_counts
 
 __all__ = [
+    "RANKING_METRICS",
     "Counted",
     "Metric",
     "accuracy",
@@ -19,9 +21,11 @@ __all__ = [
     "f1_of",
     "macro_f1",
     "matthews",
+    "mean_counted",
     "micro_f1_without",
     "part_counted",
     "pearson",
+    "ranking_scores",
     "set_counts",
     "spearman",
 ]

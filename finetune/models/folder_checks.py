@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 REMEDY = "A model folder needs config.json, model.safetensors and the tokenizer's files, as save_pretrained writes them"
 LAYERS = ("num_hidden_layers", "n_layers", "num_attention_heads", "n_heads", "num_hidden_groups", "inner_group_num")
 LIMITS: dict[str, tuple[int, int]] = {  # of whole numbers, the least and the most
-    # Of no layers a model can be built; of many thin ones it takes long to find that they do not fit.
+    # Of many thin layers it takes long to find that they do not fit; without any an encoder is its embeddings.
     **dict.fromkeys(LAYERS, (1, 1_024)),
+    "num_hidden_layers": (0, 1_024),
     "num_labels": (0, 1_000_000),  # transformers names each
     "pad_token_id": (0, 1_000_000),
     "max_length": (1, 10_000_000),

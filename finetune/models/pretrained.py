@@ -96,8 +96,6 @@ def resolve(name: str, *, tokenizer: str = "") -> ModelFiles:
         )
     if name == MINILM:
         return _minilm()
-    if taken_out := gone(name.partition(":")[0]):
-        raise taken_out
     if is_remote(name):
         known = name_in_url(name)
         how = f"Give its name: model={known}" if known else "Download the folder, and give that"
@@ -112,6 +110,8 @@ def resolve(name: str, *, tokenizer: str = "") -> ModelFiles:
         _require_files(folder)
         read = in_safetensors(folder, name)
         return ModelFiles(name=name, folder=read, fingerprint=fingerprint_of(read), source=folder)
+    if taken_out := gone(name.partition(":")[0]):
+        raise taken_out
     if name.startswith((".", "/", "~")) or name.count("/") > 1:
         raise UserError(
             f"model folder {folder} does not exist",

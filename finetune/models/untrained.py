@@ -85,8 +85,8 @@ def size_of(name: str) -> EncoderSize:
             f"model '{name}': the width {width} is not divisible by {HEAD_WIDTH}, the width of a head",
             f"Choose new:{layers}x{near}, or name the number of heads: new:{layers}x{width}xHEADS",
         )
-    if not layers or not width or not heads:
-        raise UserError(f"model '{name}': has 0 layers, width or heads", "Give each at least 1: new:4x256")
+    if not width or not heads:
+        raise UserError(f"model '{name}': has 0 width or heads", "Give each at least 1: new:4x256")
     if width % heads:
         raise UserError(f"model '{name}': {heads} heads do not divide the width {width}", "Choose other numbers")
     if (weights := 12 * layers * width**2) > MOST_WEIGHTS:

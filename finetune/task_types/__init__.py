@@ -9,18 +9,19 @@ from finetune.models.tokenizers.encoding import character_offsets
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 from finetune.task_types.classification.marked import EntitySpan, with_markers
+from finetune.task_types.classification.own import TextType
 from finetune.task_types.classification.task import MultiLabelRow, MultiLabelTask, SentenceRow, SentenceTask
+from finetune.task_types.classification.texts import PooledTask, TextRow
 from finetune.task_types.columns import Layout
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText, Pick, Target
 from finetune.task_types.findings import SplitRows, constant_findings
 from finetune.task_types.own_type import Evidence, OwnType, with_chosen
-from finetune.task_types.parts import Answer
+from finetune.task_types.parts import Answer, BatchMaker
 from finetune.task_types.predictions import DecisionRow, Decisions, Line, Predictions, marks_of_both, paired_spans
 from finetune.task_types.pretraining.task import TextTask
-from finetune.task_types.ranking.task import RankingRow, RankingTask
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow, unusable
-from finetune.task_types.span.row import SpanRow
+from finetune.task_types.span.questions import SpanRow
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.tagging.guess import span_layout, words_and_tags
 from finetune.task_types.tagging.own import Tagging, with_signs
@@ -34,6 +35,7 @@ __all__ = [
     "Ambiguous",
     "Answer",
     "Asked",
+    "BatchMaker",
     "ChoiceRow",
     "ChoiceTask",
     "DecisionRow",
@@ -50,9 +52,8 @@ __all__ = [
     "NoRow",
     "OwnType",
     "Pick",
+    "PooledTask",
     "Predictions",
-    "RankingRow",
-    "RankingTask",
     "Rows",
     "SentenceRow",
     "SentenceTask",
@@ -64,7 +65,9 @@ __all__ = [
     "TaggingTask",
     "Target",
     "Task",
+    "TextRow",
     "TextTask",
+    "TextType",
     "character_offsets",
     "constant_findings",
     "marks_of_both",

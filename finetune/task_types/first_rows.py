@@ -10,7 +10,6 @@ from finetune.data.table import Table
 from finetune.data.values import as_text, is_missing
 from finetune.task_types.columns import Layout
 from finetune.task_types.own_type import TEXT_CHARS_SHOWN, OwnType, counts_of_labels, inputs_of
-from finetune.task_types.ranking.groups import ranking_lines
 from finetune.task_types.row_builder import rows_of
 from finetune.task_types.row_issues import NoRow
 from finetune.task_types.types import named_type
@@ -45,7 +44,6 @@ def describe_rows(layout: Layout, table: Table, *, split: str = "") -> Iterator[
         yield f"labels: {_summary(kind, [row.gold for row in rows if row.gold is not None])}{part}"
     for name in split_columns(layout, table, used=split):
         yield f"the column {shown(name)} says which rows are for training: it is used with split={name} alone"
-    yield from ranking_lines(layout, table.columns)
     for rival in layout.rivals:
         yield f"not the label, but could be: {rival}"
 

@@ -261,7 +261,7 @@ def found_layout(files: Mapping[str, Path], options: Mapping[str, Any]) -> Layou
     layout = with_mistakes(layout, sum(counts.values(), Counter()), keep, drop)
     learned = [counts[split] for split in files if split != "test"]  # a label of test alone makes no class
     labels = labels_in_order({label for some in learned for label in some} - {*layout.mistakes})
-    if {*labels} < {*layout.label}:
+    if len(layout.label) > 1 and {*labels} < {*layout.label}:
         labels = layout.label  # columns of 0 and 1, some without a 1
     return with_order(replace(layout, labels=tuple(layout.names.values()) if layout.by_position else labels), order)
 

@@ -71,9 +71,8 @@ class OwnType(ABC):
     In Python a row's inputs are those of `Task.row`, or under `other_names`; with `list_last` the last one is a list,
     and a table may have any number of columns for it. `closed_labels`: labels are from a closed set; `labels_rows`:
     each row has one label as a whole, which is predicted from the vector of a text. `batch_size` and `max_length` are
-    those of the starting recipe; a `max_length` of None is fitted to the texts. `ranked`: predictions are scores, by
-    which the rows of one first text are ranked. `issues` are those that its `findings` may report, and those for which
-    `row` may raise NoRow, besides the shared ones.
+    those of the starting recipe; a `max_length` of None is fitted to the texts. `issues` are those that its
+    `findings` may report, and those for which `row` may raise NoRow, besides the shared ones.
     """
 
     name: ClassVar[str]
@@ -83,7 +82,6 @@ class OwnType(ABC):
     list_last: ClassVar[bool] = False
     closed_labels: ClassVar[bool] = False
     labels_rows: ClassVar[bool] = False
-    ranked: ClassVar[bool] = False
     batch_size: ClassVar[int] = 16
     max_length: ClassVar[int | None] = None
     issues: ClassVar[tuple[Issue, ...]] = ()

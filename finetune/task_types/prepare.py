@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from finetune.data.characters import same_text
 from finetune.data.rows import Row, Rows, chosen_rows, grouped
 from finetune.data.source import Source
 from finetune.errors import UserError
@@ -36,7 +37,7 @@ def load_splits(
             raise UserError(f"{loaded.origin}: has too few rows to hold some out as {name}", way)
         if not loaded.rows:
             raise UserError(f"{loaded.origin}: the split '{name}' of {task.name} has no rows", "Give it at least one")
-        if labelled and not task.all_labelled(loaded.rows):
+        if labelled and not all(row.gold is not None for row in loaded.rows):
             raise UserError(
                 f"{loaded.origin}: rows of the split '{name}' have no label", "Label them or leave them out"
             )
@@ -46,11 +47,7 @@ def load_splits(
 
 def drawn_ids(splits: Mapping[str, Rows]) -> dict[str, list[str]]:
     """The ids of the rows of sampled splits that the file has, for a run to save."""
-    return {
-        name: [row.id for row in islice(loaded.rows, len(loaded.rows) - loaded.added)]
-        for name, loaded in splits.items()
-        if loaded.drawn
-    }
+    return {name: [row.id for row in loaded.rows] for name, loaded in splits.items() if loaded.drawn}
 
 
 def encode_rows(
@@ -90,6 +87,11 @@ def row_chunks(task: Task, rows: Sequence[Row]) -> Iterator[tuple[int, int]]:
         begin = end
 
 
+def scoring_groups(task: Task, rows: Sequence[Row]) -> list[str] | None:
+    """What rows that are scored together share, such as their query `(rows,)`; None where each is scored alone."""
+    return [same_text(getattr(row, task.scored_by)) for row in rows] if task.scored_by else None
+
+
 def require_positions(tokenizer: "PreTrainedTokenizerBase", max_length: int, most_tokens: int) -> None:
     """Raises UserError for a max_length that exceeds the encoder's positions."""
     most = min(most_tokens, tokenizer.model_max_length)
@@ -122,13 +124,12 @@ def _drawn(task: Task, loaded: Rows, limit: int) -> Rows:
     count = len(loaded.rows)
     if limit >= count:
         return loaded
-    groups = task.groups(loaded.rows)
+    groups = scoring_groups(task, loaded.rows)
     chosen = sorted(np.random.default_rng(0).choice(count, limit, replace=False))
     if groups is not None:
         chosen = _whole_groups(groups, limit)
     slices = {name: [values[i] for i in chosen] for name, values in loaded.slices.items()}
-    added = sum(index >= count - loaded.added for index in chosen)
-    return replace(loaded, rows=chosen_rows(loaded.rows, chosen), slices=slices, added=added)
+    return replace(loaded, rows=chosen_rows(loaded.rows, chosen), slices=slices)
 
 
 def _whole_groups(groups: Sequence[Any], limit: int) -> list[int]:

@@ -18,8 +18,8 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.own_type import OwnType
 from finetune.task_types.plugins.intents import IntentAndSlots
 from finetune.task_types.plugins.overlapping import OverlappingSpans
+from finetune.task_types.plugins.ranking import Ranking
 from finetune.task_types.pretraining.own import Text
-from finetune.task_types.ranking.columns import Ranking
 from finetune.task_types.span.columns import Span
 from finetune.task_types.tagging.own import Tagging
 from finetune.task_types.task import Task

@@ -18,7 +18,8 @@ from finetune.task_types.resolved_run import resolved_run
 from finetune.training.run import run
 from finetune.training.run_options import RunOptions
 
-OBJECTIVES = ("mlm-sop", "mlm-sbo", "rtd")
+OBJECTIVES = ("mlm-sop", "mlm-sbo", "rtd", "skip-gram")
+WITHOUT_LAYERS = ("skip-gram",)
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,10 @@ def trained(
 ) -> RunRecord:
     train = Train(updates=updates, batch_size=16, learning_rate=3e-3, dropout=dropout, precision="fp32")
     options = {"shape": "text", "objective": objective}
-    recipe = Recipe(task=str(corpus), model=str(encoder), max_length=48, options=options, seed=0, train=train)
+    model = {"model": str(encoder)}
+    if objective in WITHOUT_LAYERS:
+        model = {"model": "new:0x32x1", "tokenizer": str(encoder)}
+    recipe = Recipe(task=str(corpus), max_length=48, options=options, seed=0, train=train, **model)
     return run(resolved_run(recipe), RunOptions(source=Source(), out=out, device="cpu"), watch=StopsAfter(stop_after))
 
 
@@ -43,6 +47,7 @@ def trained(
         ("mlm-sop", 600, "sentence order", 0.95),
         ("mlm-sbo", 400, "masked accuracy", 0.85),
         ("rtd", 600, "replaced words", 0.8),
+        ("skip-gram", 400, "masked accuracy", 0.75),
     ],
 )
 def test_the_text_is_learned(

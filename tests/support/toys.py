@@ -23,8 +23,8 @@ from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 from finetune.task_types.classification.task import MultiLabelRow, MultiLabelTask, SentenceRow, SentenceTask
 from finetune.task_types.plugins.intents import IntentRow, IntentTask
 from finetune.task_types.plugins.overlapping import OverlapRow, OverlapTask, in_order
+from finetune.task_types.plugins.ranking import RankingRow, RankingTask
 from finetune.task_types.pretraining.task import TextTask
-from finetune.task_types.ranking.task import RankingRow, RankingTask
 from finetune.task_types.task import Task
 from support.corpora import documents
 from support.encoders import WORDS

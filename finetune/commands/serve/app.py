@@ -32,7 +32,6 @@ from finetune.commands.serve.model import ServedModel
 from finetune.commands.serve.page import served_page
 from finetune.commands.serve.worker import Worker
 from finetune.errors import UserError, first_line
-from finetune.inference.ranks import with_ranks
 from finetune.version import __version__
 
 JSON = "application/json"
@@ -94,8 +93,7 @@ class Endpoints:
 
     async def predict(self, request: Request) -> Response:
         """A prediction for each row, or its error."""
-        found = with_ranks(await self._predicted(request))  # among the rows of this request
-        return json_response({"predictions": found, "model": self.model.name})
+        return json_response({"predictions": await self._predicted(request), "model": self.model.name})
 
     async def about(self) -> Response:
         """What the model reads, its labels, scores and limits."""

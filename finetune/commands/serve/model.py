@@ -73,9 +73,9 @@ class ServedModel:
         """Whether the last inputs of a row are choices."""
         return known_type(self.predictor.task).list_last and len(self.layout.text) > 1
 
-    def predict(self, rows: Sequence[Any]) -> list[tuple[str, dict[str, Any]]]:
-        """For each row the query of a ranking, and the cells of `finetune predict` or its `error`."""
-        return list(self.predictor.queries_and_cells(rows, first=WINDOW))
+    def predict(self, rows: Sequence[Any]) -> list[dict[str, Any]]:
+        """For each row the cells of `finetune predict` or its `error`."""
+        return list(self.predictor.cells_of(rows, first=WINDOW))
 
     def example(self) -> dict[str, Any]:
         """A row that it can read, by its columns."""

@@ -16,7 +16,6 @@ from finetune.task_types.column_names import name_words_of
 from finetune.task_types.own_type import Evidence
 
 CLASSES, NUMBER, SEVERAL = "classification", "regression", "multi-label"  # names of types
-RANKING = "ranking"
 ROWS_LOOKED_AT = 5_000
 MANY_VALUES = 0.5  # share of the rows: with more distinct values a column does not hold classes
 FEW_NUMBERS = 20  # most whole numbers that are classes

@@ -21,7 +21,7 @@ from finetune.metrics.metric import Metric
 from finetune.metrics.ordinal import ordinal_metrics
 from finetune.metrics.scores import accuracy, class_metric, macro_f1, pearson, spearman
 from finetune.task_types.classification.guess import text_layout
-from finetune.task_types.classification.label_kinds import CLASSES, RANKING, marks_in
+from finetune.task_types.classification.label_kinds import CLASSES, marks_in
 from finetune.task_types.classification.mistakes import DROPPED, LABEL_DROPPED, LABEL_MISTAKE
 from finetune.task_types.classification.spans import SPAN_ISSUES, marked_text
 from finetune.task_types.classification.task import PARTS, MultiLabelTask, SentenceTask
@@ -40,11 +40,14 @@ Labels = tuple[str, ...]
 
 
 class TextType(OwnType):
-    """Data with one text per row, in which two spans may be marked, or two texts in separate columns."""
+    """Data with one text per row, in which two spans may be marked, or two texts in separate columns, of
+    which one may be empty unless it `needs_both_texts`.
+    """
 
     other_names = (("text", "text_pair"), ("text",))  # as in transformers
     batch_size = 32
     labels_rows = True
+    needs_both_texts: ClassVar[bool] = False
 
     def find(self, evidence: Evidence) -> Layout | None:
         """The text or pair, and the label, whose values decide the type. Raises UserError without a text."""
@@ -61,7 +64,7 @@ class TextType(OwnType):
         Raises NoRow for a missing text, a missing span, and a wrong label.
         """
         texts = [layout.text_of(values, column) for column in layout.text]
-        if not (all(texts) if layout.shape == RANKING else any(texts)):
+        if not all(texts) and (self.needs_both_texts or not any(texts)):
             missing = next(column for column, text in zip(layout.text, texts, strict=True) if not text)
             raise NoRow(f"has no text in the column '{missing}'", MISSING_TEXT)
         if layout.markers:
@@ -75,7 +78,7 @@ class TextType(OwnType):
 
     def changes(self, layout: Layout, table: Table) -> dict[str, Sequence[int]]:
         """The rows of which one text of a pair is empty."""
-        if len(layout.text) != 2 or layout.shape == RANKING or not {*layout.text} <= {*table.columns}:
+        if len(layout.text) != 2 or self.needs_both_texts or not {*layout.text} <= {*table.columns}:
             return {}
         lacks = {name: {i for i, cell in enumerate(table.columns[name]) if is_missing(cell)} for name in layout.text}
         both = set[int].intersection(*lacks.values())

@@ -5,7 +5,7 @@ All that concerns tags is asked of the task and the type of tagging: this file a
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from finetune.data import ADDED_LATER, Source, as_text, cell_at
+from finetune.data import ADDED_LATER, as_text, cell_at
 from finetune.errors import UserError
 from finetune.metrics import Counted, Metric, accuracy, class_metric
 from finetune.models.feature import Feature
@@ -28,11 +28,9 @@ from finetune.task_types import (
     Finding,
     Layout,
     Line,
-    NamedText,
     NoRow,
     Pick,
     Predictions,
-    Rows,
     SentenceRow,
     SentenceTask,
     SplitRows,
@@ -99,7 +97,6 @@ class IntentTask(Task):
     `running_text`, `signs_apart` and `plain` are those of a `TaggingTask`.
     """
 
-    read: Callable[[Source, str], Rows]
     types: tuple[str, ...]
     intents: tuple[str, ...]
     running_text: bool = False
@@ -108,6 +105,7 @@ class IntentTask(Task):
     metrics: tuple[Metric, ...] = ()
     version: int = 2
     row_type = IntentRow
+    pooled = False
 
     def __post_init__(self) -> None:
         slots = map(Metric, (*OF_SLOTS.values(), *(f"{kind}/{part}" for kind in self.types for part in OF_SLOTS)))
@@ -121,10 +119,6 @@ class IntentTask(Task):
         """The task of the tags alone."""
         names = ("name", "read", "types", "running_text", "signs_apart", "plain")
         return TaggingTask(**{name: getattr(self, name) for name in names})
-
-    @property
-    def pooled(self) -> bool:
-        return False
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -191,15 +185,6 @@ class IntentTask(Task):
         """The intent and the tags; the intent by itself with its probability, and what tagging says of the tags."""
         return _with_intent(answer, self.tagger.cells(_slots_of(answer), row.tagged))
 
-    def confidence(self, answer: Answer, row: IntentRow) -> float | None:
-        """That of the intent, or of the word's tag that it is least sure of."""
-        return None if answer.probabilities is None else float(min(answer.probabilities))
-
-    def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
-        if feature.label is None:
-            return "none"
-        return f"{self.intents[feature.label[INTENT]]}: {self.tagger.shown_label(_of_tags(feature), tokens)}"
-
     def labels_of(self, rows: Sequence[IntentRow]) -> list[Answer]:
         labels = ({INTENT: row.gold[0], SLOTS: list(row.gold[1])} if row.gold else None for row in rows)
         return [Answer(value=label) for label in labels]
@@ -218,9 +203,6 @@ class IntentTask(Task):
                 sums[metric.name] = metric.sums(*(whole if metric == EXACT else intents))
         return {name: sums[name] for name in self.metric_names}
 
-    def score_notes(self, answers: Sequence[Answer], rows: Sequence[IntentRow]) -> list[str]:
-        return self.tagger.score_notes(list(map(_slots_of, answers)), [row.tagged for row in rows])
-
     def baselines(self, train: Sequence[IntentRow], rows: Sequence[IntentRow]) -> dict[str, list[Answer]]:
         """The same tags twice, with the intents of two methods."""
         ((name, tags),) = self.tagger.baselines([r.tagged for r in train], [r.tagged for r in rows]).items()
@@ -230,16 +212,10 @@ class IntentTask(Task):
             for method, answers in zip((name, "tfidf-logistic"), intents, strict=True)
         }
 
-    def baseline_notes(self, train: Sequence[IntentRow]) -> list[str]:
-        return self._chooser.baseline_notes(_texts(train))
-
     @property
     def _chooser(self) -> SentenceTask:
         """The task of the intents alone."""
         return SentenceTask(name=self.name, read=self.read, labels=self.intents, metrics=(accuracy,))
-
-    def explain_texts(self, row: IntentRow) -> list[list[NamedText]]:
-        return self.tagger.explain_texts(row.tagged)
 
     def explain_target(
         self, row: IntentRow, answer: Answer, features: Sequence[Feature], asked: Asked
@@ -258,7 +234,9 @@ class IntentTask(Task):
         mean = [Pick(feature=n, place=place, weight=1 / len(features)) for n in range(len(features))]
         chance = None if answer.probabilities is None else float(answer.probabilities[0])
         target = Target(label=name, picks=mean)
-        return ExplainTarget(prediction=answer.value[INTENT], confidence=chance, targets=[target])
+        return ExplainTarget(
+            texts=row.named_texts, prediction=answer.value[INTENT], confidence=chance, targets=[target]
+        )
 
 
 class IntentAndSlots(Tagging):

@@ -1,4 +1,4 @@
-"""Builds answers from candidate spans: texts, probabilities, no answer, n-best lists, and SQuAD's official files."""
+"""Builds answers from candidate spans: texts, probabilities, no answer, n-best lists."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -52,33 +52,23 @@ def answers(
     """
     begins = np.searchsorted(spans.row, np.arange(len(contexts) + 1)).tolist()
     columns = [column.tolist() for column in (*spans.characters.T, *spans.logits.T)]  # flat lists are fastest
-    found = [
-        _candidates(context, zip(*(column[i:j] for column in columns), strict=True), n_best)
-        for context, i, j in zip(contexts, begins, begins[1:], strict=False)
-    ]
-    if null is None:
-        _add_probabilities([entries for entries, _ in found])
-        return [_chosen(entries, *place) if entries else SpanAnswer(value="") for entries, place in found]
-    none: list[dict[str, Any]] = [
-        {"text": "", "probability": 0.0, "start_logit": start, "end_logit": end} for start, end in null
-    ]
-    odds = [
-        _logit(empty) - _logit(entries[0]) if entries else NO_CANDIDATE
-        for empty, (entries, _) in zip(none, found, strict=True)
-    ]
-    every = [
-        sorted([*entries, empty], key=_logit, reverse=True) for empty, (entries, _) in zip(none, found, strict=True)
-    ]
-    _add_probabilities(every)
-    return [
-        replace(
-            SpanAnswer(value="", score=empty["probability"]) if odd > threshold else _chosen(entries, *place),
-            no_answer=empty["probability"],
-            null_odds=odd,
-            n_best=candidates,
-        )
-        for empty, (entries, place), odd, candidates in zip(none, found, odds, every, strict=True)
-    ]
+    decided, nulls = [], null or [()] * len(contexts)
+    for context, i, j, none in zip(contexts, begins, begins[1:], nulls, strict=False):
+        entries, (start, end) = _candidates(context, zip(*(column[i:j] for column in columns), strict=True), n_best)
+        answer = SpanAnswer(value="", n_best=entries)
+        if null is None:
+            _add_probabilities(entries)
+        else:
+            empty = _entry("", *none)
+            every = sorted([*entries, empty], key=_logit, reverse=True)
+            _add_probabilities(every)
+            chance, odds = empty["probability"], _logit(empty) - _logit(entries[0]) if entries else NO_CANDIDATE
+            answer = SpanAnswer(value="", score=chance, no_answer=chance, null_odds=odds, n_best=every)
+        if entries and (answer.null_odds is None or answer.null_odds <= threshold):
+            best = entries[0]
+            answer = replace(answer, value=best["text"], start=start, end=end, score=best["probability"])
+        decided.append(answer)
+    return decided
 
 
 def with_label(answer: SpanAnswer, texts: Sequence[str] | None, logit: float) -> SpanAnswer:
@@ -94,16 +84,6 @@ def with_label(answer: SpanAnswer, texts: Sequence[str] | None, logit: float) ->
     return replace(answer, label_probability=there if there or texts == () else None)
 
 
-def official_files(answers: Mapping[str, SpanAnswer]) -> dict[str, Any]:
-    """predictions.json and nbest_predictions.json, and null_odds.json where questions may have no answer."""
-    files: dict[str, Any] = {
-        "predictions.json": {name: given.text for name, given in answers.items()},
-        "nbest_predictions.json": {name: given.n_best for name, given in answers.items()},
-    }
-    odds = {name: given.null_odds for name, given in answers.items()}
-    return files if None in odds.values() else files | {"null_odds.json": odds}
-
-
 def _candidates(
     context: str, spans: Iterable[tuple[int, int, float, float]], most: int
 ) -> tuple[list[dict[str, Any]], tuple[int, int]]:
@@ -116,28 +96,24 @@ def _candidates(
             if not entries:
                 start = context.index(text, start)
                 place = (start, start + len(text))
-            # in the order of the official file
-            entries[text] = {"text": text, "probability": 0.0, "start_logit": start_logit, "end_logit": end_logit}
+            entries[text] = _entry(text, start_logit, end_logit)
             if len(entries) == most:
                 break
     return list(entries.values()), place
 
 
-def _add_probabilities(lists: Sequence[list[dict[str, Any]]]) -> None:
-    """The softmax over each list's logits, for all lists at once."""
+def _entry(text: str, start_logit: float, end_logit: float) -> dict[str, Any]:
+    """A candidate, in the order of the official file."""
+    return {"text": text, "probability": 0.0, "start_logit": start_logit, "end_logit": end_logit}
+
+
+def _add_probabilities(entries: Sequence[dict[str, Any]]) -> None:
+    """The softmax over the logits of some candidates."""
     from scipy.special import softmax
 
-    scores = np.full((len(lists), max(map(len, lists), default=0) or 1), -np.inf)
-    there = np.arange(scores.shape[1]) < np.array([len(entries) for entries in lists])[:, None]
-    scores[there] = [entry["start_logit"] + entry["end_logit"] for entries in lists for entry in entries]
-    for entries, probabilities in zip(lists, softmax(scores, axis=1).tolist(), strict=True):
-        for entry, probability in zip(entries, probabilities, strict=False):
-            entry["probability"] = probability
-
-
-def _chosen(entries: list[dict[str, Any]], start: int, end: int) -> SpanAnswer:
-    best = entries[0]
-    return SpanAnswer(value=best["text"], start=start, end=end, score=best["probability"], n_best=entries)
+    chances = softmax([_logit(entry) for entry in entries]).tolist() if entries else []
+    for entry, chance in zip(entries, chances, strict=True):
+        entry["probability"] = chance
 
 
 def _logit(candidate: Mapping[str, Any]) -> float:

@@ -280,6 +280,6 @@ def test_rankings_are_compared_by_queries(here: Finetune, tmp_path: Path, tiny_b
     runs = [file.parent.name for file in tmp_path.glob("results/*/*/record.json")]
     shown = here("compare", *runs)
     said = " ".join((shown.stdout + shown.stderr).split())
-    assert shown.returncode == 0 and "9 queries (40 rows) of dev" in said, said
-    assert "over queries and seeds" in said and "queries needed" in said and "only 9 queries" in said
+    assert shown.returncode == 0 and "9 groups (40 rows) of dev" in said, said
+    assert "over groups and seeds" in said and "groups needed" in said and "only 9 groups" in said
     assert "rows needed" not in said.lower()

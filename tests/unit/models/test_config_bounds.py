@@ -88,7 +88,6 @@ def more_words(folder: Path) -> None:
 CONFIGS: dict[str, Change] = {
     "no heads": config(num_attention_heads=0),
     "heads that do not divide": config(num_attention_heads=3),
-    "no layers": config(num_hidden_layers=0),
     "many thin layers": config(num_hidden_layers=10**6, hidden_size=1, num_attention_heads=1, intermediate_size=1),
     "width 10**9": config(hidden_size=10**9),
     "width 0": config(hidden_size=0),

@@ -55,9 +55,8 @@ def test_a_name_gives_layers_width_and_heads(name: str, size: tuple[int, int, in
     [
         ("new:4x250", r"250 is not divisible by 64.*new:4x256, or name the number of heads: new:4x250xHEADS"),
         ("new:4x250x3", "3 heads do not divide the width 250"),
-        ("new:0x256", "0 layers, width or heads"),
-        ("new:2x0", "0 layers, width or heads"),
-        ("new:2x64x0", "0 layers, width or heads"),
+        ("new:2x0", "0 width or heads"),
+        ("new:2x64x0", "0 width or heads"),
         ("new:minni", "no size 'minni'. Did you mean 'mini'"),
         ("new:", "no size ''.*tiny, mini, small"),
         ("new:4x256x4x1", "no size"),

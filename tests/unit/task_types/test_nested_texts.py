@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 
 import finetune
-from finetune.inference.ranks import query_in
-from finetune.task_types.columns import Layout
 
 NESTED = ({"a": 1}, [{"a": 1}], [["a"], ["b"]])
 
@@ -39,8 +37,3 @@ def test_a_model_answers_no_object(finished_run: Callable[[str], Path]) -> None:
     name = model.predictor.layout.text[0] if model.predictor.layout else "text"
     with pytest.raises(finetune.UserError):
         model({name: {"a": 1}})
-
-
-def test_a_query_that_is_an_object_has_no_rank() -> None:
-    layout = Layout(shape="ranking", text=("query", "passage"))
-    assert [query_in(layout, {"query": cell}) for cell in ("who?", {"a": 1})] == ["who?", ""]

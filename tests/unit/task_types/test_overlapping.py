@@ -162,8 +162,7 @@ def test_a_text_of_many_windows_gives_each_span_once_and_names_those_that_are_cu
     assert {*spans} <= {*found} and len(found) == len(set(found))
     assert answer.label_probabilities[-1] == 0
     assert [p > 0.99 for p in answer.label_probabilities] == [True] * len(spans) + [False]
-    (note,) = task.score_notes([answer], rows)
-    assert note.startswith(f"1 of {len(spans) + 1} spans cannot be predicted") and "max_length" in note
+    assert len(answer.out_of_reach) == 1 and "max_length" in answer.out_of_reach[0]
 
 
 def test_spans_longer_than_the_limit_or_inside_a_token_are_counted_not_predicted(tiny_bert: Path) -> None:
@@ -209,7 +208,7 @@ def test_pairs_are_scored_in_numpy_as_in_the_head_and_the_loss_counts_owned_star
     assert float(head.loss(logits, batch.labels["label"])) == pytest.approx(total, rel=1e-4)
 
 
-def test_dev_chooses_the_threshold_and_candidates_are_decided_again() -> None:
+def test_dev_chooses_the_threshold_and_candidates_are_decide() -> None:
     def answer(*chances: float) -> SpansAnswer:
         spans = as_values((i, i + 1, "LOC") for i in range(len(chances)))
         return SpansAnswer(
@@ -223,7 +222,7 @@ def test_dev_chooses_the_threshold_and_candidates_are_decided_again() -> None:
     assert task_of().tune(answers, [first, rows[1]]) == {"threshold": 0.5}
     chosen = task_of().tune(answers, rows)
     assert task_of(threshold=0.5).tune(answers, rows) == {}
-    decided = task_of(**chosen).decided_again(answers)
+    decided = task_of(**chosen).decide(answers)
     assert [len(one.value) for one in decided] == [2, 1]
     assert decided[0].probabilities == [0.9, 0.2]
 

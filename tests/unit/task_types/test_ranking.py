@@ -1,4 +1,4 @@
-"""Rankings: which files are some, what is refused, negatives by BM25, losses by hand, and scores by query."""
+"""Rankings: which files are some, what is refused, BM25, losses by hand, and scores by query."""
 
 import math
 from pathlib import Path
@@ -13,15 +13,13 @@ from support.toys import ranking_task
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.batch import collate
-from finetune.models.feature import Feature, label_counts
-from finetune.task_types.first_rows import describe_rows
+from finetune.models.tokenizers.load import read_tokenizer
 from finetune.task_types.options import resolved
 from finetune.task_types.own_data import own_data, own_task
 from finetune.task_types.parts import Answer
-from finetune.task_types.ranking.bm25 import K1, B, Bm25, terms_of
-from finetune.task_types.ranking.head import RankingHead
-from finetune.task_types.ranking.queries import _shares, by_query, query_feature, query_of, some_passages
-from finetune.task_types.ranking.task import RankingRow
+from finetune.task_types.plugins.ranking import K1, B, RankingRow, bm25_index, terms_of
+from finetune.task_types.plugins.ranking_head import RankingHead
+from finetune.task_types.prepare import load_splits
 from finetune.task_types.resampling import margin, resampled_metrics
 
 Cells = list[dict[str, Any]]
@@ -84,8 +82,6 @@ def test_rankings_are_recognised(name: str, tmp_path: Path) -> None:
     assert shape_of(path) == "ranking"
     read = own_data(own_task(str(path), {}))
     assert read is not None
-    lines = [*describe_rows(read.layout, read.table(path))]
-    assert any(line.startswith("ranking: ") and "shape=classification" in line for line in lines)
     back = own_data(own_task(str(path), {"shape": "classification", "text": ",".join(read.layout.text)}))
     assert back is not None
     assert back.layout.shape == "classification"
@@ -96,20 +92,10 @@ def test_other_pairs_are_not(name: str, tmp_path: Path) -> None:
     assert shape_of(write_csv(tmp_path / "rows.csv", OTHERS[name])) != "ranking"
 
 
-@pytest.mark.parametrize("name", ["paraphrases", "the same questions of each text"])
-def test_what_could_be_one_says_how_and_that_works(name: str, tmp_path: Path) -> None:
-    path = write_csv(tmp_path / "rows.csv", OTHERS[name])
-    read = own_data(own_task(str(path), {"text": "sentence1,sentence2"} if name == "paraphrases" else {}))
-    assert read is not None
-    (line,) = (line for line in describe_rows(read.layout, read.table(path)) if "not a ranking" in line)
-    settings = dict(one.split("=", 1) for one in line.rpartition("): ")[2].split())
-    assert own_data(own_task(str(path), settings)).layout.shape == "ranking"  # type: ignore[union-attr]
-
-
 def refused(path: Path, **options: Any) -> str:
-    """The error of loading the training rows."""
+    """The error of loading the rows."""
     with pytest.raises(UserError) as caught:
-        resolved(str(path), {"shape": "ranking", **options})[1].load(Source(), "train")
+        load_splits(resolved(str(path), {"shape": "ranking", **options})[1], Source())
     return f"{caught.value.what}. {caught.value.way_out}"
 
 
@@ -117,15 +103,12 @@ def test_what_cannot_be_ranked_is_refused(tmp_path: Path) -> None:
     def file(**given: Any) -> Path:
         return write_csv(tmp_path / "rows.csv", rows("query", "passage", "label", **given))
 
-    assert "has a relevant passage" in refused(file(grade=lambda i, k: 0))
-    assert "corpus=FILE" in refused(file(grade=lambda i, k: 1))
-    assert "each query has one passage" in refused(file(each=1, grade=lambda i, k: i % 2))
-    assert "only one query" in refused(file(queries=1, each=30))
+    for unranked in ({"grade": lambda i, k: 0}, {"grade": lambda i, k: 1}, {"each": 1, "grade": lambda i, k: i % 2}):
+        assert "there is nothing to rank" in refused(file(**unranked))
     assert "'good', which is not a number" in refused(file(grade=lambda i, k: "good"))
     assert "-1" in refused(file(grade=lambda i, k: -1))
-    assert "corpus=FILE" in refused(file(), negatives=3)
-    assert "loss=pairwise" in refused(file(), passages=3)
-    assert "a second text" in refused(write_csv(tmp_path / "one.csv", [{"text": "a b c", "label": 1}] * 20))
+    assert "'loss=pairwise' was taken out" in refused(file(), loss="pairwise")
+    assert "text=QUERY,PASSAGE" in refused(write_csv(tmp_path / "one.csv", [{"text": "a b c", "label": 1}] * 20))
 
 
 def test_rows_with_an_empty_query_are_left_out(tmp_path: Path) -> None:
@@ -140,7 +123,7 @@ def test_dev_has_other_queries(tmp_path: Path) -> None:
     for row in given[::2]:
         row["query"] = row["query"].upper()  # the same query
     task = own_task(str(write_csv(tmp_path / "rows.csv", given)), {})
-    train, dev = ({query_of(row) for row in task.load(Source(), split).rows} for split in ("train", "dev"))
+    train, dev = ({row.query for row in task.load(Source(), split).rows} for split in ("train", "dev"))
     assert train
     assert dev
     assert not train & dev
@@ -152,43 +135,19 @@ def test_dev_has_queries_with_a_relevant_passage(tmp_path: Path) -> None:
     assert any(row.gold for row in task.load(Source(), "dev").rows)
 
 
-def test_shares_of_a_huge_grade_are_numbers() -> None:
-    assert _shares([0.0, 1e300, 1e300]).tolist() == [[0.0, 0.5, 0.5]]
-
-
-def test_negatives_are_those_of_bm25(tmp_path: Path) -> None:
-    given = rows("query", "passage", "label", each=1, grade=lambda i, k: 1)
-    path = write_csv(tmp_path / "rows.csv", given)
-    texts = [*(row["passage"] for row in given), *(f"where is the cat {i} ?" for i in range(20)), "zebra"]
-    corpus = write_csv(tmp_path / "corpus.csv", [{"text": text} for text in texts])
-    task = resolved(str(path), {"shape": "ranking", "corpus": str(corpus), "negatives": 3})[1]
-    for split in ("train", "dev"):
-        loaded = task.load(Source(), split)
-        for some in by_query(loaded.rows):
-            relevant, *others = (loaded.rows[index] for index in some)
-            assert (relevant.gold, [one.gold for one in others]) == (1, [0, 0, 0])
-            number = relevant.text.split()[-1]
-            assert others[0].pair == f"where is the cat {number} ?"
-            assert relevant.pair not in {one.pair for one in others}
-        assert loaded.added == 3 * len(by_query(loaded.rows))
-    bad = write_csv(tmp_path / "bad.csv", [{"a": "one two", "b": "three four"}] * 3)
-    assert "has no column 'passage'" in refused(path, corpus=str(bad))
-    assert "nothing.csv" in refused(path, corpus=str(tmp_path / "nothing.csv"))
-
-
 def test_bm25_is_the_formula() -> None:
-    passages = ["red cat", "red red dog house", "blue"]
-    index, mean = Bm25(passages), 7 / 3
+    passages, mean = ["red cat", "red red dog house", "blue"], 7 / 3
 
     def term(df: int, tf: int, length: int) -> float:
         idf = math.log(1 + (3 - df + 0.5) / (df + 0.5))
         return idf * tf * (K1 + 1) / (tf + K1 * (1 - B + B * length / mean))
 
-    found = index.scores(["Red cat?"] * 3, [0, 1, 2])
-    assert found == pytest.approx([term(2, 1, 2) + term(1, 1, 2), term(2, 2, 4), 0])
-    assert [*index.ranked(["red cat", "zebra"], 5)] == [[0, 1], []]
+    counter, weights = bm25_index(passages)
+    scores = (counter.transform(["Red cat?"]) @ weights.T).toarray()[0]
+    assert scores == pytest.approx([term(2, 1, 2) + term(1, 1, 2), term(2, 2, 4), 0])
     assert terms_of("고양이는 Cat 집") == ["고양", "양이", "이는", "cat", "집"]
-    assert Bm25(["?", "!"]).scores(["?"], [0]).tolist() == [0]
+    wordless = [RankingRow(id=str(grade), text="?", pair="!", gold=float(grade)) for grade in (0, 1)]
+    assert [answer.value for answer in ranking_task().baselines([], wordless)["bm25"]] == [0, 0]
 
 
 def head(learns: Any) -> RankingHead:
@@ -198,36 +157,24 @@ def head(learns: Any) -> RankingHead:
     return made
 
 
-def test_losses_are_those_of_the_papers() -> None:
-    grades, scores = [[2.0, 0.0, 1.0], [0.0, 1.0]], [[0.3, -0.2, 0.9], [1.5, 0.1]]
+def test_losses_are_those_of_the_papers(tiny_bert: Path) -> None:
+    grades, scores = [[2.0, 0.0, 1.0], [0.0, 1e300]], [[0.3, -0.2, 0.9], [1.5, 0.1]]
+    asked = [
+        RankingRow(id="", text=f"query {number}", pair=f"passage {place}", gold=grade)
+        for number, some in enumerate([*grades, [1.0, 1.0]])
+        for place, grade in enumerate(some)
+    ]
+    features = ranking_task("listwise").train_features(asked, read_tokenizer(tiny_bert), 32, print)
+    assert features is not None and len(features) == 2  # the query of equal passages is left out
     logits = torch.tensor([[0.3, -0.2, 0.9], [1.5, 0.1, -torch.inf]], requires_grad=True)
-    empty = Feature(row=0, input_ids=[1])
-
-    def found(learns: Any) -> tuple[float, int]:
-        features = [query_feature(0, [empty] * len(one), one, learns) for one in grades]
-        loss = head(learns).loss(logits, collate(features, pad_id=0).labels["label"])
-        loss.backward()
-        assert logits.grad is not None
-        assert logits.grad.isfinite().all()
-        return float(loss.detach()), label_counts(features)["label"]
-
-    better = [(0.3, -0.2), (0.3, 0.9), (0.9, -0.2), (0.1, 1.5)]
-    assert found("pairwise") == (pytest.approx(sum(math.log1p(math.exp(b - a)) for a, b in better)), 4)
-    chances = [np.exp(one) / np.exp(one).sum() for one in scores]
+    loss = head("listwise").loss(logits, collate(features, pad_id=0).labels["label"])
+    loss.backward()
+    assert logits.grad is not None and logits.grad.isfinite().all()
+    chances = [np.exp(some) / np.exp(some).sum() for some in scores]
     listwise = -(2 / 3 * np.log(chances[0][0]) + 1 / 3 * np.log(chances[0][2]) + np.log(chances[1][1]))
-    assert found("listwise") == (pytest.approx(listwise), 2)
-    labels = torch.tensor([1.0, 0.0])
-    row = head("row").loss(torch.tensor([[0.3], [-0.2]]), labels)
+    assert float(loss.detach()) == pytest.approx(listwise)
+    row = head("row").loss(torch.tensor([[0.3], [-0.2]]), torch.tensor([1.0, 0.0]))
     assert float(row) == pytest.approx(math.log1p(math.exp(-0.3)) + math.log1p(math.exp(-0.2)))
-
-
-def test_some_passages_are_drawn_of_a_long_ranking() -> None:
-    grades = [1.0, *[0.0] * 30]
-    query = query_feature(0, [Feature(row=0, input_ids=[i]) for i in range(31)], grades, "listwise")
-    drawn = [some_passages(query, 5, np.random.default_rng(seed), "listwise") for seed in (1, 2)]
-    assert all(len(one.choices) == 5 and one.note.tolist() == [1, 0, 0, 0, 0] for one in drawn)
-    assert [one.input_ids for one in drawn[0].choices] != [one.input_ids for one in drawn[1].choices]
-    assert some_passages(query, 31, np.random.default_rng(0), "listwise") is query
 
 
 def test_scores_are_means_over_queries_with_a_relevant_passage() -> None:
@@ -236,8 +183,6 @@ def test_scores_are_means_over_queries_with_a_relevant_passage() -> None:
     answers = [Answer(value=float(-i)) for i in range(9)]
     scores = task.score(answers, given)
     assert scores["mrr@10"] == pytest.approx((1 + 1 / 2) / 2)
-    (note,) = task.score_notes(answers, given)
-    assert "1 of 3 queries" in note
     assert all(metric.size == 2 for metric in resampled_metrics(task, answers, given).values())
     found = margin(task, given, answers, {"bm25": answers[::-1]})
     assert found.interval is not None

@@ -12,7 +12,6 @@ from support.toys import cat_rows, cat_task, every_shape, tag_task
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.task_types.classification.task import SentenceRow
-from finetune.task_types.ranking.task import RankingTask
 from finetune.task_types.task import Task
 from finetune.task_types.train_share import with_share
 
@@ -25,7 +24,7 @@ def share_of(task: Task, rows: Sequence[Any], share: float, seed: int = 0) -> li
 def test_smaller_shares_are_within_larger_ones(task: Task) -> None:
     rows = task.load(Source(), "train").rows
     found = [share_of(task, rows, share) for share in (0.1, 0.25, 0.5, 1.0)]
-    group = 4 if isinstance(task, RankingTask) else 1  # a query's rows stay together
+    group = 4 if task.scored_by else 1  # a query's rows stay together
     wanted = [group * round(share * len(rows) / group) for share in (0.1, 0.25, 0.5)]
     assert [len(some) for some in found[:3]] == wanted
     for some, more in pairwise(found):

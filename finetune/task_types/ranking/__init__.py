@@ -1,1 +1,0 @@
-"""The passages of a query in order: a cross-encoder."""
