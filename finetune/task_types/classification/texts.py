@@ -104,7 +104,7 @@ def logits_by_row(logits: Sequence[np.ndarray], features: Sequence[Feature], cou
     owners = np.array([feature.row for feature in features])
     means = np.zeros((count, given.shape[1]), dtype=given.dtype)
     np.add.at(means, owners, given)
-    means /= np.bincount(owners, minlength=count)[:, None]
+    means /= np.maximum(1, np.bincount(owners, minlength=count))[:, None]
     return means
 
 

@@ -1,6 +1,5 @@
 """Guesses which columns hold words and their tags, or a text and its entities as character spans."""
 
-import shlex
 from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
@@ -52,10 +51,6 @@ def tag_layout(evidence: Evidence) -> Layout | None:
             f"{evidence.file}: {len(tags)} columns hold tags", [(f"label={n}", _kinds(evidence, n)) for n in tags]
         )
     why = f"a column of words and one of tags such as {_kinds(evidence, tags[0])}"
-    intents = (name for name in columns if name not in (words, *tags) and _may_be_intent(columns[name]))
-    if intent := next(intents, ""):
-        both = shlex.quote(f"label={intent},{tags[0]}")
-        why += f"; {intent} has one value a sentence ({_kinds(evidence, intent)}): {both} reads both"
     form = forms.get(tags[0], TagForm())
     return Layout(
         shape="tagging",
@@ -66,25 +61,6 @@ def tag_layout(evidence: Evidence) -> Layout | None:
         characters=_are_characters(columns[words]),
         reasons={"shape": why},
     )
-
-
-def one_value(cell: Any) -> Any:
-    """The value of all words of a list, as files with one word per line have an intent; else the cell itself."""
-    items = set(cell) if isinstance(cell, list) and all(isinstance(item, str) for item in cell) else set()
-    return items.pop() if len(items) == 1 else cell
-
-
-def one_value_each(cells: Sequence[Any]) -> bool:
-    """Whether cells are lists of a value for each word, and these are equal in each of them."""
-    some = [cell for cell in islice(cells, ROWS_LOOKED_AT) if not is_missing(cell)]
-    several = any(isinstance(cell, list) and len(cell) > 1 for cell in some)
-    return several and not any(isinstance(one_value(cell), list) for cell in some)
-
-
-def _may_be_intent(cells: Sequence[Any]) -> bool:
-    """Whether a column of a file with one word per line has one of a few values for each sentence."""
-    some = list(islice(cells, ROWS_LOOKED_AT))
-    return one_value_each(some) and 2 <= len(set(map(str, map(one_value, some)))) <= len(some) / 2
 
 
 def span_layout(evidence: Evidence) -> Layout | None:
