@@ -158,7 +158,8 @@ class IntentTask(Task):
         """
         count = len(self.tagger.labels)
         tags = self.tagger.decode([scores[:, :count] for scores in logits], features, [row.tagged for row in rows])
-        intents = self.chooser.decode([scores[0, count:] for scores in logits], features, [r.sentence for r in rows])
+        of_text = [scores[0, count:].astype(np.float64) for scores in logits]
+        intents = self.chooser.decode(of_text, features, [row.sentence for row in rows])
         answers = list[Answer]()
         for row, ours, intent in zip(rows, tags, intents, strict=True):
             chances = dict(zip(self.intents, intent.probabilities or (), strict=True))
