@@ -21,7 +21,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 PACKAGE = "finetune"
-CONTRACT = ("Task", "Codec", "Scoring", "Baselines", "Explainer", "Stream", "DataType", "Predictions")  # of a task type
+CONTRACT = ("Task", "Codec", "Scoring", "Baselines", "Explainer", "Stream", "OwnType", "Predictions")  # of a task type
 INTERFACES = {"read", "sniff", "blocks"}  # what each module of its kind has: file formats, parts of a report
 Imports = Mapping[str, set[str]]  # of each module, the modules of the package that it imports
 

@@ -29,7 +29,7 @@ from finetune.runs.verdict import FEW_ROWS, verdict_of
 from finetune.task_types.dev_split import DEV_SHARE
 from finetune.task_types.own_data import OPTIONS
 from finetune.task_types.starting_recipe import DEV_TO_CHOOSE, default_rate
-from finetune.task_types.types import data_types
+from finetune.task_types.types import own_types
 from finetune.task_types.vocabulary import MISFIT, suggested_encoder
 
 # The learning rate that fits an encoder with at least so many weights: BERT base, MiniLM, tiny ones.
@@ -275,7 +275,7 @@ class Figures:
     def contrasts(self) -> bool:
         """Whether a contrastive first step is for such data: it draws as many rows of each label, scores by folds."""
         recipe = self.record.recipe
-        kind = data_types().get(str((recipe.get("options") or {}).get("shape", "")))
+        kind = own_types().get(str((recipe.get("options") or {}).get("shape", "")))
         return (
             kind is not None
             and kind.closed_labels

@@ -75,7 +75,7 @@ def text_leaks(part: SplitFile) -> Iterator[Finding]:
     before = [first.unit_keys for first in part.before]
     for where, rows, size, remedy in _shared(part, part.unit_keys, before):
         remedy = remedy or LEAK.remedy.format(split=part.split)
-        yield Finding(LEAK, f"{part.kind.units_are} {where}", rows, remedy, worst=len(rows) > LEAKED * size)
+        yield Finding(LEAK, f"texts {where}", rows, remedy, worst=len(rows) > LEAKED * size)
 
 
 def group_leaks(part: SplitFile) -> Iterator[Finding]:

@@ -53,6 +53,6 @@ def worst_first(found: Iterable[FileFinding]) -> list[FileFinding]:
 def every_issue() -> list[Issue]:
     """Every issue that a check can find: those that the files of checks declare, and those of reading and of types."""
     files = [value for file in (cells, labels, across_splits) for value in vars(file).values()]
-    of_types = [issue for kind in OWN for issue in (*kind.row_issues, *kind.issues)]
+    of_types = [issue for kind in OWN for issue in kind.issues]
     every = [*READING, *row_issues.SHARED, *SHARED, *of_types, *files, *cells.ODD_TEXTS]
     return list(dict.fromkeys(issue for issue in every if isinstance(issue, Issue)))

@@ -122,7 +122,7 @@ def spellings(part: SplitFile) -> Iterator[Finding]:
         return
     counts = part.label_counts
     if changed := unified(counts):
-        remedy = "" if part.kind.respelled else LABEL_NUMBER.remedy
+        remedy = "" if part.kind.labels_rows else LABEL_NUMBER.remedy
         what = f"{LABEL_VARIANT.meaning}: {_changes(changed)}"
         yield Finding(LABEL_VARIANT, what, part.rows_with(changed), remedy)
     by_number = defaultdict[float | None, list[str]](list)
@@ -132,7 +132,7 @@ def spellings(part: SplitFile) -> Iterator[Finding]:
         what = f"{LABEL_NUMBER.meaning}: {'; '.join(map(first_quoted, again[:MOST_NAMED]))}"
         rare = [name for names in again for name in sorted(names, key=lambda name: -counts[name])[1:]]
         yield Finding(LABEL_NUMBER, what, part.rows_with(rare))
-    if typos := {name: meant for name, meant in misspelled(counts).items() if name not in part.layout.doubts}:
+    if typos := misspelled(counts):
         yield Finding(LABEL_TYPO, f"{LABEL_TYPO.meaning}: {_changes(typos)}", part.rows_with(typos))
 
 

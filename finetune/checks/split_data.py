@@ -15,10 +15,11 @@ from finetune.data.issues import Finding, Severity
 from finetune.data.table import Table
 from finetune.data.values import is_missing
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import DataType
 from finetune.task_types.findings import SplitRows
+from finetune.task_types.own_type import OwnType
 from finetune.task_types.row_builder import rows_of
 from finetune.task_types.row_issues import NoRow
+from finetune.task_types.shared_rows import compared_text
 from finetune.task_types.types import named_type
 
 MOST_ROWS = 1_000  # row numbers that a finding keeps
@@ -56,7 +57,7 @@ class SplitFile(SplitRows):
     `unlabelled` says why a test file counts as one without labels.
     """
 
-    kind: DataType
+    kind: OwnType
     units: Sequence[str]
     unusable: Sequence[tuple[int, Finding]]
     before: Sequence["SplitFile"] = ()
@@ -71,12 +72,12 @@ class SplitFile(SplitRows):
     @cached_property
     def keys(self) -> NDArray[np.int64]:
         """A hash of each text `(rows,)`, equal for texts that `same_text` makes equal; 0 for one that is too short."""
-        return text_keys(map(self.kind.long_enough, self.texts))
+        return text_keys(text if unit else "" for text, unit in zip(self.texts, self.units, strict=True))
 
     @cached_property
     def unit_keys(self) -> NDArray[np.int64]:
         """A hash of each unit `(rows,)`."""
-        return self.keys if self.units is self.texts else text_keys(map(self.kind.long_enough, self.units))
+        return self.keys if self.units is self.texts else text_keys(self.units)
 
     def rows_with(self, labels: Iterable[str]) -> list[int]:
         """Indexes of the rows with one of these labels."""
@@ -111,17 +112,16 @@ def part_of(split: str, layout: Layout, table: Table, *, unlabelled: str = "", *
     """A table as this split. Raises UserError for one whose labels are written in another way."""
     kind = named_type(layout.shape)
     layout = replace(layout, label=()) if unlabelled else layout
-    kind.require_alike(layout, table)
+    kind.as_written(layout, table)
     texts, units, golds = list[str](), list[str](), list[Any]()
     unusable = list[tuple[int, Finding]]()
     for index, row in rows_of(layout, table):
         if isinstance(row, NoRow):
             unusable.append((index, row.fault))
         texts.append("" if isinstance(row, NoRow) else row.input)
-        units.append("" if isinstance(row, NoRow) else kind.compared(row, layout.markers))
+        units.append("" if isinstance(row, NoRow) else compared_text(kind, row, layout.markers))
         golds.append(None if isinstance(row, NoRow) else row.gold)
-    kind = kind.for_layout(layout)
-    counts = Counter(label for gold in golds for label in kind.labels_in(gold))
+    counts = Counter(label for gold in golds for label in {*kind.labels_in(gold)})
     return SplitFile(
         split=split, layout=layout, table=table, texts=texts, units=texts if units == texts else units, golds=golds,
         label_counts=counts, kind=kind, unusable=unusable, unlabelled=unlabelled, **others,

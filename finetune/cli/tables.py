@@ -251,7 +251,6 @@ def layout_table(layout: "Layout") -> FittedTable:
         "label": ", ".join(layout.label) or "none was found",
         "labels": ", ".join(layout.names.values()) if layout.by_position else "",
         "order": " < ".join(layout.order),
-        "levels": layout.levels,
         "id": layout.id,
         "group": layout.group,
     }

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
 
@@ -40,7 +40,7 @@ def rows_of_records(task: Task, records: Iterable[tuple[Record, Layout]]) -> lis
     window, read, bare = list[PredictedRow](), None, None
     for record, layout in records:
         if bare is None or layout is not read:
-            read, bare = layout, named_type(layout.shape).without_labels(layout, task)
+            read, bare = layout, replace(named_type(layout.shape).fitted(layout, task), label=())
         one = PredictedRow(record, layout)
         try:
             row = row_of(bare, record)

@@ -26,13 +26,11 @@ from finetune.runs.lookup import named_run
 from finetune.task_types.candidates import Ambiguous, copied
 from finetune.task_types.classification.spans import END_NAMES, NONE, named_spans
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import DataType
 from finetune.task_types.guess import guess, named_columns
-from finetune.task_types.pretraining.own import Text
+from finetune.task_types.own_type import OwnType, inputs_of
 from finetune.task_types.task import Task
 from finetune.task_types.trained_form import form_for
 from finetune.task_types.types import layout_from, named_type, type_of
-from finetune.task_types.words.columns import WordsType
 
 NAMING = ("text", "label", "spans", "span_ends")  # settings that name columns
 SAMPLE_ROWS = 1_000  # rows from which columns are inferred
@@ -52,7 +50,7 @@ class ColumnsRead:
 
 
 def columns_read(
-    path: Path, kind: DataType, trained: Layout | None, options: Mapping[str, Any], *, inputs: tuple[str, ...] = ()
+    path: Path, kind: OwnType, trained: Layout | None, options: Mapping[str, Any], *, inputs: tuple[str, ...] = ()
 ) -> ColumnsRead:
     """How a file is read, by `options` (text, label, spans, span_ends, encoding, sheet) and else as in training.
 
@@ -62,7 +60,10 @@ def columns_read(
     sample = first_rows(path, form, most=SAMPLE_ROWS)
     named = {name: str(value) for name, value in options.items() if name in NAMING}
     layout, notes = layout_for(kind, trained, sample, named, inputs=inputs)
-    layout = kind.with_spelling(layout, sample.columns)
+    try:
+        layout = kind.as_written(layout, sample)
+    except UserError as error:  # its scores would be wrong
+        layout, notes = replace(layout, label=()), [*notes, f"{error.what}; not scored"]
     return ColumnsRead(form=form, layout=layout, notes=notes, sample=sample)
 
 
@@ -94,7 +95,7 @@ def require_settings(options: Mapping[str, Any], *, others: tuple[str, ...] = ("
         raise UserError(f"unknown setting '{unknown[0]}'", what)
 
 
-def known_type(task: Task) -> DataType:
+def known_type(task: Task) -> OwnType:
     """The type of the data that a task's model reads. Raises UserError where it is unknown."""
     kind = type_of(task)
     if kind is None:
@@ -143,7 +144,7 @@ def default_output(path: Path, form: FileFormat) -> Path:
 
 
 def layout_for(
-    kind: DataType,
+    kind: OwnType,
     trained: Layout | None,
     sample: Table,
     options: Mapping[str, str],
@@ -163,25 +164,25 @@ def layout_for(
     if trained is not None and "text" not in options and set(trained.text_columns) <= columns:
         given = named_columns(options["label"], sample.columns, "label", sample) if options.get("label") else []
         kept = tuple(given) or (trained.label if set(trained.label) <= columns else ())
-        found, notes = _scored(kind, replace(_marked(trained, options, sample), label=kept, id=""), sample)
         missing = [name for name in trained.label if name not in columns]
-        if missing and not given and len(missing) < len(trained.label):
-            notes.append(f"no column {', '.join(missing)}: not scored")
-        return found, notes
+        some = missing and not given and len(missing) < len(trained.label)
+        notes = [f"no column {', '.join(missing)}: not scored"] if some else []
+        return replace(_marked(trained, options, sample), label=kept, id=""), notes
     if not columns:
         raise UserError(f"{sample.path}: none of its first rows can be read", "Check it with `finetune check`")
-    if trained is not None and "text" not in options and isinstance(kind, WordsType | Text) and len(columns) == 1:
+    if trained is not None and "text" not in options and len(columns) == len(inputs_of(kind)) == 1:
         return replace(trained, text=(*columns,), label=(), id=""), [f"text column: {', '.join(columns)}"]
+    any_columns = kind.list_last and trained is not None and len(trained.text) > 1
     try:
         found = guess(sample, {**options, "shape": kind.name}, labelled="label" in options)
     except UserError as error:
-        if trained is None or "text" in options or (isinstance(error, Ambiguous) and kind.any_columns):
+        if trained is None or "text" in options or (isinstance(error, Ambiguous) and any_columns):
             raise
         raise _lacks(sample, trained) from error
     if trained is not None:
-        if "text" not in options and not kind.any_columns and (len(columns) > 1 or names_columns(sample.form)):
+        if "text" not in options and not any_columns and (len(columns) > 1 or names_columns(sample.form)):
             raise _lacks(sample, trained, found.text)
-        if len(trained.text) != len(found.text) and not kind.any_columns:
+        if len(trained.text) != len(found.text) and not any_columns:
             raise _lacks(sample, trained)
         kept = trained.label if "label" not in options and set(trained.label) <= columns else found.label
         spans = _marked(trained, options, sample)
@@ -207,15 +208,6 @@ def _marked(trained: Layout, options: Mapping[str, str], sample: Table) -> Layou
     marked = names if set(names) <= set(sample.columns) else ()
     ends = options.get("span_ends") or trained.span_ends
     return replace(trained, marked=marked, span_ends=END_NAMES.get(ends, trained.span_ends))
-
-
-def _scored(kind: DataType, layout: Layout, sample: Table) -> tuple[Layout, list[str]]:
-    """The layout, without a label that is written in another way than in training: its scores would be wrong."""
-    try:
-        kind.require_alike(layout, sample)
-    except UserError as error:
-        return replace(layout, label=()), [f"{error.what}; not scored"]
-    return layout, []
 
 
 def _lacks(sample: Table, trained: Layout, likely: Sequence[str] = ()) -> UserError:

@@ -15,7 +15,7 @@ from finetune.data.rows import Row
 from finetune.errors import UserError, first_line
 from finetune.inference.predict_plan import shown_names
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import DataType
+from finetune.task_types.own_type import OwnType
 from finetune.task_types.row_builder import row_of
 from finetune.task_types.row_issues import UNUSABLE, NoRow
 from finetune.task_types.task import Task
@@ -34,7 +34,7 @@ class PythonRows:
         self.needed = sum(one.default is one.empty for one in parameters.values())
 
     @cached_property
-    def kind(self) -> DataType:
+    def kind(self) -> OwnType:
         """The type of the rows. Raises UserError if it is unknown."""
         if (kind := type_of(self.task)) is None:
             raise UserError(f"the task {self.task.name} has no known data type", "Call the model with a row's inputs")
@@ -50,7 +50,7 @@ class PythonRows:
     @property
     def names(self) -> list[tuple[str, ...]]:
         """The names under which a row's inputs are found: the columns of training first, then those of the task."""
-        trained, others = self.trained, self.kind.input_names(self.inputs)
+        trained, others = self.trained, (self.inputs, *self.kind.other_names)
         if trained is None:
             return [*others]
         return [trained.text_columns, *(names for names in others if not inputs_fault(trained, len(names)))]
@@ -59,8 +59,10 @@ class PythonRows:
         """A row of a list with one item for each input of the task; choices and words may follow one another."""
         if not isinstance(given, list | tuple):
             return (given,)
-        kind = type_of(self.task)
-        return tuple(given) if kind is None else kind.arranged(tuple(given), self.inputs)
+        kind, last = type_of(self.task), len(self.inputs) - 1
+        if kind is None or not kind.list_last or len(given) <= len(self.inputs):
+            return tuple(given)
+        return (*given[:last], list(given[last:]))
 
     def records(self, rows: Iterable[Any]) -> Iterator[tuple[Record, Layout]]:
         """Each row as a record with its columns; one that the model cannot read has a fault."""
@@ -90,7 +92,7 @@ class PythonRows:
                 raise NoRow(fault)
             if named and (more := [name for name in values if name not in layout.inputs]):
                 raise NoRow(f"has '{more[0]}', which the model does not read")
-            bare = self.kind.without_labels(layout, self.task)
+            bare = replace(self.kind.fitted(layout, self.task), label=())
             row: Row = row_of(bare, whole(Record(row=1, line=1, values=values)))
             fault = self.task.fault(row)
         except NoRow as why:
@@ -100,12 +102,11 @@ class PythonRows:
         return replace(row, id="")
 
     def _how_to_call(self) -> str:
-        trained, kind = self.trained, self.kind
-        example = kind.example(trained and kind.fitted(trained, self.task))
-        words = ("tokens",) in kind.input_names(self.inputs)
-        tokens = ', or model(tokens=["a", "text"])' if words else ""
-        row = f"({example})" if ", " in example else example
-        return f"Write model({example}){tokens}, or model([{row}]) for a list of rows"
+        count = len(self.inputs) if self.trained is None or self.kind.list_last else len(self.trained.text)
+        names = ", ".join(self.inputs[:count])
+        tokens = ', or model(tokens=["a", "text"])' if ("tokens",) in self.kind.other_names else ""
+        row = f"({names})" if count > 1 else names
+        return f"Write model({names}){tokens}, or model([{row}]) for a list of rows"
 
     def _values(self, given: Any) -> tuple[dict[str, Any], Layout, str]:
         """The cells of a row, which of them are the model's inputs, and what is wrong with them, if anything."""
@@ -120,7 +121,7 @@ class PythonRows:
         if self.layout is not None and set(self.layout.text_columns) <= set(cells):
             label = self.layout.label if set(self.layout.label) <= set(cells) else ()
             return cells, replace(self.layout, id="", label=label), ""
-        every = [*([trained.text] if trained else []), *self.kind.input_names(self.inputs)]
+        every = [*([trained.text] if trained else []), self.inputs, *self.kind.other_names]
         text = next((names for names in every if set(names) <= set(cells)), every[0])
         fault = inputs_fault(trained, len(text)) if trained and text != trained.text else ""
         return cells, self._columns(text, cells), fault

@@ -17,7 +17,7 @@ from finetune.task_types.types import type_of
 if TYPE_CHECKING:
     from finetune.data.rows import Row
     from finetune.task_types.columns import Layout
-    from finetune.task_types.data_type import DataType
+    from finetune.task_types.own_type import OwnType
     from finetune.task_types.parts import Answer
     from finetune.task_types.predictions import Decisions, Predictions
     from finetune.task_types.task import Task
@@ -41,7 +41,7 @@ class Unsure:
     notes: tuple[str, ...] = ()
 
     def cells(
-        self, task: "Task", labels: tuple[str, ...], kind: "DataType", layout: "Layout", answer: "Answer", row: "Row"
+        self, task: "Task", labels: tuple[str, ...], kind: "OwnType", layout: "Layout", answer: "Answer", row: "Row"
     ) -> dict[str, Any]:
         """The cells of a prediction without what is left out, which the column `unsure` has; and its label set."""
         table = answered(kind, task, labels, prediction_lines(task, [row], [answer]))

@@ -11,10 +11,10 @@ from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 from finetune.task_types.classification.marked import EntitySpan, with_markers
 from finetune.task_types.classification.task import MultiLabelRow, MultiLabelTask, SentenceRow, SentenceTask
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import DataType, Evidence
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText, Pick, Target
 from finetune.task_types.findings import SplitRows, constant_findings
+from finetune.task_types.own_type import Evidence, OwnType, with_chosen
 from finetune.task_types.parts import Answer
 from finetune.task_types.predictions import DecisionRow, Decisions, Line, Predictions, marks_of_both, paired_spans
 from finetune.task_types.pretraining.task import TextTask
@@ -22,8 +22,8 @@ from finetune.task_types.ranking.task import RankingRow, RankingTask
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow, unusable
 from finetune.task_types.span.row import SpanRow
 from finetune.task_types.span.task import SpanTask
-from finetune.task_types.tagging.guess import span_layout
-from finetune.task_types.tagging.own import Tagging
+from finetune.task_types.tagging.guess import span_layout, words_and_tags
+from finetune.task_types.tagging.own import Tagging, with_signs
 from finetune.task_types.tagging.segments import segmented
 from finetune.task_types.tagging.task import TaggingRow, TaggingTask
 from finetune.task_types.task import Task
@@ -36,7 +36,6 @@ __all__ = [
     "Asked",
     "ChoiceRow",
     "ChoiceTask",
-    "DataType",
     "DecisionRow",
     "Decisions",
     "EntitySpan",
@@ -49,6 +48,7 @@ __all__ = [
     "MultiLabelTask",
     "NamedText",
     "NoRow",
+    "OwnType",
     "Pick",
     "Predictions",
     "RankingRow",
@@ -74,5 +74,8 @@ __all__ = [
     "segmented",
     "span_layout",
     "unusable",
+    "with_chosen",
     "with_markers",
+    "with_signs",
+    "words_and_tags",
 ]

@@ -15,7 +15,7 @@ from finetune.data.formats.delimited import dialect_of
 from finetune.data.values import as_text, is_missing
 from finetune.errors import UserError
 from finetune.task_types.column_names import asks, is_about, is_id_name, is_split_name, label_tier, text_tier
-from finetune.task_types.data_type import Evidence
+from finetune.task_types.own_type import Evidence
 
 SHELL = re.compile(r"[\s;&|<>()$`\"'*?#!\[\]{}~\\]")
 FULL_SHARE = 0.9  # share of filled cells

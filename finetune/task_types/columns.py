@@ -13,30 +13,26 @@ from finetune.data.values import as_text, is_missing, is_nested, tags_of
 from finetune.task_types.row_issues import NoRow
 
 NAMELESS = re.compile(r"column \d+")
-DROPPED = "named by drop="  # why a label is left out that the user named
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
     """The task type (`shape`), and its columns: `text` are the inputs in order, `label` the label.
 
-    For a span task the inputs are question and context, for a choice task the context and then the choices (or one
-    column with a list of them), which labels count from 0 or 1, or name as `choices_by` says, with the signs of
-    `choices_as`. Several `label` columns
-    are those of multi-label data, with 0 or 1 each. `labels` are the names that were found; `unanswerable` says that
-    some questions have no answer, and `reasons` what each guess is based on.
+    For a span task the inputs are question and context, for a choice task the context (the first `contexts` columns)
+    and then the choices, or one column with a list of them, which labels count from 0 or 1, or name as `choices_by`
+    says. Several `label` columns are those of multi-label data, with 0 or 1 each. `labels` are the names of the labels;
+    `unanswerable` says that some questions have no answer, and `reasons` what each guess is based on.
 
-    `names` are those of labels that are numbers in the data, `decimal` is the decimal sign of numbers. `spans` are the
-    keys of start, end and label where entities are spans of characters; `tag_form` and `outside` say how tags are
-    written, `characters` that they are of single characters, and `signs_apart` that signs are words. `rest` are columns
-    that a text runs on into, without a name or joined by the user, with `delimiter` between them; `no_label` is a sign
-    that means none, and `mistakes` are labels that are
-    left out and `doubts` those that may be mistakes, each with the reason. `by_position`: a label cell has 0 or 1 for
-    each label, whose `names` are in their order. Of choices, the first `contexts`
-    columns are their context. `marked` are the columns of two spans of the text, whose last character belongs to them
-    or not (`span_ends`), and `markers` the opening markers of both in a row's text. `order` are labels from lowest to
-    highest where they have an order, and `levels` is what separates the names in labels of a tree. `rivals` are other
-    columns that could hold the label. `file` says how the file was read.
+    `names` are those of labels that are numbers in the data, `decimal` is the decimal sign of numbers. `by_position`: a
+    label cell has 0 or 1 for each label, whose `names` are in their order. `spans` are the keys of start, end and label
+    where entities are spans of characters; `tag_form` and `outside` say how tags are written, `characters` that they
+    are of single characters, and `signs_apart` that signs are words. `rest` are columns that a text runs on into,
+    without a name or joined by the user, with `delimiter` between them; `no_label` is a sign that means none, and
+    `mistakes` are labels that are left out, each with the reason. `marked` are the columns of two spans of the text,
+    whose last character belongs to them or not (`span_ends`), and `markers` the opening markers of both in a row's
+    text. `order` are labels from lowest to highest where they have an order. `rivals` are other columns that could hold
+    the label. `file` says how the file was read.
     """
 
     shape: str
@@ -49,7 +45,6 @@ class Layout:
     by_position: bool = False
     counted_from: int = 0
     choices_by: Literal["", "text", "letter", "number"] = ""
-    choices_as: tuple[str, ...] = ()
     unanswerable: bool = False
     names: Mapping[str, str] = field(default_factory=dict)
     decimal: Literal[".", ","] = "."
@@ -63,13 +58,11 @@ class Layout:
     rivals: tuple[str, ...] = ()
     no_label: str = ""
     mistakes: Mapping[str, str] = field(default_factory=dict)
-    doubts: Mapping[str, str] = field(default_factory=dict)
     contexts: int = 1
     marked: tuple[str, ...] = ()
     markers: tuple[str, ...] = ()
     span_ends: Literal["", "inclusive", "exclusive"] = ""
     order: tuple[str, ...] = ()
-    levels: str = ""
     reasons: Mapping[str, str] = field(default_factory=dict)
     file: Mapping[str, Any] = field(default_factory=dict)
 

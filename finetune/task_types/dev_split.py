@@ -9,18 +9,18 @@ import numpy as np
 
 from finetune.data.characters import same_text
 from finetune.data.rows import OwnRow
-from finetune.task_types.data_type import DataType
+from finetune.task_types.own_type import OwnType
 
 DEV_SHARE = 0.1  # of the rows, held out as dev where there is no dev file
 MOST_DEV_ROWS = 10_000
 
 
-def drawn_for_dev(kind: DataType, rows: Sequence[OwnRow], groups: Sequence[Any] | None = None) -> set[int]:
+def drawn_for_dev(kind: OwnType, rows: Sequence[OwnRow], groups: Sequence[Any] | None = None) -> set[int]:
     """Whether each row is held out as dev: stratified by label, groups and duplicate texts on one side."""
     texts: Iterable[str] = map(kind.unit, rows)
     if groups is None and _are_one(map(kind.unit, rows)):  # one document or context: split its sentences or questions
         texts = (same_text(row.input) for row in rows)
-    return dev_rows(texts, kind.row_strata(rows), groups)
+    return dev_rows(texts, kind.strata(rows), groups)
 
 
 def dev_rows(

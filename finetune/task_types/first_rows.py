@@ -9,13 +9,14 @@ from finetune.data.messages import shown, so_many
 from finetune.data.table import Table
 from finetune.data.values import as_text, is_missing
 from finetune.task_types.columns import Layout
-from finetune.task_types.label_relations import could_be_related
+from finetune.task_types.own_type import TEXT_CHARS_SHOWN, OwnType, inputs_of, label_counts
 from finetune.task_types.ranking.groups import ranking_lines
 from finetune.task_types.row_builder import rows_of
 from finetune.task_types.row_issues import NoRow
 from finetune.task_types.types import named_type
 
 ROWS = 2
+MOST_VALUES = 12  # values of a label in a summary
 CELLS_SEEN = 20_000  # cells inspected in a column that may name splits
 ROWS_MEASURED = 2_000  # rows whose tokens are estimated
 ROWS_COUNTED = 200_000  # rows whose labels are counted
@@ -31,21 +32,38 @@ def describe_rows(layout: Layout, table: Table, *, split: str = "") -> Iterator[
 
     `split` is the column that says which rows are dev.
     """
-    kind = named_type(layout.shape).for_layout(layout)
+    kind = named_type(layout.shape)
     good = ((index, row) for index, row in rows_of(layout, table) if not isinstance(row, NoRow))
     for index, row in islice(good, ROWS):
-        facts = ", ".join(f"{name} = {value}" for name, value in kind.facts(row).items())
-        yield f"row {table.rows[index]}: {facts}"
+        values = {name: getattr(row, name) for name in inputs_of(kind)}
+        values = values if len(values) > 1 else dict.fromkeys(values, row.input)
+        texts = (f"{name} = {_shown(value)}" for name, value in values.items() if value is not None)
+        yield f"row {table.rows[index]}: {', '.join(texts)}, label = {kind.label_words(row)}"
     if layout.label:
         rows = (row for _, row in islice(rows_of(layout, table), ROWS_COUNTED) if not isinstance(row, NoRow))
         part = f" (of the first {ROWS_COUNTED:,} rows)" if len(table) > ROWS_COUNTED else ""
-        yield f"{kind.labels_are}: {kind.summary([row.gold for row in rows if row.gold is not None])}{part}"
+        yield f"labels: {_summary(kind, [row.gold for row in rows if row.gold is not None])}{part}"
     for name in split_columns(layout, table, used=split):
         yield f"the column {shown(name)} says which rows are for training: it is used with split={name} alone"
     yield from ranking_lines(layout, table.columns)
-    yield from could_be_related(layout)
     for rival in layout.rivals:
         yield f"not the label, but could be: {rival}"
+
+
+def _shown(value: Any) -> str:
+    return shown(value if isinstance(value, str) else " | ".join(value), TEXT_CHARS_SHOWN)
+
+
+def _summary(kind: OwnType, golds: Sequence[Any]) -> str:
+    """The labels with their counts, the most frequent first; the range of numbers; how many rows have something."""
+    if golds and all(isinstance(gold, float) for gold in golds):
+        mean, count = sum(golds) / len(golds), len(set(golds))
+        return f"{min(golds):g} to {max(golds):g}, mean {mean:.4g}, {count:,} different ones"
+    if counts := label_counts(kind, golds):
+        listed = [f"{shown(name)[1:-1]} {count:,}" for name, count in counts.most_common(MOST_VALUES)]
+        more = f", and {len(counts) - MOST_VALUES:,} more" if len(counts) > MOST_VALUES else ""
+        return ", ".join(listed) + more
+    return f"{sum(map(bool, golds)):,} rows with, {sum(not gold for gold in golds):,} without"
 
 
 def split_columns(layout: Layout, table: Table, *, used: str = "") -> list[str]:

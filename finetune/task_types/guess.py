@@ -9,14 +9,14 @@ from finetune.data.column_types import facts_of
 from finetune.data.label_names import names_given, names_nearby
 from finetune.data.messages import so_many
 from finetune.data.table import Table
-from finetune.data.values import as_number, is_missing
+from finetune.data.values import as_list, as_number, as_text, is_missing
 from finetune.errors import UserError, nearest
 from finetune.task_types.classification.guess import require_rows
 from finetune.task_types.classification.spans import named_spans, with_spans
 from finetune.task_types.column_names import id_names, named, text_tier
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import DataType, Evidence
-from finetune.task_types.types import data_types, named_type
+from finetune.task_types.own_type import Evidence, OwnType
+from finetune.task_types.types import named_type, own_types
 
 ROLES = ("text", "label", "id", "group")  # settings that name columns
 
@@ -33,15 +33,13 @@ def guess(table: Table, given: Mapping[str, Any], *, labelled: bool = True) -> L
     if labelled:
         require_rows(evidence)
     spans = named_spans(given.get("spans", ""), table.columns, evidence.file)
-    if spans or evidence.shape is None or named_type(evidence.shape).marks:
+    if spans or evidence.shape is None or _marks_spans(named_type(evidence.shape)):
         evidence = with_spans(evidence, spans, given.get("span_ends", ""))
     names = names_given(given["labels"]) if given.get("labels") else {}
     if names:
         columns = evidence.chosen.get("label") or table.columns
         evidence = replace(evidence, table=replace(table, names={**table.names, **dict.fromkeys(columns, names)}))
-    layout = _first_guess(evidence)
-    kind = named_type(layout.shape)
-    layout = _with_roles(kind.completed(layout, evidence), evidence)
+    layout = _with_roles(_first_guess(evidence), evidence)
     if "joined" in evidence.chosen and not layout.rest:
         raise UserError(
             f"text={'+'.join([*evidence.chosen['text'], *evidence.chosen['joined']])} joins columns into one text, and"
@@ -53,25 +51,20 @@ def guess(table: Table, given: Mapping[str, Any], *, labelled: bool = True) -> L
             f"choices_by= says how labels name choices, and no column has such labels (shape={layout.shape})",
             "Leave it out",
         )
-    layout = _with_names(layout, kind, evidence.table, names)
-    return replace(layout, labels=found_labels(layout, table.columns))
+    return _with_names(layout, evidence.table, names)
 
 
-def found_labels(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
-    """The names of all labels in a table's columns: numbers in numeric order, other names alphabetically."""
-    kind = named_type(layout.shape)
-    if len(layout.label) > 1 and not kind.label_in_parts:
-        return layout.label
-    if not layout.label or not kind.closed_labels:
-        return ()
-    if layout.by_position:
-        return tuple(layout.names.values())
-    cells = ((column, cell) for column in layout.label for cell in columns.get(column, ()) if not layout.lacks(cell))
-    names = {name for column, cell in cells for name in kind.names_in(layout, column, cell)}
-    numbers = {name: as_number(name) for name in names}
+def in_order(labels: Collection[str]) -> tuple[str, ...]:
+    """Names of labels: numbers in numeric order, other names alphabetically."""
+    numbers = {name: as_number(name) for name in labels}
     if all(number is not None for number in numbers.values()):
-        return tuple(sorted(names, key=lambda name: (numbers[name], name)))
-    return tuple(sorted(names))
+        return tuple(sorted(labels, key=lambda name: (numbers[name], name)))
+    return tuple(sorted(labels))
+
+
+def _marks_spans(kind: OwnType) -> bool:
+    """Whether two spans of its texts may be marked."""
+    return hasattr(kind.task_class, "spans")
 
 
 def _evidence(table: Table, given: Mapping[str, Any], *, labelled: bool) -> Evidence:
@@ -99,12 +92,12 @@ def _evidence(table: Table, given: Mapping[str, Any], *, labelled: bool) -> Evid
 
 def _first_guess(evidence: Evidence) -> Layout:
     """The guess of the type that the user named, or of the first type that finds its columns."""
-    asked = list(data_types().values()) if evidence.shape is None else [named_type(evidence.shape)]
-    if evidence.markers and not (asked := [kind for kind in asked if kind.marks]):
+    asked = list(own_types().values()) if evidence.shape is None else [named_type(evidence.shape)]
+    if evidence.markers and not (asked := list(filter(_marks_spans, asked))):
         raise UserError(
             f"spans= marks two spans of a text, and shape={evidence.shape} has none", "Leave one of them out"
         )
-    found = (kind.guess(evidence) for kind in asked)
+    found = (kind.find(evidence) for kind in asked)
     return next(layout for layout in found if layout is not None)
 
 
@@ -133,37 +126,50 @@ def _with_roles(layout: Layout, evidence: Evidence) -> Layout:
     return replace(layout, id="".join(ids[:1]), group="".join(chosen.get("group", ())[:1]), reasons=reasons)
 
 
-def _with_names(layout: Layout, kind: DataType, table: Table, names: Mapping[str, str]) -> Layout:
+def _with_names(layout: Layout, table: Table, names: Mapping[str, str]) -> Layout:
     """The layout with names for labels that are numbers, or 0 and 1 by position: given ones, the file's own, or from a
     file next to it. Raises UserError for given ones that do not fit.
     """
-    if not kind.may_be_numbers(layout):
+    usual = named_type(layout.shape).closed_labels and layout.label and not layout.spans
+    own = table.names.get(layout.label[0], {}) if usual else {}
+    if not usual or len(layout.label) > 1:
         if names:
             raise UserError(f"labels= names classes by number, and this data has shape={layout.shape}", "Leave it out")
-        return layout
-    own, places = table.names.get(layout.label[0], {}), layout.by_position
-    cells = () if places else (cell for cell in table.columns[layout.label[0]] if not is_missing(cell))
-    written = {*layout.names} if places else {label for cell in cells for label in kind.labels_as_spelled(layout, cell)}
+        return replace(layout, names=dict(own))
+    label, places = layout.label[0], layout.by_position
+    written = {*layout.names} if places else _written(table.columns[label], layout.separator)
     found, why = (names, "given") if names else (own, "the file's own names")
-    if not names and (not own or (places and len(own) != len(written))):
+    if not found or (places and not names and len(own) != len(written)):
         found, file = names_nearby(table.path, written)
         if file is None or (places and len(found) != len(written)):
             return layout
         why = f"the names in {file.name}"
-    if names and places and len({*found.values()}) != len(written):
+    if places and len({*found.values()}) != len(written):
         raise UserError(
-            f"labels= has {so_many(len({*found.values()}), 'different name')}, and the lists in the column "
-            f"'{layout.label[0]}' are of {len(written)} labels",
+            f"labels= has {so_many(len({*found.values()}), 'different name')}, and the lists in the column '{label}' "
+            f"are of {len(written)} labels",
             f"Give {len(written)} names, in the order of the lists",
         )
-    if names and not places:
-        if written <= set(names.values()):  # the cells are names already
-            return layout
-        if not written & set(names):
-            raise UserError(
-                f"{table.path}: no label is one of the numbers that labels= names ({', '.join(list(names)[:5])})",
-                f"The labels are {', '.join(sorted(written)[:5])}",
-            )
     if places:
         found = {str(at): found[key] for at, key in enumerate(sorted(found, key=lambda key: as_number(key) or 0))}
+    elif names and written <= set(names.values()):  # the cells are names already
+        return layout
+    elif names and not written & set(names):
+        raise UserError(
+            f"{table.path}: no label is one of the numbers that labels= names ({', '.join(list(names)[:5])})",
+            f"The labels are {', '.join(sorted(written)[:5])}",
+        )
     return replace(layout, names=dict(found), reasons={**layout.reasons, "labels": why})
+
+
+def _written(cells: Sequence[Any], separator: str) -> set[str]:
+    """The labels as they are written: a cell, the items of a list or those with a separator, or numbers with blanks."""
+    written = set[str]()
+    for cell in cells:
+        items = as_list(cell)
+        if items is None:
+            text = "" if is_missing(cell) else as_text(cell)
+            numbers = text.split()
+            items = text.split(separator) if separator else numbers if all(map(str.isdigit, numbers)) else [text]
+        written.update(as_text(item).strip() for item in items)
+    return written - {""}

@@ -6,7 +6,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,20 +26,20 @@ from finetune.runs.folder import data_name
 from finetune.storage.stored import data_name_of
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.classification.marked import without_markers
+from finetune.task_types.classification.mistakes import with_mistakes
+from finetune.task_types.classification.order import with_order
 from finetune.task_types.columns import Layout
 from finetune.task_types.declared_options import declared_names
 from finetune.task_types.dev_split import drawn_for_dev
 from finetune.task_types.first_rows import describe_rows, file_line, tokens_of_nearly_all
-from finetune.task_types.guess import found_labels, guess
-from finetune.task_types.label_relations import with_relations
-from finetune.task_types.mistaken_labels import with_mistakes
+from finetune.task_types.guess import guess, in_order
 from finetune.task_types.other_columns import dev_by_column, is_saved_split, slices_of
 from finetune.task_types.pretraining.own import is_text, text_task
 from finetune.task_types.row_builder import rows_of
 from finetune.task_types.row_issues import NoRow
 from finetune.task_types.task import Task
 from finetune.task_types.trained_form import form_facts, form_for
-from finetune.task_types.types import data_types, named_type, trained_task
+from finetune.task_types.types import named_type, own_types, trained_task
 from finetune.task_types.unknown_labels import UnknownLabels
 
 OPTIONS = (
@@ -61,15 +61,13 @@ OPTIONS = (
     "keep",
     "drop",
     "order",
-    "levels",
 )  # of data
-NOT_GUESSED = ("encoding", "sheet", "keep", "drop", "order", "levels")  # options that the columns do not leave open
+NOT_GUESSED = ("encoding", "sheet", "keep", "drop", "order")  # options that the columns do not leave open
 ROWS_SHOWN = 3
 MOST_BYTES = 1_000_000_000  # of a split.json, which has the ids of all rows
 NOT_LABELLED = frozenset(
     ("unknown", "unlabelled", "unlabeled", "hidden", "missing", "none", "null", "nan", "n/a", "na", "test", "unk")
 )
-ROWS_AT_ONCE = 1_000  # whose labels are collected at once
 MANY_ROWS = 50_000  # of a file whose table is not kept in memory next to its rows
 
 
@@ -236,7 +234,7 @@ def checking(typed: Sequence[str], *, fix: bool = False) -> str:
 
 def every_option() -> tuple[str, ...]:
     """The options that a recipe may set for user data of any type."""
-    own = (name for kind in data_types().values() for name in declared_names(kind.task_class))
+    own = (name for kind in own_types().values() for name in declared_names(kind.task_class))
     return tuple(dict.fromkeys((*OPTIONS, *own)))
 
 
@@ -257,14 +255,23 @@ def own_task(name: str, options: Mapping[str, Any]) -> Task:
 def found_layout(files: Mapping[str, Path], options: Mapping[str, Any]) -> Layout:
     """The layout of the files of the splits; `options` are as typed."""
     given = {key: value for key, value in options.items() if key not in ("dev", "test", "split")}
-    encoding, sheet, keep, drop, order, levels = (given.pop(name, "") for name in NOT_GUESSED)
-    table = own_table(files["train"], encoding, sheet)
-    layout = guessed(table, given)
+    encoding, sheet, keep, drop, order = (given.pop(name, "") for name in NOT_GUESSED)
     tables = {split: own_table(file, encoding, sheet) for split, file in files.items()}
-    layout = with_mistakes(layout, list(tables.values()), keep, drop)
-    learned = [each for split, each in tables.items() if split != "test"]  # one of test alone makes no class
-    layout = replace(layout, labels=usable_labels(layout, learned), file=form_facts(table))
-    return with_relations(named_type(layout.shape).with_spelling(layout, table.columns), order, levels)
+    layout = replace(guessed(tables["train"], given), file=form_facts(tables["train"]))
+    counts = {split: _label_rows(layout, table) for split, table in tables.items()}
+    layout = with_mistakes(layout, sum(counts.values(), Counter()), keep, drop)
+    learned = [counts[split] for split in files if split != "test"]  # a label of test alone makes no class
+    labels = in_order({label for some in learned for label in some} - {*layout.mistakes})
+    if {*labels} < {*layout.label}:
+        labels = layout.label  # columns of 0 and 1, some without a 1
+    return with_order(replace(layout, labels=tuple(layout.names.values()) if layout.by_position else labels), order)
+
+
+def _label_rows(layout: Layout, table: Table) -> Counter[str]:
+    """The usable rows that have each label; none where labels are from no closed set."""
+    kind = named_type(layout.shape)
+    rows = (row for _, row in rows_of(layout, table) if not isinstance(row, NoRow)) if kind.closed_labels else ()
+    return Counter(label for row in rows for label in {*kind.labels_in(row.gold)})
 
 
 def _values(columns: Iterable[Sequence[Any]]) -> Iterator[str]:
@@ -311,26 +318,6 @@ def guessed(table: Table, given: Mapping[str, Any], *, labelled: bool = True) ->
         raise UserError(f"{error.what}{hint_of(table.form)}", error.way_out) from error
 
 
-def usable_labels(layout: Layout, tables: Iterable[Table]) -> tuple[str, ...]:
-    """The names of the labels in usable rows of any table."""
-    return tuple(dict.fromkeys(chain.from_iterable(_usable_labels(layout, table) for table in tables)))
-
-
-def _usable_labels(layout: Layout, table: Table) -> tuple[str, ...]:
-    """The names of the labels in usable rows; other rows add no class."""
-    every = found_labels(layout, table.columns)
-    kind = named_type(layout.shape)
-    if layout.by_position or not kind.closed_labels or not (len(layout.label) == 1 or kind.label_in_parts):
-        return every
-    columns = {name: table.columns[name] for name in layout.label if name in table.columns}
-    rows, seen = rows_of(layout, table), set[str]()
-    # Mostly the first rows have all labels.
-    while len(seen) < len(every) and (some := list(islice(rows, ROWS_AT_ONCE))):
-        usable = [index for index, row in some if not isinstance(row, NoRow)]
-        seen.update(found_labels(layout, {name: [cells[i] for i in usable] for name, cells in columns.items()}))
-    return tuple(name for name in every if name in seen)
-
-
 def task_on(
     task: Task,
     layout: Layout,
@@ -355,7 +342,7 @@ def usable_rows(
 
     With the task of a trained `model`, rows with a label that it does not know are left out, too.
     """
-    named_type(layout.shape).require_alike(layout, table)
+    named_type(layout.shape).as_written(layout, table)
     unknown = UnknownLabels(task=model, layout=layout) if model is not None else None
     rows, indexes = list[Row](), array("q")
     out: dict[str, list[tuple[int, int]]] = {}

@@ -1,6 +1,6 @@
 """Predictions: one table of a split's rows with label, prediction, confidence and score, which all readers read.
 
-A task type fills it by `DataType.predictions`; what follows from its columns is computed here for all types.
+A task type fills it by `OwnType.predictions`; what follows from its columns is computed here for all types.
 """
 
 from collections import Counter

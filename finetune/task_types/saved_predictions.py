@@ -9,11 +9,11 @@ from typing import Any
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines
 from finetune.runs.record import RunRecord
-from finetune.task_types.data_type import DataType
+from finetune.task_types.own_type import OwnType
 from finetune.task_types.predictions import Line, Predictions
 from finetune.task_types.registry import available
 from finetune.task_types.task import Task
-from finetune.task_types.types import data_types, type_of
+from finetune.task_types.types import own_types, type_of
 
 
 def run_predictions(
@@ -33,10 +33,10 @@ def run_predictions(
     return labelled_table(type_of_run(record, folder), lines, names=names, order=order, task=task)
 
 
-def type_of_run(record: RunRecord, folder: RunFolder) -> DataType | None:
+def type_of_run(record: RunRecord, folder: RunFolder) -> OwnType | None:
     """The type that a run's recipe names, else that of its saved columns, else that of its task; None if unknown."""
     layout, task = _table(_table(saved_config(folder.model), "finetune"), "layout"), available().get(record.task)
-    named = data_types().get(str(_shape(record) or layout.get("shape", "")))
+    named = own_types().get(str(_shape(record) or layout.get("shape", "")))
     return named or (None if task is None else type_of(task))
 
 
@@ -45,7 +45,7 @@ def _shape(record: RunRecord) -> str:
 
 
 def labelled_table(
-    kind: DataType | None,
+    kind: OwnType | None,
     lines: Sequence[Line],
     *,
     names: Sequence[str] = (),
@@ -57,7 +57,7 @@ def labelled_table(
     A task may have an order of its labels, and scores of its own. None without lines or a type.
     """
     labelled = [line for line in lines if line["gold"] is not None and line["prediction"] is not None]
-    kind = kind or next((one for one in data_types().values() if all(_fits(one, line) for line in labelled)), None)
+    kind = kind or next((one for one in own_types().values() if all(_fits(one, line) for line in labelled)), None)
     if not labelled or kind is None:
         return None
     order = getattr(task, "order", ()) or order
@@ -65,7 +65,7 @@ def labelled_table(
     return replace(kind.predictions(labelled, names, task), order=order)
 
 
-def answered(kind: DataType, task: Task, names: Sequence[str], lines: Sequence[Line]) -> Predictions:
+def answered(kind: OwnType, task: Task, names: Sequence[str], lines: Sequence[Line]) -> Predictions:
     """The table of all lines, in which those without a label are taken for right."""
     known = [line if line["gold"] is not None else {**line, "gold": line["prediction"]} for line in lines]
     names = getattr(task, "order", ()) if getattr(task, "ordinal", False) else names
@@ -82,13 +82,12 @@ def with_outcomes(task: Task, names: Sequence[str], lines: Sequence[Line]) -> Se
     return [line | added | (unknown if line["gold"] is None else {}) for line, added in zip(lines, found, strict=True)]
 
 
-def _fits(kind: DataType, line: Line) -> bool:
+def _fits(kind: OwnType, line: Line) -> bool:
     """Whether a line has the fields of a type's rows, and such a label."""
     row: Any = kind.task_class.row_type
     names = {"lines" if row is None else field.name for field in fields(row or Predictions) if field.default is MISSING}
     parts = line["gold"] if isinstance(line["gold"], list | tuple) else ()
-    of_label = isinstance(line["gold"], kind.label_is) and all(isinstance(part, kind.parts_are) for part in parts)
-    return of_label and names <= line.keys()
+    return all(isinstance(one, kind.label_is) for one in (line["gold"], *parts)) and names <= line.keys()
 
 
 def saved_config(model: Path) -> dict[str, Any]:

@@ -17,11 +17,14 @@ from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import find_run
 from finetune.runs.record_parts import DataFinding
+from finetune.task_types.classification.marked import without_markers
 from finetune.task_types.own_data import checking, own_data
+from finetune.task_types.own_type import OwnType
 from finetune.task_types.task import TEST, Task
 from finetune.task_types.types import type_of
 
 FILE = "trained-on.npy"  # in the folder of a run: the different keys of its training rows, in rising order
+LEAST_WORDS = 5  # of a sentence
 LEAKED = 0.01  # share of a split's rows that are in another one too, above which scores are inflated
 LEAK = Issue(
     "leak",
@@ -42,7 +45,15 @@ def keys_of(task: Task, rows: Sequence[Row]) -> Keys:
         return np.zeros(0, np.int64)
     read = own_data(task)
     markers = () if read is None else read.layout.markers
-    return text_keys(kind.long_enough(kind.compared(row, markers)) for row in rows)
+    return text_keys(compared_text(kind, row, markers) for row in rows)
+
+
+def compared_text(kind: OwnType, row: OwnRow, markers: tuple[str, ...]) -> str:
+    """The text of a row that must not be in two splits, without markers of spans; empty for a short sentence of words
+    or spans, which comes again by nature.
+    """
+    text = without_markers(kind.compared(row), markers) if markers else kind.compared(row)
+    return text if kind.labels_rows or text.count(" ") + 1 >= LEAST_WORDS else ""
 
 
 def in_both(keys: Keys, others: Keys) -> Keys:
@@ -109,7 +120,7 @@ def leaks(
                     severity="error" if count > LEAKED * len(keys) else LEAK.severity,
                     split=split,
                     count=count,
-                    what=f"{rows} have {kind.units_are} that {where}",
+                    what=f"{rows} have texts that {where}",
                     remedy=(SCORE_OTHERS if where in seen else LEAK.remedy).format(split=split),
                     command="" if where in seen else command,
                 )

@@ -11,10 +11,10 @@ from finetune.runs.recipe import Recipe, is_new, parse
 from finetune.runs.recipe_tables import LARGEST
 from finetune.task_types import registry
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import DataType
 from finetune.task_types.dev_split import DEV_SHARE
 from finetune.task_types.first_rows import describe_rows, tokens_of_nearly_all
 from finetune.task_types.own_data import OPTIONS, OwnData, every_option, own_data, own_task
+from finetune.task_types.own_type import OwnType
 from finetune.task_types.pretraining.own import Text, own_text, reading_lines
 from finetune.task_types.task import Task
 from finetune.task_types.types import named_type
@@ -93,13 +93,13 @@ def _table(path: str, read: OwnData, settings: Mapping[str, Any], *, model: str,
         "task": f"./{path}" if path in registry.available() else path,
         "model": model,
         "max_length": length,
-        **({"pooling": "auto"} if kind.pooled else {}),
+        **({"pooling": "auto"} if kind.labels_rows else {}),
         "options": {**read.layout.options(), **given},
         "train": {"learning_rate": default_rate(encoder), **training},
     }
 
 
-def _training(kind: DataType, read: OwnData, settings: Mapping[str, Any]) -> dict[str, Any]:
+def _training(kind: OwnType, read: OwnData, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Batch size, length and choice of weights for the numbers of rows to train on and of dev; see LEAST_UPDATES."""
     limit = str(settings.get("limit", ""))
     most = int(limit) if limit.isdecimal() and int(limit) else LARGEST  # another is refused with the recipe

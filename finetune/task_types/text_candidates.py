@@ -11,7 +11,7 @@ from finetune.data.values import as_text, is_missing
 from finetune.data.words.lists import pair_list
 from finetune.task_types.candidates import LABEL_WORDS, Ambiguous
 from finetune.task_types.column_names import is_about, is_id_name, named, text_tier
-from finetune.task_types.data_type import Evidence
+from finetune.task_types.own_type import Evidence
 
 ROWS_LOOKED_AT = 400
 FEWEST_ROWS = 8  # rows that tell

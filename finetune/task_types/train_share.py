@@ -47,7 +47,7 @@ def spread_evenly(task: Task, rows: Sequence[Row], units: Sequence[list[int]], *
     Unit number `rank` of the `n` of its stratum has its place at `rank / n`.
     """
     kind = type_of(task)
-    strata = [""] * len(rows) if kind is None else kind.row_strata(rows)
+    strata = [""] * len(rows) if kind is None else kind.strata(rows)
     members: defaultdict[str, list[tuple[bytes, int]]] = defaultdict(list)
     for number, unit in enumerate(units):
         members[str(strata[unit[0]])].append((_digest([rows[index] for index in unit], seed), number))

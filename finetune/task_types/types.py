@@ -9,12 +9,13 @@ from typing import Any, get_args
 
 from finetune.data.documents import USUAL
 from finetune.data.formats.tag_forms import FormOfTags
+from finetune.data.messages import so_many
 from finetune.errors import UserError, first_line, nearest
 from finetune.gone import gone
 from finetune.task_types.choice.columns import Choice
 from finetune.task_types.classification.own import Classification, MultiLabel, Regression
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import DataType
+from finetune.task_types.own_type import OwnType
 from finetune.task_types.plugins.intents import IntentAndSlots
 from finetune.task_types.plugins.overlapping import OverlappingSpans
 from finetune.task_types.pretraining.own import Text
@@ -23,7 +24,7 @@ from finetune.task_types.span.columns import Span
 from finetune.task_types.tagging.own import Tagging
 from finetune.task_types.task import Task
 
-OWN: tuple[DataType, ...] = (
+OWN: tuple[OwnType, ...] = (
     Choice(),
     Span(),
     OverlappingSpans(),
@@ -35,17 +36,17 @@ OWN: tuple[DataType, ...] = (
     MultiLabel(),
     Text(),
 )
-GROUP = "finetune.task_types"  # group of entry points that name subclasses of DataType
+GROUP = "finetune.task_types"  # group of entry points that name subclasses of OwnType
 
 
-def data_types() -> dict[str, DataType]:
+def own_types() -> dict[str, OwnType]:
     """All types by name, those of plugins first. Raises UserError for a plugin that cannot be used."""
     return _with_plugins(tuple(sys.path))
 
 
-def named_type(name: str) -> DataType:
+def named_type(name: str) -> OwnType:
     """The type of that name. Raises UserError with the nearest name where there is none."""
-    types = data_types()
+    types = own_types()
     if name not in types:
         raise gone(f"shape={name}") or UserError(
             f"shape is '{name}'", f"{nearest(name, list(types))}It is one of {' '.join(types)}"
@@ -53,14 +54,18 @@ def named_type(name: str) -> DataType:
     return types[name]
 
 
-def type_of(task: Task) -> DataType | None:
+def type_of(task: Task) -> OwnType | None:
     """The type of the data that a task's model can read; None where it is unknown."""
-    return next((each for each in data_types().values() if each.reads_for(task)), None)
+    fitting = [kind for kind in own_types().values() if isinstance(task, kind.task_class)]
+    classes = bool(getattr(task, "labels", ()))  # what classification and regression differ in
+    return next((kind for kind in fitting if len(fitting) == 1 or kind.closed_labels == classes), None)
 
 
 def inputs_fault(layout: Layout | None, count: int) -> str:
     """What is wrong with so many inputs for a model, if it was trained on a layout; empty if nothing."""
-    return "" if layout is None else named_type(layout.shape).inputs_fault(layout, count)
+    if layout is None or count == len(layout.text) or named_type(layout.shape).list_last:
+        return ""
+    return f"has {so_many(count, 'text')}, and the model reads {so_many(len(layout.text), 'text')}"
 
 
 def trained_task(layout: Layout, *, name: str, read: Any = None) -> Task:
@@ -73,21 +78,27 @@ def layout_of(task: Task) -> dict[str, Any] | None:
     layout = getattr(getattr(task, "read", None), "layout", None)
     if not isinstance(layout, Layout):
         return None
-    given = {name: why for name, why in layout.reasons.items() if name == "order" and why == "given" and layout.order}
-    saved = {**asdict(layout), "reasons": given, "rivals": ()}
+    named = {name: why for name, why in layout.reasons.items() if name == "order" and why == "given" and layout.order}
+    saved = {**asdict(layout), "reasons": named, "rivals": ()}
     of_spans = () if layout.markers else ("marked", "markers", "span_ends")
-    empty = (name for name in ("file", "order", "levels", "by_position") if not saved[name])
-    left_out = ("mistakes", "doubts", *of_spans, *empty)
+    empty = (name for name in ("file", "order", "by_position") if not saved[name])
+    left_out = ("mistakes", *of_spans, *empty)
     return {name: value for name, value in saved.items() if name not in left_out}
 
 
 def columns_of(task: Task) -> dict[str, Any]:
-    """The part of a saved layout that affects predictions; None unless the task is of user data."""
+    """The part of a saved layout that decides the result of a run, as the rows do; empty for other tasks.
+
+    An order that was recognised adds scores, and of texts without labels it is the texts themselves that decide.
+    """
     layout = getattr(getattr(task, "read", None), "layout", None)
     if not isinstance(layout, Layout):
         return {}
-    layout = named_type(layout.shape).decisive(layout)
-    left_out = ("id", "group", "reasons", "rivals", "signs_apart", "file", "mistakes", "doubts")
+    if layout.reasons.get("order") != "given":
+        layout = replace(layout, order=())
+    if not layout.label and layout.reasons.get("text") != "given":
+        layout = replace(layout, text=())
+    left_out = ("id", "group", "reasons", "rivals", "signs_apart", "file", "mistakes")
     kept = {field.name: field.default for field in fields(Layout) if field.name not in left_out}
     return {name: value for name, default in kept.items() if (value := getattr(layout, name)) not in (default, {})}
 
@@ -98,7 +109,9 @@ def layout_from(saved: Mapping[str, Any]) -> Layout:
     if values.get("text") == ():
         values["text"] = (USUAL,)  # lines of text have no column, and rows to predict have this one
     if values.get("choices_by") == "column":  # before names of columns were read as letters are
-        values |= {"choices_by": "letter", "choices_as": values["text"][values.get("contexts", 1) :]}
+        values["choices_by"] = "letter"
+    for name in ("levels", "choices_as"):  # of earlier versions; no prediction depends on them
+        values.pop(name, None)
     try:
         if (form := values.get("tag_form", "plain")) not in get_args(FormOfTags):
             raise ValueError(f"tags in the form '{form}'")
@@ -111,10 +124,10 @@ def layout_from(saved: Mapping[str, Any]) -> Layout:
 
 
 @lru_cache(maxsize=1)
-def _with_plugins(_: tuple[str, ...]) -> dict[str, DataType]:
+def _with_plugins(_: tuple[str, ...]) -> dict[str, OwnType]:
     """All types, cached until `sys.path`, where plugins are found, changes."""
     plugins = [_loaded(entry) for entry in entry_points(group=GROUP)]
-    types: dict[str, DataType] = {}
+    types: dict[str, OwnType] = {}
     for each in (*plugins, *OWN):
         if each.name in types:
             raise UserError(f"two task types are called '{each.name}'", "Remove the plugin of one")
@@ -122,11 +135,11 @@ def _with_plugins(_: tuple[str, ...]) -> dict[str, DataType]:
     return types
 
 
-def _loaded(entry: Any) -> DataType:
+def _loaded(entry: Any) -> OwnType:
     try:
         found = entry.load()
     except Exception as error:  # a plugin author's code may raise anything
         raise UserError(f"plugin {entry.name}: cannot be imported ({first_line(error)})", "Fix or remove it") from error
-    if not isinstance(found, type) or not issubclass(found, DataType):
-        raise UserError(f"plugin {entry.name}: {entry.value} is not a subclass of DataType", "Fix or remove it")
+    if not isinstance(found, type) or not issubclass(found, OwnType):
+        raise UserError(f"plugin {entry.name}: {entry.value} is not a subclass of OwnType", "Fix or remove it")
     return found()

@@ -11,7 +11,7 @@ from support.paths import ROOT, only_run
 from support.toys import sentences
 
 from finetune.task_types import own_data
-from finetune.task_types.types import GROUP, OWN, data_types, named_type
+from finetune.task_types.types import GROUP, OWN, named_type, own_types
 
 InProcess = Callable[..., tuple[int, str, str]]
 ROWS = 60
@@ -70,7 +70,7 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_there_is_a_file_of_every_type(plugin: None) -> None:
-    assert set(data_types()) == set(FILES)
+    assert set(own_types()) == set(FILES)
     assert len(FILES) == len(OWN) + 1
 
 
@@ -132,10 +132,5 @@ def test_the_import_rules_name_every_type() -> None:
 
 def test_a_type_of_a_plugin_is_gone_with_it() -> None:
     assert not any("installed" in folder for folder in sys.path)
-    assert "word-numbers" not in data_types()
-    assert list(data_types()) == [kind.name for kind in OWN]
-
-
-def test_every_type_says_how_its_columns_are_named() -> None:
-    for name in data_types():
-        assert ("label=" in named_type(name).inputs) == (name not in GIVEN)
+    assert "word-numbers" not in own_types()
+    assert list(own_types()) == [kind.name for kind in OWN]

@@ -13,13 +13,13 @@ from finetune.task_types.predictions import Decisions, Predictions
 from finetune.task_types.pretraining.chosen_words import chosen_words
 from finetune.task_types.pretraining.objectives import NextSentence, Objective
 from finetune.task_types.saved_predictions import labelled_table
-from finetune.task_types.types import data_types
+from finetune.task_types.types import own_types
 
 KOREAN = Document("ko", ("영화 내용은 없고 다들 얘기뿐이네", "배우가 정말 좋았다"))
 
 
 def made(kind: str, *lines: dict[str, Any], **given: Any) -> Predictions:
-    table = labelled_table(data_types()[kind], [{"id": str(row), **line} for row, line in enumerate(lines)], **given)
+    table = labelled_table(own_types()[kind], [{"id": str(row), **line} for row, line in enumerate(lines)], **given)
     assert table is not None
     return table
 

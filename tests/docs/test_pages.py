@@ -36,7 +36,7 @@ from finetune.runs.grid import expand
 from finetune.runs.recipe import parse
 from finetune.task_types.guess import guess
 from finetune.task_types.own_data import usable_rows
-from finetune.task_types.types import data_types
+from finetune.task_types.types import own_types
 
 EXAMPLE = r"`([\w.]+)`, (?:shape|과제 유형) `([\w-]+)`.*?```\w+\n(.*?)```"  # of a file in the pages on data
 ENGLISH_ONLY: dict[str, str] = {}  # tutorials, how-tos and explanations that stay English: the reason of each
@@ -69,7 +69,7 @@ def test_every_example_of_a_file_is_read_as_the_page_says(page: Path, tmp_path: 
         rows, _, notes = usable_rows(layout, table)
         assert (len(rows), notes) == (len(table), []), name
         assert layout.label, name
-    assert {shape for _, shape, _ in shown} == set(data_types()) - {"text"}  # which is never guessed
+    assert {shape for _, shape, _ in shown} == set(own_types()) - {"text"}  # which is never guessed
     assert len(shown) == len(re.findall(r"^\*\*.*?\*\*: `", page.read_text(encoding="utf-8"), re.MULTILINE))
 
 

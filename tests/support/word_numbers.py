@@ -13,7 +13,7 @@ from finetune.metrics import Metric, pearson
 from finetune.models.backbone import Backbone
 from finetune.models.feature import IGNORED, Feature
 from finetune.models.head import Head
-from finetune.task_types import Answer, DataType, Evidence, Layout, NoRow, Predictions, Rows, Task
+from finetune.task_types import Answer, Evidence, Layout, NoRow, OwnType, Predictions, Rows, Task
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,11 +82,10 @@ class NumbersTask(Task):
         return {"pearson": pearson.score([number for row in rows for number in row.gold or ()], given)}
 
 
-class WordNumbers(DataType):
+class WordNumbers(OwnType):
     name = "word-numbers"
     task_class = NumbersTask
-    label_is, parts_are = (list,), float
-    inputs = "words label=numbers"
+    label_is = (list, float)
 
     def find(self, evidence: Evidence) -> Layout | None:
         if not {"words", "numbers"} <= set(evidence.columns):

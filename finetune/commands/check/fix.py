@@ -17,7 +17,10 @@ from finetune.data.spellings import unified
 from finetune.data.values import as_text, is_missing
 from finetune.data.writing import ESCAPED, keeps_mark, write_rows, written_format
 from finetune.errors import UserError
+from finetune.task_types.columns import Layout
+from finetune.task_types.row_issues import EMPTY_WORD, MISSING_TEXT, NoRow
 
+DROPPED = {MISSING_TEXT: "without a text", EMPTY_WORD: "with an empty word"}
 CHANGES: Mapping[str, Callable[[str], str]] = {
     "cells decoded in the right encoding": repaired,
     "cells without their control characters": without_controls,
@@ -66,32 +69,43 @@ def _as_cell(cell: Any) -> str:
 def _rows(part: SplitFile, counts: Counter[str]) -> Iterator[dict[str, Any]]:
     """The rows that are not dropped, texts cleaned and labels in their most frequent spelling; counts each fix."""
     layout, kind = part.layout, part.kind
-    spellings = unified(part.label_counts) if kind.respelled else {}
-    unusable, has_labels = {index for index, _ in part.unusable}, labelled(part)
-    seen: set[tuple[int, Any]] = set()
-    for index, (record, key, gold) in enumerate(zip(part.table.records(), part.keys.tolist(), part.golds, strict=True)):
+    spellings = unified(part.label_counts) if kind.closed_labels and kind.labels_rows else {}
+    has_labels, seen = labelled(part), set[tuple[int, Any]]()
+    for record, key in zip(part.table.records(), part.keys.tolist(), strict=True):
         done: list[str] = []
-        values = kind.fixed(layout, dict(record.values), partial(_clean, done=done), done)
+        values = _cleaned(layout, dict(record.values), done)
         for name in layout.label if spellings else ():
             spelled = _spelled(values.get(name), layout.separator, spellings)
             done += ["labels spelled as most rows have them"] * (spelled != values.get(name))
             values[name] = spelled
-        if isinstance(gold, tuple) and spellings:
-            gold = tuple(dict.fromkeys(spellings.get(label, label) for label in gold))
-        same = (key, spellings.get(gold, gold))
-        only_controls = not kind.empty_is_label and all(values.get(name) in (None, "") for name in layout.label)
-        if any(is_missing(values.get(name)) for name in kind.needed(layout)):
-            counts["rows dropped without a text"] += 1
-        elif spoiled := kind.spoiled(layout, values):
-            counts[f"rows dropped {spoiled}"] += 1
-        elif has_labels and (only_controls or (gold is None and index not in unusable)):
-            counts["rows dropped without a label"] += 1
-        elif key and same in seen:
+        gold, lacks = None, ""
+        try:
+            gold = kind.row(layout, values, "").gold
+            lacks = "without a label" if has_labels and gold is None else ""
+        except NoRow as why:
+            lacks = DROPPED.get(why.fault.issue, "")
+        if lacks:
+            counts[f"rows dropped {lacks}"] += 1
+        elif key and (key, gold) in seen:
             counts["rows dropped that repeat an earlier one"] += 1
         else:
-            seen.add(same)
+            seen.add((key, gold))
             counts.update(done)
             yield values
+
+
+def _cleaned(layout: Layout, values: dict[str, Any], done: list[str]) -> dict[str, Any]:
+    """A record with its texts and labels cleaned; texts stay as they are where labels are places in them."""
+    parts = [*values, *map(values.get, layout.label)]
+    placed = bool(layout.spans or layout.span_ends or layout.characters)
+    placed = placed or any("answer_start" in str(part) for part in parts)
+    for name in () if placed else (*layout.text, *layout.label):
+        cell = values.get(name)
+        if isinstance(cell, str):
+            values[name] = _clean(cell, done)
+        elif isinstance(cell, list):
+            values[name] = [_clean(item, done) if isinstance(item, str) else item for item in cell]
+    return values
 
 
 def _clean(text: str, done: list[str]) -> str:

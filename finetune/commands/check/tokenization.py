@@ -9,7 +9,7 @@ from finetune.checks.split_data import SplitFile
 from finetune.data.characters import text_slices
 from finetune.data.issues import Finding, Issue
 from finetune.data.messages import percent
-from finetune.task_types.classification.marked import CUT_AROUND
+from finetune.task_types.classification.marked import CUT_AROUND, without_markers
 from finetune.task_types.vocabulary import MANY_UNKNOWN, SOME_UNKNOWN, misfit
 
 SAMPLE_ROWS = 20_000  # rows that are tokenized
@@ -65,7 +65,7 @@ def token_findings(part: SplitFile, tokenizer: Any, model: str, max_length: int)
     longer = rows[lengths > max_length]
     if len(longer):
         issue, how = WINDOWS, "they are split into overlapping windows"
-        if part.kind.truncates(part.layout):
+        if part.kind.labels_rows and (len(part.layout.text) > 1 or part.layout.markers):
             issue, how = TRUNCATED, CUT_AROUND if part.layout.markers else "the longer text is truncated"
         share = f"{percent(len(longer) / len(rows))} of the rows{sampled}"
         yield Finding(issue, f"{share} are longer than max_length {max_length}: {how}", longer)
@@ -79,7 +79,9 @@ def token_findings(part: SplitFile, tokenizer: Any, model: str, max_length: int)
 
 def _counted(part: SplitFile, tokenizer: Any, rows: Sequence[int]) -> list[tuple[int, int]]:
     """The number of tokens and of unknown tokens of each row."""
-    firsts, seconds = part.kind.sequences(part.layout, part.table, part.texts, rows)
-    encoded = tokenizer(firsts, seconds, truncation=False, return_attention_mask=False, verbose=False)["input_ids"]
+    texts, markers = [part.texts[row] for row in rows], part.layout.markers
+    if markers:  # each is a token
+        texts = [without_markers(text, markers, ",") for text in texts]
+    encoded = tokenizer(texts, truncation=False, return_attention_mask=False, verbose=False)["input_ids"]
     unknown = tokenizer.unk_token_id
     return [(len(ids), 0 if unknown is None else ids.count(unknown)) for ids in encoded]

@@ -19,7 +19,7 @@ from finetune.cli.terminal import echo, one_line
 from finetune.commands.compare.api import compare as compared
 from finetune.data.messages import so_many
 from finetune.task_types.saved_predictions import labelled_table
-from finetune.task_types.types import data_types
+from finetune.task_types.types import own_types
 
 NOT_TEXT = ("id", "gold", "answers", "start", "title", "document")  # of a row's fields
 
@@ -97,7 +97,7 @@ def _changed_cells(change: Changed, shape: str) -> list[Any]:
     """The row's texts, its label, and both predictions; `shape` is the name of the task's type."""
     row = {name: list(value) if isinstance(value, tuple) else value for name, value in change.row.items()}
     line = row | {"gold": change.gold, "prediction": change.a}
-    table = labelled_table(data_types().get(shape), [line, line | {"prediction": change.b}])
+    table = labelled_table(own_types().get(shape), [line, line | {"prediction": change.b}])
     fields, listed = change.row, [change.gold, change.a, change.b]
     if table is not None:
         fields = table.fields(0)

@@ -17,8 +17,8 @@ from finetune.api.run import Run, runs_of_records
 from finetune.data.rows import OwnRow
 from finetune.data.source import source_of
 from finetune.errors import UserError
-from finetune.task_types.data_type import DataType
 from finetune.task_types.own_data import own_data
+from finetune.task_types.own_type import OwnType
 from finetune.task_types.pretraining.own import Text
 from finetune.task_types.types import named_type
 from finetune.training.run_options import RunOptions
@@ -119,7 +119,7 @@ def _splits(path: str, settings: dict[str, Any], folds: int, folder: Path) -> It
         raise UserError(f"{path}: a {kind.name} task has no labels that somebody gave", "Choose a file with labels")
     rows = [row for split in ("train", "dev") for row in task.load(source_of(None), split).rows]
     if (units := len({kind.unit(row) for row in rows})) < folds:
-        what = f"{path}: {units} different {kind.units_are} cannot be divided into {folds} folds"
+        what = f"{path}: {units} different texts cannot be divided into {folds} folds"
         raise UserError(what, "Give more rows, or fewer folds")
     for number, part in enumerate(in_folds(kind, rows, folds), start=1):
         file = folder / f"fold-{number}.json"
@@ -127,12 +127,12 @@ def _splits(path: str, settings: dict[str, Any], folds: int, folder: Path) -> It
         yield file
 
 
-def in_folds(kind: DataType, rows: Sequence[OwnRow], count: int) -> list[list[int]]:
+def in_folds(kind: OwnType, rows: Sequence[OwnRow], count: int) -> list[list[int]]:
     """The indexes of the rows of each part: stratified by label, rows with one text together, whatever their order."""
     units: dict[str, list[int]] = {}
     for index, row in enumerate(rows):
         units.setdefault(kind.unit(row), []).append(index)
-    strata = kind.row_strata(rows)
+    strata = kind.strata(rows)
     hashes = {unit: hashlib.sha256(unit.encode("utf-8", "surrogatepass")).digest() for unit in units}
     ordered = sorted(units, key=lambda unit: (str(strata[units[unit][0]]), hashes[unit]))
     return [sorted(index for unit in ordered[part::count] for index in units[unit]) for part in range(count)]

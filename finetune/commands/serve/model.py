@@ -71,7 +71,7 @@ class ServedModel:
     @property
     def has_choices(self) -> bool:
         """Whether the last inputs of a row are choices."""
-        return known_type(self.predictor.task).any_columns
+        return known_type(self.predictor.task).list_last and len(self.layout.text) > 1
 
     def predict(self, rows: Sequence[Any]) -> list[tuple[str, dict[str, Any]]]:
         """For each row the query of a ranking, and the cells of `finetune predict` or its `error`."""

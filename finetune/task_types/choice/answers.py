@@ -1,6 +1,5 @@
 """Infers how the labels of a file name their choices, the same in all rows; asks where they may mean two."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -8,7 +7,7 @@ from typing import Any
 
 from finetune.data.messages import shown
 from finetune.data.table import Table
-from finetune.data.values import as_number, as_text, is_missing
+from finetune.data.values import as_text, is_missing
 from finetune.data.words.lists import word_list
 from finetune.errors import UserError, nearest
 from finetune.gone import gone
@@ -16,7 +15,7 @@ from finetune.task_types.candidates import Ambiguous, described
 from finetune.task_types.choice_labels import LETTERS, WAYS, choices_meant, choices_of
 from finetune.task_types.column_names import first_number, is_about, label_tier, place_of
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import Evidence
+from finetune.task_types.own_type import Evidence
 
 ROWS_LOOKED_AT = 5_000
 ROWS_TRIED = 500  # of a column that may hold the answers
@@ -132,27 +131,7 @@ def require_same_count(layout: Layout, table: Table) -> None:
 
 def names_of_choices(layout: Layout) -> tuple[str, ...]:
     """The names of the choices in labels, empty for those named by number."""
-    return layout.choices_as or (tuple(LETTERS) if layout.choices_by == "letter" else ())
-
-
-def signs_in(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
-    """The most frequent label of each choice, where these are more than a letter or a number; else none.
-
-    A choice that no label means has the name of its column.
-    """
-    if layout.choices_by not in ("letter", "number"):
-        return ()
-    counts: dict[int, Counter[str]] = {}
-    for row in labelled_rows(layout, columns):
-        if (place := row.meant.get(way_of(layout))) is not None:
-            counts.setdefault(place, Counter())[as_text(row.cell).strip()] += 1
-    names = {place: some.most_common(1)[0][0] for place, some in counts.items()}
-    if all((len(name) == 1 and name.isascii()) or as_number(name) is not None for name in names.values()):
-        return ()
-    rest = columns_of_choices(layout) if layout.choices_by == "letter" else ()
-    return tuple(
-        names.get(place) or "".join(rest[place : place + 1]) for place in range(max(*names, len(rest) - 1) + 1)
-    )
+    return tuple(LETTERS) if layout.choices_by == "letter" else ()
 
 
 def _fitting(labelled: Sequence[Labelled], columns: Sequence[str]) -> list[str]:

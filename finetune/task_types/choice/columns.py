@@ -16,18 +16,17 @@ from finetune.task_types.choice.answers import (
     columns_of_choices,
     names_of_choices,
     require_same_count,
-    signs_in,
     way_of,
     with_way,
 )
 from finetune.task_types.choice.guess import choice_layout, contexts_in, require_varied
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
-from finetune.task_types.choice_labels import choice_name, choices_meant, choices_of
+from finetune.task_types.choice_labels import choices_meant, choices_of
 from finetune.task_types.column_names import numbered_order
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import TEXT_CHARS_SHOWN, DataType, Evidence
 from finetune.task_types.findings import SplitRows, of_single_labels
 from finetune.task_types.marked_text import TextMark
+from finetune.task_types.own_type import Evidence, OwnType, with_chosen
 from finetune.task_types.predictions import Line, Predictions, one_label
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow, unusable
 from finetune.task_types.task import Task
@@ -44,7 +43,6 @@ DOUBLE_CHOICE = Issue(
     meaning="rows with a duplicate choice",
     remedy="Make the choices differ",
 )
-ISSUES = (CHOICE_COUNT, DOUBLE_CHOICE)
 LABEL_RANGE = unusable(
     "label-range",
     "the label is none of the choices",
@@ -54,80 +52,46 @@ FEW_CHOICES = unusable("few-choices", "fewer than two choices, or an empty one",
 SAME_CHOICES = unusable("same-choices", "all choices are the same", "Make the choices differ")
 
 
-class Choice(DataType):
+class Choice(OwnType):
     """A context, its choices in columns or in a list, and which of them is right: by number, letter or text."""
 
     name = "choice"
-    answers = "which of some choices fits a context"
-    row_issues = (LABEL_RANGE, FEW_CHOICES, SAME_CHOICES)
     task_class = ChoiceTask
-    issues = ISSUES
     label_is = (int,)
-    inputs = "context,choice1,choice2 label=answer"
-    labels_are = "answers"
-    any_columns = True
-    pooled = True
+    list_last = True
     labels_rows = True
-
-    def __init__(self, layout: Layout | None = None) -> None:
-        self.layout = layout
-
-    def for_layout(self, layout: Layout) -> "Choice":
-        return Choice(layout)
+    issues = (LABEL_RANGE, FEW_CHOICES, SAME_CHOICES, CHOICE_COUNT, DOUBLE_CHOICE)
 
     def find(self, evidence: Evidence) -> Layout | None:
-        """Finds a list of choices, or columns named like choices, and their context."""
-        asked = evidence.shape == self.name
-        if asked and "text" in evidence.chosen:
-            return None
-        return choice_layout(evidence, any_stem=asked)
+        """A list of choices, or columns named like choices, and their context; how labels name the choices.
 
-    def guess(self, evidence: Evidence) -> Layout | None:
-        """As for every type; the first of the columns that the user named are the context, and numbered choices are in
-        the order of their numbers, by which labels mean them.
+        The first of the columns that the user named are the context, and numbered choices are in the order of their
+        numbers, by which labels mean them. Raises Ambiguous where several columns, or several ways, fit.
         """
-        layout = super().guess(evidence)
-        if layout is None or "text" not in evidence.chosen:
-            return layout
-        contexts = contexts_in(layout.text, evidence)
-        ordered = (*layout.text[:contexts], *numbered_order(layout.text[contexts:]))
-        return replace(layout, text=ordered, contexts=contexts)
-
-    def other_label(self, evidence: Evidence, text: Sequence[str]) -> tuple[str, ...]:
-        """The column of the right choices. Raises Ambiguous where several could be it."""
-        layout = Layout(shape=self.name, text=tuple(text), contexts=contexts_in(text, evidence))
-        return answer_column(layout, evidence)
-
-    def completed(self, layout: Layout, evidence: Evidence) -> Layout:
-        """The layout with how labels name the choices."""
-        if not layout.label:
+        asked, named = evidence.shape is not None, "text" in evidence.chosen
+        if named and not asked:
+            return None
+        found = None if named else choice_layout(evidence, any_stem=asked)
+        layout = with_chosen(self, evidence, found)
+        if layout is not None and named:
+            contexts = contexts_in(layout.text, evidence)
+            ordered = (*layout.text[:contexts], *numbered_order(layout.text[contexts:]))
+            layout = replace(layout, text=ordered, contexts=contexts)
+            layout = replace(layout, label=layout.label or answer_column(layout, evidence))
+        if layout is None or not layout.label:
             return layout
         layout = with_way(layout, evidence.table, evidence.choices_by)
-        if "text" not in evidence.chosen:
+        if not named:
             require_varied(layout, evidence)
         return layout
 
-    def with_spelling(self, layout: Layout, columns: Mapping[str, Sequence[Any]]) -> Layout:
-        return replace(layout, choices_as=signs_in(layout, columns)) if layout.label else layout
-
-    def require_alike(self, layout: Layout, table: Table) -> None:
+    def as_written(self, layout: Layout, table: Table) -> Layout:
+        """Raises UserError where the numbers of the labels count the choices from another one."""
         require_same_count(layout, table)
+        return layout
 
-    def labels_in(self, gold: int | None) -> tuple[str, ...]:
-        return () if gold is None else self._names(gold)[1:]
-
-    def _names(self, place: int) -> tuple[str, str]:
-        """A choice by its column, in a list by its number or letter, as the labels count; and as the file's labels name
-        it, with its column where that has another name: `0 (choice1)`.
-        """
-        layout, by = self.layout, "" if self.layout is None else self.layout.choices_by
-        if layout is None or by in ("", "text"):
-            name = str(place + 1)
-        else:
-            name = str(choice_name(place, names_of_choices(layout), layout.counted_from))
-        columns = () if layout is None else columns_of_choices(layout)
-        part = columns[place] if columns else f"choice {name}"
-        return part, part if by in ("", "text") or part in (name, f"choice {name}") else f"{name} ({part})"
+    def labels_in(self, gold: int | None) -> Sequence[str]:
+        return () if gold is None else (f"choice {gold + 1}",)
 
     def findings(self, rows: SplitRows) -> Iterator[Finding]:
         """The most frequent position of the right choice, numbers of choices that vary, and duplicate choices."""
@@ -162,29 +126,6 @@ class Choice(DataType):
         text = "\n".join(as_text(cell_at(values, context)) for context in contexts)
         return ChoiceRow(id=name, context=text, choices=texts, gold=gold)
 
-    def needed(self, layout: Layout) -> tuple[str, ...]:
-        """The context; a choice may be missing."""
-        return layout.text[:1]
-
-    def sequences(
-        self, layout: Layout, table: Table, texts: Sequence[str], rows: Sequence[int]
-    ) -> tuple[list[str], list[str] | None]:
-        """The context, and the longest choice."""
-        columns = [table.columns[name] for name in layout.text]
-        contexts, choices = columns[: layout.contexts], columns[layout.contexts :]
-        firsts = ["\n".join(as_text(cells[row]) for cells in contexts) for row in rows]
-        return firsts, [max(choices_of([cells[row] for cells in choices]), key=len) for row in rows]
-
-    def truncates(self, layout: Layout) -> bool:
-        """Context and choice are a pair, which is truncated."""
-        return True
-
-    def facts(self, row: ChoiceRow) -> dict[str, str]:
-        """The context, each choice, and which is right."""
-        texts = {"context": row.context} | {self._names(place)[0]: text for place, text in enumerate(row.choices)}
-        label = "none" if row.gold is None else self._names(row.gold)[1]
-        return {name: shown(text, TEXT_CHARS_SHOWN) for name, text in texts.items()} | {"label": label}
-
     def unit(self, row: ChoiceRow) -> str:
         """The context."""
         return same_text(row.context)
@@ -192,13 +133,6 @@ class Choice(DataType):
     def task(self, layout: Layout, *, name: str, read: Any = None) -> ChoiceTask:
         """The task, which names choices as the labels did."""
         return ChoiceTask(name=name, read=read, counted_from=layout.counted_from, names=names_of_choices(layout))
-
-    def example(self, layout: Layout | None) -> str:
-        return '"She opened the door and", ["went in.", "was a door."]'
-
-    def arranged(self, inputs: tuple[Any, ...], names: Sequence[str]) -> tuple[Any, ...]:
-        """The context, and the choices as a list."""
-        return (inputs[0], list(inputs[1:])) if len(inputs) > len(names) else inputs
 
     def value(self, task: Task, layout: Layout, cell: Any, row: ChoiceRow) -> int:
         """The index of the choice with this name."""

@@ -12,7 +12,7 @@ from finetune.task_types.choice.answers import MOST_OF_LABELS, ROWS_LOOKED_AT, a
 from finetune.task_types.choice_labels import LETTERS
 from finetune.task_types.column_names import is_about, is_id_name, name_words_of, named, numbered_groups, stem_of
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import Evidence
+from finetune.task_types.own_type import Evidence
 
 CHOICES = ("text", "category", "number", "id")  # kinds of columns that may hold choices
 LEAST_ROWS = 20  # from which a choice that is never right says something

@@ -20,7 +20,14 @@ from finetune.data.words.lists import word_list
 from finetune.errors import UserError
 from finetune.task_types.candidates import UNLIKELY, Ambiguous, Candidate, best_label, copied, label_candidates
 from finetune.task_types.choice_labels import choices_meant
-from finetune.task_types.classification.label_kinds import CLASSES, NUMBER, SEVERAL, label_kind
+from finetune.task_types.classification.label_kinds import (
+    CLASSES,
+    NUMBER,
+    SEVERAL,
+    label_kind,
+    positions_in,
+    separator_in,
+)
 from finetune.task_types.classification.spans import ends_of
 from finetune.task_types.column_names import (
     is_id_name,
@@ -32,7 +39,7 @@ from finetune.task_types.column_names import (
     text_tier,
 )
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import Evidence
+from finetune.task_types.own_type import Evidence
 from finetune.task_types.text_candidates import best_texts, is_free_text
 
 OBJECTS_LOOKED_AT, CHOICES_LOOKED_AT = 200, 1_000  # rows
@@ -45,6 +52,7 @@ VARIED = 0.5  # share of different texts: labels recur
 TIMES_LONGER = 5  # times longer that one choice may be than another, on average
 MOST_COUNTED = 6
 COLUMNS_OFFERED = 6  # columns offered as the text
+RARE_SHARE = 0.1  # share of the rows up to which `-` is not a class
 OTHER = "or name another column: label=COLUMN"
 NESTED = (
     'Write labels as ["a", "b"], and entities as [[start, end, label]] or [{"start": 0, "end": 3, "label": "PER"}], '
@@ -92,6 +100,8 @@ def text_layout(evidence: Evidence) -> Layout:
             f"{evidence.file}: shape={shape} reads one label, and the columns {', '.join(label)} are several",
             "Set shape=multi-label, or name one: label=COLUMN",
         )
+    layout = _completed(layout, evidence)
+    reasons |= layout.reasons
     if not evidence.markers:
         return replace(layout, reasons=reasons)
     if layout.shape == SEVERAL:
@@ -102,6 +112,28 @@ def text_layout(evidence: Evidence) -> Layout:
     reasons["spans"] = "given" if evidence.spans_given else why
     ends = evidence.span_ends or ends_of(evidence, text[0])
     return replace(layout, reasons=reasons, marked=evidence.marked, markers=evidence.markers, span_ends=ends)
+
+
+def _completed(layout: Layout, evidence: Evidence) -> Layout:
+    """The layout with `-` as the sign that means no class, as in SNLI: where it is rare, among words; and with how a
+    cell has several labels: by position, or with a separator.
+    """
+    cells = [cell for name in layout.label for cell in evidence.columns[name] if not is_missing(cell)]
+    if layout.shape == CLASSES:
+        counts = Counter(as_text(cell).strip() for cell in cells)
+        rare = 0 < counts["-"] < RARE_SHARE * counts.total()
+        words = all(any(map(str.isalpha, label)) for label in counts if label != "-")
+        return replace(layout, no_label="-" if rare and words and len(counts) > 2 else "")
+    if layout.shape != SEVERAL or len(layout.label) != 1:
+        return layout
+    if count := positions_in(cells):
+        names = {str(place): f"label {place + 1}" for place in range(count)}
+        why = {"labels": "by position in the lists; labels=FILE names them"}
+        return replace(layout, by_position=True, names=names, reasons=why)
+    if layout.separator or evidence.facts[layout.label[0]].kind == "list":
+        return layout
+    texts = list(map(as_text, cells))
+    return replace(layout, separator=separator_in(texts) or ("," if any("," in text for text in texts) else " "))
 
 
 def _require_texts(evidence: Evidence, text: Sequence[str]) -> None:

@@ -13,9 +13,9 @@ from finetune.data.words.lists import word_list
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous, label_candidates
 from finetune.task_types.column_names import name_words_of
-from finetune.task_types.data_type import Evidence
+from finetune.task_types.own_type import Evidence
 
-CLASSES, NUMBER, SEVERAL = "classification", "regression", "multi-label"  # names of types, see their columns.py
+CLASSES, NUMBER, SEVERAL = "classification", "regression", "multi-label"  # names of types
 RANKING = "ranking"
 ROWS_LOOKED_AT = 5_000
 MANY_VALUES = 0.5  # share of the rows: with more distinct values a column does not hold classes
@@ -81,17 +81,12 @@ def label_kind(evidence: Evidence, label: Sequence[str]) -> LabelKind:
     return LabelKind(CLASSES, f"{so_many(fact.distinct, 'different value')}", decimal=sign)
 
 
-def items_and_sign(cell: Any) -> tuple[list[Any], str]:
-    """(the items of a list, or those of a text with the same sign between them; this sign)."""
-    found = as_list(cell)
-    if found is None and isinstance(cell, str) and (match := POSITIONS.fullmatch(cell.strip())):
-        return re.split(r"[,;| ]\s*", cell.strip()), match[1]
-    return found or [], ""
-
-
 def marks_in(cell: Any) -> list[bool] | None:
     """Whether a cell has each label, where it says 0 or 1, or no or yes, for each by position; else None."""
-    signs = [as_text(item).strip().lower().removesuffix(".0") for item in items_and_sign(cell)[0]]
+    items = as_list(cell)
+    if items is None and isinstance(cell, str) and POSITIONS.fullmatch(cell.strip()):
+        items = re.split(r"[,;| ]\s*", cell.strip())
+    signs = [as_text(item).strip().lower().removesuffix(".0") for item in items or ()]
     if not signs or not {*signs} <= signs_of_no() | signs_of_yes():
         return None
     return [sign in signs_of_yes() for sign in signs]

@@ -30,7 +30,7 @@ from finetune.task_types.classification.marked import (
     with_markers,
 )
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import Evidence
+from finetune.task_types.own_type import Evidence
 from finetune.task_types.row_issues import NoRow, unusable
 
 Ends = Literal["", "inclusive", "exclusive"]

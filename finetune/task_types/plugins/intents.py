@@ -4,7 +4,6 @@ The tags are those of a tagger, the intent is that of a task on sentences: this 
 """
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from finetune.data import ADDED_LATER, Source, as_text, cell_at, shown
+from finetune.data import ADDED_LATER, Source, as_text, cell_at
 from finetune.errors import UserError
 from finetune.metrics import Counted, Metric, accuracy, class_metric
 from finetune.models.feature import Feature
@@ -35,6 +34,9 @@ from finetune.task_types import (
     TaggingTask,
     Task,
     unusable,
+    with_chosen,
+    with_signs,
+    words_and_tags,
 )
 
 if TYPE_CHECKING:
@@ -212,13 +214,9 @@ class IntentAndSlots(Tagging):
     """
 
     name = "intent-and-slots"
-    answers = "an intent for a text, and a tag for each of its words"
     task_class: ClassVar[Any] = IntentTask
-    row_issues: ClassVar[Any] = (*Tagging.row_issues, HALF_LABEL)
+    issues: ClassVar[Any] = (*Tagging.issues, HALF_LABEL)
     label_is: ClassVar[Any] = (dict,)
-    inputs = "words label=tags,intent"
-    labels_are = "intents and entities"
-    label_in_parts = True
 
     def find(self, evidence: Evidence) -> Layout | None:
         """Finds words and tags, or a text and its spans, and a column that is called intent; or both, by name.
@@ -226,32 +224,27 @@ class IntentAndSlots(Tagging):
         Raises UserError where the user named two columns that do not fit, or that fit in the other order.
         """
         label = evidence.chosen.get("label") or []
-        if len(label) != 2:
+        if len(label) == 2:
+            found = self._of(evidence, label[:1], label[1])
+            if found is None and (evidence.shape or self._of(evidence, label[1:], label[0])):
+                what = f"{evidence.file}: label={','.join(label)} are not tags for each word, or spans, and an intent"
+                raise UserError(what, "Name a column of each: label=SLOTS,INTENT; the words with text=COLUMN")
+        else:
             called = [] if label else _called_intent(evidence)
-            return next(filter(None, (self._of(evidence, label, intent) for intent in called)), None)
-        if (layout := self._of(evidence, label[:1], label[1])) is not None:
-            return layout
-        if evidence.shape or self._of(evidence, label[1:], label[0]):
-            what = f"{evidence.file}: label={','.join(label)} are not tags for each word or spans, and an intent a row"
-            raise UserError(what, "Name a column of each: label=SLOTS,INTENT; the words with text=COLUMN")
-        return None
+            found = next(filter(None, (self._of(evidence, [], intent) for intent in called)), None)
+        layout = with_chosen(self, evidence, found)
+        return layout and with_signs(layout, evidence)
 
     def _of(self, evidence: Evidence, tags: list[str], intent: str) -> Layout | None:
         """The layout of columns of words and `tags`, or any if they are not named, next to one of intents."""
         if not _may_be_intents(evidence, intent):
             return None
         others = replace(evidence.without([intent]), chosen={**evidence.chosen, "label": tags})
-        if (layout := super().find(others)) is None:
+        if (layout := words_and_tags(others)) is None:
             return None
         (name,), what = layout.label, "character spans" if layout.spans else "tags"
         why = f"{layout.text[0]} has {what} in {name} and an intent in {intent}; label={name} reads the {what} alone"
         return replace(layout, shape=self.name, label=(name, intent), reasons={"shape": why})
-
-    def for_layout(self, layout: Layout) -> "IntentAndSlots":
-        return self
-
-    def names_in(self, layout: Layout, column: str, cell: Any) -> Iterable[str]:
-        return [f"{PREFIX}{_name(cell)}"] if column in layout.label[1:] else self.label_names(layout, cell)
 
     def labels_in(self, gold: Any) -> tuple[str, ...]:
         """The intent and the types of the slots, of a label or a prediction."""
@@ -260,20 +253,15 @@ class IntentAndSlots(Tagging):
         intent, tags = (gold[INTENT], gold[SLOTS]) if isinstance(gold, Mapping) else gold
         return f"{PREFIX}{intent}", *super().labels_in(tags)
 
-    def tally(self, golds: Sequence[Any]) -> Counter[str]:
-        """Counts the rows of each intent, and the slots of each type."""
-        labelled = [gold for gold in golds if gold is not None]
-        return Counter(f"{PREFIX}{name}" for name, _ in labelled) + super().tally([tags for _, tags in labelled])
-
-    def strata(self, golds: Sequence[Any]) -> Sequence[str]:
-        return ["" if gold is None else gold[0] for gold in golds]
+    def strata(self, rows: Sequence[Any]) -> Sequence[str]:
+        return ["" if row.gold is None else row.gold[0] for row in rows]
 
     def findings(self, rows: SplitRows) -> Iterable[Finding]:
         """Those of tags."""
         return super().findings(replace(rows, golds=[gold and gold[1] for gold in rows.golds]))
 
-    def without_labels(self, layout: Layout, task: Any) -> Layout:
-        return super().without_labels(layout, task.tagger)
+    def fitted(self, layout: Layout, task: Any) -> Layout:
+        return super().fitted(layout, task.tagger)
 
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> Any:
         """The words with their intent and tags. Raises NoRow as tagging does, and where one of both is missing."""
@@ -286,13 +274,12 @@ class IntentAndSlots(Tagging):
         if isinstance(intent, list | dict):
             raise NoRow(f"has several values in the column '{column}'; a row has one {INTENT}")
         if (missing := layout.lacks(intent)) == (tagged.gold is None):
-            return bare if missing else replace(bare, gold=(_name(intent), tagged.gold))
+            return bare if missing else replace(bare, gold=(as_text(intent).strip(), tagged.gold))
         there, lacking = (slots, column) if missing else (column, slots)
         raise NoRow(f"has a label in the column '{there}' and none in '{lacking}'", HALF_LABEL)
 
-    def facts(self, row: Any) -> dict[str, str]:
-        words, entities = super().facts(row.tagged).values()
-        return {"words": words, INTENT: "none" if row.gold is None else shown(row.gold[0]), "entities": entities}
+    def label_words(self, row: Any) -> str:
+        return "none" if row.gold is None else f"{row.gold[0]}: {super().label_words(row.tagged)}"
 
     def task(self, layout: Layout, *, name: str, read: Any = None) -> Any:
         intents = [label.removeprefix(PREFIX) for label in layout.labels if label.startswith(PREFIX)]
@@ -363,7 +350,3 @@ def _called_intent(evidence: Evidence) -> list[str]:
     called = [columns[name] for name in COLUMN_NAMES if name in columns]
     facts = [(name, evidence.facts[name]) for name in called if name not in evidence.chosen.get("text", [])]
     return [name for name, fact in facts if fact.words < NAME_WORDS or 2 * fact.distinct <= fact.filled]
-
-
-def _name(cell: Any) -> str:
-    return as_text(cell).strip()

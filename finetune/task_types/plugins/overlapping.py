@@ -19,12 +19,12 @@ from finetune.models.feature import IGNORED, Feature
 from finetune.task_types import (
     MISSING_TEXT,
     Answer,
-    DataType,
     DecisionRow,
     Decisions,
     Evidence,
     Layout,
     NoRow,
+    OwnType,
     Predictions,
     Rows,
     SplitRows,
@@ -36,6 +36,7 @@ from finetune.task_types import (
     paired_spans,
     segmented,
     span_layout,
+    with_chosen,
 )
 from finetune.task_types.plugins.overlapping_pairs import IS_WORD, pair_logits
 
@@ -333,20 +334,15 @@ class OverlapTask(Task):
         )
 
 
-class OverlappingSpans(DataType):
+class OverlappingSpans(OwnType):
     """A text, and its spans by their characters, of which several may have a character in common."""
 
     name = "overlapping-spans"
-    answers = "spans of a text with their labels, which may overlap or nest"
     task_class = OverlapTask
     issues = (READ_SPAN,)
-    label_is, parts_are = (list, tuple), dict
+    label_is = (list, tuple, dict)
     closed_labels = True
-    by_text = True
-    least_words = 5  # shorter texts come again by nature
     max_length = 256
-    inputs = "text label=spans"
-    labels_are = "entities"
 
     def find(self, evidence: Evidence) -> Layout | None:
         """Finds a text with character spans, of which some overlap unless the user named this type.
@@ -369,22 +365,12 @@ class OverlappingSpans(DataType):
             return None
         share = f"{overlapping:,} of {every:,} ({percent(overlapping / max(1, every))})"
         why = f"{layout.label[0]} holds character spans in {layout.text[0]}, of which {share} overlap a longer one"
-        return replace(layout, shape=self.name, reasons={"shape": f"{why}; shape=tagging leaves those out"})
+        found = replace(layout, shape=self.name, reasons={"shape": f"{why}; shape=tagging leaves those out"})
+        return with_chosen(self, evidence, found)
 
-    def may_be_numbers(self, layout: Layout) -> bool:
-        """Never: the labels of spans are names."""
-        return False
-
-    def label_names(self, layout: Layout, cell: Any) -> Iterable[str]:
-        return spans.span_labels(cell, layout.spans)
-
-    def labels_in(self, gold: Iterable[Any] | None) -> tuple[str, ...]:
+    def labels_in(self, gold: Iterable[Any] | None) -> Sequence[str]:
         """The labels of the spans, of a label or a prediction."""
-        return tuple(sorted({kind for _, _, kind in triples(gold or ())}))
-
-    def tally(self, golds: Sequence[Iterable[Any]]) -> Counter[str]:
-        """Counts the spans of each label."""
-        return Counter(kind for gold in golds for _, _, kind in triples(gold))
+        return [kind for _, _, kind in triples(gold or ())]
 
     def changes(self, layout: Layout, table: Table) -> dict[str, Sequence[int]]:
         """The spans that are trimmed, read once or left out."""
@@ -400,12 +386,6 @@ class OverlappingSpans(DataType):
         for what, indexes in self.changes(rows.layout, rows.table).items():
             yield Finding(issue=READ_SPAN, indexes=indexes, what=what, worst=what.endswith(LEFT_OUT))
 
-    def fixed(
-        self, layout: Layout, values: dict[str, Any], clean: Callable[[str], str], done: list[str]
-    ) -> dict[str, Any]:
-        """Nothing: a cleaned text would move its spans."""
-        return values
-
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> OverlapRow:
         """The text with its spans. Raises NoRow for a missing text, and for a cell that has no list of spans."""
         text, cell = layout.text_of(values, layout.text[0]), layout.label_in(values)
@@ -417,10 +397,9 @@ class OverlappingSpans(DataType):
             raise NoRow(f"has {shown(as_text(cell))} in the column '{layout.label[0]}'; expected a list of spans")
         return OverlapRow(id=name, text=text, gold=tuple(read_once(cell, layout, text)[0]))
 
-    def facts(self, row: OverlapRow) -> dict[str, str]:
-        """The text, and each span with its label."""
-        listed = "none" if row.gold is None else shown(spans_in_words({"text": row.text}, row.gold), 100)
-        return {"text": shown(row.text, 100), "spans": listed}
+    def label_words(self, row: OverlapRow) -> str:
+        """Each span with its label."""
+        return "none" if row.gold is None else shown(spans_in_words({"text": row.text}, row.gold), 100)[1:-1]
 
     def task(self, layout: Layout, *, name: str, read: Any = None) -> OverlapTask:
         """The task with the labels of the file."""

@@ -25,8 +25,8 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.runs.folder import data_name
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import DataType, Evidence
 from finetune.task_types.marked_text import TextMark, clean
+from finetune.task_types.own_type import Evidence, OwnType, with_chosen
 from finetune.task_types.predictions import Line, Predictions
 from finetune.task_types.pretraining.chosen_words import chosen_words
 from finetune.task_types.pretraining.task import TextTask
@@ -45,14 +45,12 @@ LEGEND = (
 )
 
 
-class Text(DataType):
+class Text(OwnType):
     """A column of texts without labels. It is never guessed for a table: only the user knows that none is meant."""
 
     name = "text"
-    answers = "the words that are masked in a text"
     task_class = TextTask
     label_is = (dict,)
-    inputs = "text"
     max_length = 128
 
     def find(self, evidence: Evidence) -> Layout | None:
@@ -64,11 +62,7 @@ class Text(DataType):
             raise UserError(
                 f"{evidence.file}: a text is one column, not {', '.join(chosen)}", f"Name one: text={chosen[0]}"
             )
-        return Layout(shape=self.name, text=tuple(chosen), reasons={"text": "the only column of texts"})
-
-    def decisive(self, layout: Layout) -> Layout:
-        """Without a column that was detected: the texts themselves decide."""
-        return layout if layout.reasons.get("text") == "given" else replace(layout, text=())
+        return with_chosen(self, evidence, Layout(shape=self.name, text=tuple(chosen)))
 
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> Document:
         """The document in a cell. Raises NoRow for an empty one."""

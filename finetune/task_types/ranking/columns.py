@@ -14,8 +14,8 @@ from finetune.errors import UserError
 from finetune.task_types.classification.label_kinds import RANKING
 from finetune.task_types.classification.own import TextType
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import Evidence
 from finetune.task_types.findings import SplitRows
+from finetune.task_types.own_type import Evidence
 from finetune.task_types.predictions import Line, Predictions
 from finetune.task_types.ranking.groups import RankingColumns, is_ranking, ranking_columns
 from finetune.task_types.ranking.queries import query_of
@@ -50,13 +50,8 @@ class Ranking(TextType):
 
     name = RANKING
     ranked = True
-    answers = "a score for a query and a passage, by which the passages of a query are ranked"
     task_class = RankingTask
-    inputs = "QUERY,PASSAGE label=RELEVANCE"
-    labels_are = "relevance"
-    units_are = "queries"
-    issues = (NO_RELEVANT, NOTHING_TO_RANK)
-    row_issues: ClassVar[tuple[Issue, ...]] = (NO_GRADE,)
+    issues: ClassVar[tuple[Issue, ...]] = (NO_RELEVANT, NOTHING_TO_RANK, NO_GRADE)
 
     def find(self, evidence: Evidence) -> Layout | None:
         """The columns whose names say so, where the groups of rows do too, or the user asked for this type.
@@ -75,20 +70,9 @@ class Ranking(TextType):
             lacks = "a label" if len(layout.text) == 2 else f"a second text: the only one is {layout.text[0]}"
             raise UserError(
                 f"{evidence.file}: shape={RANKING} needs a query, a passage and a label, and lacks {lacks}",
-                f"Name them: text={self.inputs}",
+                "Name them: text=QUERY,PASSAGE label=RELEVANCE",
             )
         return layout
-
-    def summary(self, golds: Sequence[float]) -> str:
-        """How many passages are relevant, and the grades."""
-        relevant = sum(gold > 0 for gold in golds)
-        grades = sorted({*golds})
-        shown = ", ".join(f"{grade:g}" for grade in grades) if len(grades) <= 10 else f"{grades[0]:g} to {grades[-1]:g}"
-        return f"{relevant:,} of {len(golds):,} passages are relevant (labels {shown})"
-
-    def facts(self, row: Any) -> dict[str, str]:
-        named = super().facts(row)
-        return {"query": named["text"], "passage": named["second text"], "relevance": named["label"]}
 
     def gold(self, layout: Layout, values: Mapping[str, Any]) -> float | None:
         """The grade. Raises NoRow for one that is not a number from 0."""
@@ -101,12 +85,12 @@ class Ranking(TextType):
     def unit(self, row: Any) -> str:
         return query_of(row)
 
-    def row_strata(self, rows: Sequence[Any]) -> Sequence[bool]:
+    def strata(self, rows: Sequence[Any]) -> Sequence[bool]:
         """Whether the row's query has a relevant passage."""
         found = {query_of(row) for row in rows if (row.gold or 0) > 0}
         return [query_of(row) in found for row in rows]
 
-    def compared(self, row: Any, markers: tuple[str, ...] = ()) -> str:
+    def compared(self, row: Any) -> str:
         """The query."""
         return query_of(row)
 
@@ -127,12 +111,6 @@ class Ranking(TextType):
 
     def task(self, layout: Layout, *, name: str, read: Any = None) -> RankingTask:
         return RankingTask(name=name, read=read, passage=layout.text[1])
-
-    def inputs_fault(self, layout: Layout, count: int) -> str:
-        return "" if count == 2 else "is not a query and a passage"
-
-    def example(self, layout: Layout | None) -> str:
-        return '"a query", "a passage"'
 
     def predictions(self, lines: Sequence[Line], names: Sequence[str], task: Task | None) -> Predictions:
         """A row's score is the share of its query's more or less relevant passages that it is in the right order with;

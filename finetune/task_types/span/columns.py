@@ -1,6 +1,5 @@
 """Questions about contexts: user data of the type `span`."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -8,17 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from finetune.data.characters import cleaned, same_text
+from finetune.data.characters import same_text
 from finetune.data.issues import Finding
 from finetune.data.messages import shown
 from finetune.data.nested_fields import cell_at
-from finetune.data.table import Table
-from finetune.data.values import as_number, as_text, is_missing, parsed_literal
+from finetune.data.values import as_text, is_missing
 from finetune.metrics.squad import score_v1, score_v2
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Clean, DataType, Evidence
 from finetune.task_types.findings import SplitRows
 from finetune.task_types.marked_text import TextMark
+from finetune.task_types.own_type import TEXT_CHARS_SHOWN, Evidence, OwnType, with_chosen
 from finetune.task_types.predictions import DecisionRow, Decisions, Line, Predictions
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow
 from finetune.task_types.span import findings
@@ -47,41 +45,30 @@ def _marks(line: Line) -> Iterator[TextMark]:
         yield TextMark("context", nearest[0], nearest[1], "gold")
 
 
-class Span(DataType):
+class Span(OwnType):
     """A question and a context per row, with the answers in the context, perhaps none."""
 
     name = "span"
-    answers = "the part of a context that answers a question, or that there is none"
     task_class = SpanTask
     issues = findings.ISSUES
     label_is = (str,)
-    inputs = "question,context label=answers"
-    labels_are = "answers"
-    units_are = "contexts"
     max_length = 384
-    empty_is_label = True
 
     def find(self, evidence: Evidence) -> Layout | None:
-        """Finds columns named like a question and its context."""
+        """Columns named like a question and its context; whether questions may have no answer."""
+        if evidence.shape is None and "text" in evidence.chosen:
+            return None
         found = question_layout(evidence)
         if found is None and evidence.shape is None and not evidence.chosen:
             require_no_answers(evidence)
-        return found
-
-    def completed(self, layout: Layout, evidence: Evidence) -> Layout:
-        """The layout with whether questions may have no answer."""
-        if not layout.label:
+        layout = with_chosen(self, evidence, found)
+        if layout is None or not layout.label:
             return layout
         cells, columns = evidence.columns[layout.label[0]], evidence.columns
         flags = columns.get("is_impossible", [None] * len(cells))
         rows = ((cell, {"is_impossible": flag}) for cell, flag in zip(cells, flags, strict=True))
-        return replace(
-            layout, unanswerable=any(is_answered(row, cell) and not answers_of(cell, None) for cell, row in rows)
-        )
-
-    def summary(self, golds: Sequence[tuple[str, ...]]) -> str:
-        """The number of questions with and without an answer."""
-        return f"{sum(map(bool, golds)):,} questions with an answer, {sum(not gold for gold in golds):,} without"
+        unanswerable = any(is_answered(row, cell) and not answers_of(cell, None) for cell, row in rows)
+        return replace(layout, unanswerable=unanswerable)
 
     def findings(self, rows: SplitRows) -> Iterable[Finding]:
         return findings.span_findings(rows)
@@ -107,45 +94,13 @@ class Span(DataType):
             row, answers=tuple(text for text, _ in pairs), start=None if start is None or start < 0 else start
         )
 
-    def fixed(self, layout: Layout, values: dict[str, Any], clean: Clean, done: list[str]) -> dict[str, Any]:
-        """Cleans the question and the context; positions of answers are adjusted where characters are removed."""
-        if len(layout.text) != 2:
-            return super().fixed(layout, values, clean, done)
-        question, context = layout.text
-        if isinstance(values.get(question), str):
-            values[question] = clean(values[question])
-        before = as_text(values.get(context))
-        after = cleaned(before)
-        if after != before:
-            done.append("contexts in NFC and without control characters")
-            values[context] = after
-            starts = start_column(layout.label[0] if layout.label else "")
-            for name in (*layout.label, starts):
-                if name in values:
-                    values[name] = moved(values[name], before, is_place=name == starts)
-        return values
-
-    def sequences(
-        self, layout: Layout, table: Table, texts: Sequence[str], rows: Sequence[int]
-    ) -> tuple[list[str], list[str] | None]:
-        question, context = ([as_text(table.columns[name][row]) for row in rows] for name in layout.text[:2])
-        return question, context
-
-    def facts(self, row: SpanRow) -> dict[str, str]:
-        label = "none" if row.answers is None else shown(" | ".join(row.answers) or "no answer", TEXT_CHARS_SHOWN)[1:-1]
-        return {
-            "question": shown(row.question, TEXT_CHARS_SHOWN),
-            "context": shown(row.context, TEXT_CHARS_SHOWN),
-            "label": label,
-        }
-
-    def example(self, layout: Layout | None) -> str:
-        return '"Who wrote it?", "The book was written by Ann Lee."'
+    def label_words(self, row: SpanRow) -> str:
+        return "none" if row.answers is None else shown(" | ".join(row.answers) or NONE, TEXT_CHARS_SHOWN)[1:-1]
 
     def unit(self, row: SpanRow) -> str:
         return same_text(row.context)
 
-    def compared(self, row: SpanRow, markers: tuple[str, ...] = ()) -> str:
+    def compared(self, row: SpanRow) -> str:
         return row.context
 
     def task(self, layout: Layout, *, name: str, read: Any = None) -> SpanTask:
@@ -177,18 +132,3 @@ class Span(DataType):
             chances=chances if all(chances) else (), marks=lambda row: list(_marks(lines[row])), closed=False,
             unit="answers", claimed="answers", says=lambda _, value: str(value) or NONE,
         )  # fmt: skip
-
-
-def moved(cell: Any, context: str, *, is_place: bool = False) -> Any:
-    """A cell of answers, with their texts and first characters as they are in the cleaned context."""
-    if isinstance(cell, dict):
-        return {key: moved(inner, context, is_place=key == "answer_start") for key, inner in cell.items()}
-    if isinstance(cell, list):
-        return [moved(inner, context, is_place=is_place) for inner in cell]
-    if isinstance(cell, str) and cell.lstrip()[:1] in ("[", "{"):
-        found = parsed_literal(cell)
-        return cleaned(cell) if found is None else json.dumps(moved(found, context), ensure_ascii=False)
-    place = as_number(cell) if is_place else None
-    if place is not None:
-        return len(cleaned(context[: int(place)]))
-    return cleaned(cell) if isinstance(cell, str) else cell

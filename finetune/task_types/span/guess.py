@@ -12,7 +12,7 @@ from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.column_names import label_tier, named
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import Evidence
+from finetune.task_types.own_type import Evidence
 from finetune.task_types.span.cells import answers_of
 
 ROWS_LOOKED_AT = 5_000

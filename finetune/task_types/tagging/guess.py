@@ -16,11 +16,16 @@ from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.column_names import is_about, is_id_name, named, text_tier
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import Evidence
+from finetune.task_types.own_type import Evidence
 from finetune.task_types.words.columns import ROWS_LOOKED_AT, are_numbers, as_long, items_of, words_for
 
 STEP = 0.9  # share of the rows that have as many tags as words
 INSIDE = 0.95  # share of the spans that are within their text
+
+
+def words_and_tags(evidence: Evidence) -> Layout | None:
+    """A layout of texts with character spans, or of words and tags. Raises UserError as `tag_layout` does."""
+    return span_layout(evidence) or tag_layout(evidence)
 
 
 def tag_layout(evidence: Evidence) -> Layout | None:

@@ -1,7 +1,4 @@
-"""Words with tags, or texts with entities as character spans: user data of the type `tagging`.
-
-Also how predictions are written as the file has its tags, and the table of a split's tagged words.
-"""
+"""Words with tags, or texts with entities as character spans: user data of the type `tagging`."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,8 +10,8 @@ import numpy as np
 
 from finetune.data.characters import same_text
 from finetune.data.formats.conll import TAG
-from finetune.data.formats.spans import in_form, items_in, span_labels, text_key
-from finetune.data.formats.tag_forms import INNER, PREFIX, SUFFIX, form_of
+from finetune.data.formats.spans import in_form, items_in
+from finetune.data.formats.tag_forms import form_of
 from finetune.data.issues import Finding
 from finetune.data.messages import short, shown, so_many
 from finetune.data.nested_fields import cell_at
@@ -22,13 +19,13 @@ from finetune.data.table import Table
 from finetune.data.values import as_list, as_text, is_missing, tags_of
 from finetune.metrics.entities import chunks, split_tag, to_iob2
 from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import TEXT_CHARS_SHOWN, Evidence
 from finetune.task_types.findings import SplitRows
+from finetune.task_types.own_type import TEXT_CHARS_SHOWN, Evidence, OwnType, with_chosen
 from finetune.task_types.parts import Answer
 from finetune.task_types.predictions import DecisionRow, Decisions, Line, Predictions, marks_of_both, paired_spans
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow, unusable
 from finetune.task_types.tagging import findings
-from finetune.task_types.tagging.guess import ask_for_tags, only_words, require_fitting, span_layout, tag_layout
+from finetune.task_types.tagging.guess import ask_for_tags, only_words, require_fitting, words_and_tags
 from finetune.task_types.tagging.segments import (
     changed_spans,
     characters_of,
@@ -41,86 +38,58 @@ from finetune.task_types.tagging.segments import (
 )  # fmt: skip
 from finetune.task_types.tagging.task import NONE, TaggingRow, TaggingTask, entities_of, entities_said, entity_spans
 from finetune.task_types.task import Task
-from finetune.task_types.words.columns import ROWS_LOOKED_AT, WordsType, items_of, words_in
+from finetune.task_types.words.columns import ROWS_LOOKED_AT, items_of, words_in
 
 WORDS_TAGS = unusable("words-tags", "more or fewer tags than words", "Give every word one tag")
 NO_TAG = unusable("no-tag", "a tag of no known scheme", "Correct the tag")
-IOB2 = {"letters": "BIIB", "sign": "-"}  # of the first, inner and last word, and of an entity of one word
-ENDS = {"LU": "LU", "W": "EW", "ES": "ES"}  # letters of a scheme: those of the last word, and of an entity of one word
 SIDES = ("gold", "prediction")
 
 
-class Tagging(WordsType):
+class Tagging(OwnType):
     """A tag for each word; or a text, and its entities by their characters."""
 
     name = "tagging"
-    answers = "a tag for each word of a sentence"
-    row_issues = (WORDS_TAGS, NO_TAG)
     task_class = TaggingTask
-    issues = findings.ISSUES
-    label_is = (list, tuple)
+    label_is = (list, tuple, str)
+    other_names = (("tokens",), ("text",))
+    list_last = True
     closed_labels = True
-    inputs = "words label=tags"
-    labels_are = "entities"
+    max_length = 256
+    issues = (WORDS_TAGS, NO_TAG, *findings.ISSUES)
 
     def find(self, evidence: Evidence) -> Layout | None:
-        """Finds a text with character spans, or words and tags. Raises UserError for numeric tags without names."""
-        return span_layout(evidence) or tag_layout(evidence)
+        """A text with character spans, or words and tags; whether signs are words of their own.
 
-    def guess(self, evidence: Evidence) -> Layout | None:
-        """As for every type. Also raises UserError for a file with one word per line and no tags."""
-        chosen, label = evidence.chosen, evidence.chosen.get("label")
+        Raises UserError for numeric tags without names, and for a file with one word per line and no tags.
+        """
+        chosen, label, asked = evidence.chosen, evidence.chosen.get("label"), evidence.shape is not None
         lines = evidence.table.form.format.name == "word-lines"
-        if (evidence.shape or lines) and label and "text" not in chosen and self.find(evidence) is None:
+        found = words_and_tags(evidence)
+        if found is None and (asked or lines) and label and "text" not in chosen:
             require_fitting(evidence, label[0])
-        layout = super().guess(evidence)
+        layout = with_chosen(self, evidence, found)
         if layout is None and (lines or (label is None and only_words(evidence))):
             ask_for_tags(evidence.without(["document", *chosen.get("text", ())]))
-        return layout
+        return layout and with_signs(layout, evidence)
 
-    def completed(self, layout: Layout, evidence: Evidence) -> Layout:
-        """With whether signs are words of their own."""
-        words = items_of(evidence.columns.get(layout.text[0], ()))
-        return replace(layout, signs_apart=not (layout.spans or layout.characters) and signs_are_apart(words))
-
-    def with_spelling(self, layout: Layout, columns: Mapping[str, Sequence[Any]]) -> Layout:
-        """With the form and scheme of the tags, or the key of a span's text, which may be others than in training."""
-        if not layout.label or layout.label[0] not in columns:
+    def as_written(self, layout: Layout, table: Table) -> Layout:
+        """With the form of the file's tags, which may be another one than in training."""
+        if layout.spans or layout.names or not layout.label or layout.label[0] not in table.columns:
             return layout
-        filled = (cell for cell in columns[layout.label[0]] if not is_missing(cell))
-        cells = list(islice(filled, ROWS_LOOKED_AT))
-        if layout.spans:
-            key = text_key(cells, layout.spans)
-            return layout if key == "text" else replace(layout, file={**layout.file, "span_text": key})
-        tags = Counter(tag for cell in cells for tag in tags_of(cell))
-        if not layout.names and set(tags) != {"O"} and (form := form_of(tags)):
-            layout = replace(layout, tag_form=form.form, outside=form.outside)
-        return replace(layout, file={**layout.file, "tags": scheme_of(layout, cells)})
+        filled = (cell for cell in table.columns[layout.label[0]] if not is_missing(cell))
+        tags = Counter(tag for cell in islice(filled, ROWS_LOOKED_AT) for tag in tags_of(cell))
+        form = form_of(tags) if set(tags) != {"O"} else None
+        return layout if form is None else replace(layout, tag_form=form.form, outside=form.outside)
 
-    def for_layout(self, layout: Layout) -> "Tagging":
-        return PlainTagging() if layout.tag_form == "plain" else self
+    def fitted(self, layout: Layout, task: Task) -> Layout:
+        """Texts that have no tags are split as the task's words are."""
+        if not isinstance(task, TaggingTask) or layout.label:
+            return replace(layout, signs_apart=False)
+        return replace(layout, signs_apart=task.signs_apart, characters=layout.characters or task.characters)
 
-    def may_be_numbers(self, layout: Layout) -> bool:
-        """Tags may be numbers; the labels of spans are names."""
-        return super().may_be_numbers(layout) and not layout.spans
-
-    def labels_as_spelled(self, layout: Layout, cell: Any) -> list[str]:
-        return tags_of(cell)
-
-    def label_names(self, layout: Layout, cell: Any) -> Iterable[str]:
-        """The types of the entities, or plain tags."""
-        if layout.spans:
-            return span_labels(cell, layout.spans)
-        tags = layout.tags(cell)
-        return tags if layout.tag_form == "plain" else filter(None, (tag.partition("-")[2] for tag in tags))
-
-    def labels_in(self, gold: Sequence[str] | None) -> tuple[str, ...]:
-        """The types of the entities."""
-        return tuple({split_tag(tag)[1] for tag in gold or () if tag != "O"})
-
-    def tally(self, golds: Sequence[Sequence[str]]) -> Counter[str]:
-        """Counts the entities of each type."""
-        return Counter(kind for gold in golds for begins, kind in map(split_tag, gold) if begins in ("B", "S"))
+    def labels_in(self, gold: Sequence[str] | None) -> Sequence[str]:
+        """The types of the entities, or the tags that mark none."""
+        return [kind for begins, kind in map(split_tag, gold or ()) if begins in ("B", "S")]
 
     def changes(self, layout: Layout, table: Table) -> dict[str, Sequence[int]]:
         """The spans that are trimmed, widened or left out."""
@@ -128,13 +97,6 @@ class Tagging(WordsType):
 
     def findings(self, rows: SplitRows) -> Iterable[Finding]:
         return findings.tagging_findings(rows, rows.golds)
-
-    def without_labels(self, layout: Layout, task: Task) -> Layout:
-        """As for every type; texts that have no tags are split as the task's words are."""
-        new = super().without_labels(layout, task)
-        if not isinstance(task, TaggingTask) or layout.label:
-            return replace(new, signs_apart=False)
-        return replace(new, signs_apart=task.signs_apart, characters=new.characters or task.characters)
 
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> TaggingRow:
         """The words with their tags. Raises NoRow for an empty word, and for tags that do not match the words."""
@@ -155,11 +117,10 @@ class Tagging(WordsType):
             tags = to_iob2(tags)
         return replace(row, gold=tuple(tags))
 
-    def facts(self, row: TaggingRow) -> dict[str, str]:
-        """The text, and each entity with its type."""
-        entities = (f"{found['text']}/{found['type']}" for found in entities_of(Answer(value=row.gold or ()), row))
-        listed = "none" if row.gold is None else shown(", ".join(entities) or NONE, TEXT_CHARS_SHOWN)
-        return {"words": shown(row.input, TEXT_CHARS_SHOWN), self.labels_are: listed}
+    def label_words(self, row: TaggingRow) -> str:
+        """Each entity with its type."""
+        entities = (f"{entity['text']}/{entity['type']}" for entity in entities_of(Answer(value=row.gold or ()), row))
+        return "none" if row.gold is None else shown(", ".join(entities) or NONE, TEXT_CHARS_SHOWN)[1:-1]
 
     def unit(self, row: TaggingRow) -> str:
         """The document, else the words."""
@@ -175,26 +136,22 @@ class Tagging(WordsType):
     def cells(self, task: Task, layout: Layout, answer: Answer, row: TaggingRow) -> dict[str, Any]:
         """The task's cells; where the training file had character spans those in its form, and the entities."""
         if not layout.spans:
-            return task.cells(answer, row) | {"prediction": in_scheme(answer.value, layout)}
-        key = str(layout.file.get("span_text", "text"))
-        spans = in_form(entity_spans(answer.value, row), layout.spans, row.text, key)
+            return task.cells(answer, row)
+        spans = in_form(entity_spans(answer.value, row), layout.spans, row.text)
         return {"prediction": spans, "entities": entities_of(answer, row)}
 
     def value(self, task: Task, layout: Layout, cell: Any, row: TaggingRow) -> Any:
-        if layout.spans:
-            return list(_tags_of_spans(cell, layout, row))
-        tags = cell if layout.names else layout.tags(cell)
-        return tags if layout.tag_form == "plain" else to_iob2(tags)
+        return list(_tags_of_spans(cell, layout, row)) if layout.spans else cell
 
     def predictions(self, lines: Sequence[Line], names: Sequence[str], task: Task | None) -> Predictions:
         """Of each row a decision for each word, and entities."""
         return tags_predictions(lines)
 
 
-class PlainTagging(Tagging):
-    """Tags that mark no entities, such as parts of speech."""
-
-    labels_are = "tags"
+def with_signs(layout: Layout, evidence: Evidence) -> Layout:
+    """The layout with whether signs are words of their own."""
+    words = items_of(evidence.columns.get(layout.text[0], ()))
+    return replace(layout, signs_apart=not (layout.spans or layout.characters) and signs_are_apart(words))
 
 
 def _unlabelled(layout: Layout, values: Mapping[str, Any], name: str) -> TaggingRow:
@@ -225,42 +182,6 @@ def _unlabelled(layout: Layout, values: Mapping[str, Any], name: str) -> Tagging
 
 def _tags_of_spans(cell: Any, layout: Layout, row: TaggingRow) -> tuple[str, ...]:
     return tags_for(row.words, row.starts, spans_of(cell, layout.spans, row.text).spans)[0]
-
-
-def scheme_of(layout: Layout, cells: Iterable[Any]) -> dict[str, str]:
-    """How a column writes its tags: the letters of an entity's first, inner and last word, and of one of one word; and
-    the sign between letter and type.
-    """
-    raw = list(map(tags_of, cells))
-    pattern, place = (SUFFIX, 2) if layout.tag_form == "suffix" else (PREFIX, 1)
-    matches = [match for tags in raw for tag in tags if (match := pattern.fullmatch(tag))]
-    letters = {match[place].upper() for match in matches}
-    if layout.tag_form == "untyped":
-        letters = {tag.upper() for tags in raw for tag in tags if tag != layout.outside}
-    begins = [tags[start][0] for tags in map(layout.tags, raw) for _, start, _ in chunks(tags)]
-    first = "I" if letters <= {"B", "I"} and begins.count("I") > begins.count("B") else "B"
-    ends = next((ends for signs, ends in ENDS.items() if letters & {*signs}), f"I{first}")
-    sign = matches[0][0][1 if place == 1 else -2] if matches else "-"
-    return {"letters": first + ("M" if "M" in letters else "I") + ends, "sign": sign}
-
-
-def in_scheme(tags: Sequence[str], layout: Layout) -> list[str]:
-    """Tags in IOB2 as the column of the layout writes them."""
-    scheme: Mapping[str, str] = layout.file.get("tags", IOB2)
-    if layout.names or layout.tag_form == "plain" or (scheme == IOB2 and layout.tag_form == "prefix"):
-        return list(tags)
-    sign, (first, inner, last, alone) = scheme["sign"], list(scheme["letters"])
-    new, before = [layout.outside] * len(tags), ("", 0)
-    for kind, start, end in chunks(tags):
-        letters = [alone] if end - start == 1 else [first, *[inner] * (end - start - 2), last]
-        if first == "I" and before == (kind, start):
-            letters[0] = "B"
-        for place, letter in enumerate(letters, start):
-            full = f"{kind}{sign}{letter}" if layout.tag_form == "suffix" else f"{letter}{sign}{kind}"
-            short_forms = {"bare": kind, "untyped": letter, "begun": letter if letter in INNER else full}
-            new[place] = short_forms.get(layout.tag_form, full)
-        before = kind, end
-    return new
 
 
 def tags_predictions(lines: Sequence[Line]) -> Predictions:

@@ -1,45 +1,17 @@
-"""WordsType: words as input, whatever each of them has; which column holds them, and the words in its cells."""
+"""Words as input, whatever each of them has: which column holds them, and the words in its cells."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
 from finetune.data.messages import short
-from finetune.data.values import as_list, as_text, is_missing, is_nested, tags_of
+from finetune.data.values import as_list, is_missing, is_nested, tags_of
 from finetune.data.words.lists import word_list
 from finetune.task_types.column_names import named
-from finetune.task_types.columns import Layout
-from finetune.task_types.data_type import Clean, DataType, Evidence
+from finetune.task_types.own_type import Evidence
 from finetune.task_types.row_issues import EMPTY_WORD, MISSING_TEXT, NoRow
 
 ROWS_LOOKED_AT = 1_000
-
-
-class WordsType(DataType):
-    """Data with the words of a sentence a row, and something for each of them."""
-
-    by_text = True
-    least_words = 5  # shorter sentences come again by nature
-    max_length = 256
-
-    def spoiled(self, layout: Layout, values: Mapping[str, Any]) -> str:
-        """An empty word, which a text of characters may have."""
-        cell = values[layout.text[0]]
-        words = map(as_text, cell) if isinstance(cell, list) else as_text(cell).split(" ")
-        return "" if layout.spans or layout.characters or all(words) else "with an empty word"
-
-    def fixed(self, layout: Layout, values: dict[str, Any], clean: Clean, done: list[str]) -> dict[str, Any]:
-        """Each word, and what it has, by itself; nothing where a cleaned text would move its spans or characters."""
-        if layout.spans or layout.characters:
-            return values
-        return super().fixed(layout, values, lambda text: " ".join(map(clean, text.split())), done)
-
-    def arranged(self, inputs: tuple[Any, ...], names: Sequence[str]) -> tuple[Any, ...]:
-        """The words as one input."""
-        return (list(inputs),) if len(inputs) > 1 else inputs
-
-    def input_names(self, names: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
-        return [names, ("tokens",), ("text",)]
 
 
 def words_for(evidence: Evidence, taken: Sequence[str]) -> str | None:

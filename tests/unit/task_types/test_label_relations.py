@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from finetune.task_types.label_relations import could_be_related, with_relations
 from support.checked_files import write_csv
 from support.cli import InProcess, assert_error
 from support.own_data import own_task
@@ -13,7 +14,6 @@ from support.own_data import own_task
 from finetune.errors import UserError
 from finetune.task_types.classification.task import SentenceTask
 from finetune.task_types.columns import Layout
-from finetune.task_types.label_relations import could_be_related, with_relations
 from finetune.task_types.options import resolved
 from finetune.task_types.types import columns_of, layout_from, layout_of, trained_task
 

@@ -40,8 +40,8 @@ class Greedy(Classification):
 
 @pytest.fixture
 def greedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = {"greedy": Greedy(), **types.data_types()}
-    monkeypatch.setattr(types, "data_types", lambda: found)
+    found = {"greedy": Greedy(), **types.own_types()}
+    monkeypatch.setattr(types, "own_types", lambda: found)
 
 
 def table_of_dev(folder: Path) -> Predictions:

@@ -23,7 +23,7 @@ from finetune.task_types.parts import Answer
 from finetune.task_types.saved_predictions import labelled_table
 from finetune.task_types.span.answers import SpanAnswer
 from finetune.task_types.task import Task
-from finetune.task_types.types import data_types, type_of
+from finetune.task_types.types import own_types, type_of
 
 
 def test_losses_are_those_of_the_last_training() -> None:
@@ -62,7 +62,7 @@ def table_for(task: Task, answers: Sequence[Answer], tmp_path: Path, *, name: st
 
     save_predictions(tmp_path / "p.parquet", task, task.load(Source(), "dev").rows, answers)
     return labelled_table(
-        data_types().get(name), read_predictions(tmp_path / "p.parquet"), names=getattr(task, "labels", ())
+        own_types().get(name), read_predictions(tmp_path / "p.parquet"), names=getattr(task, "labels", ())
     )
 
 
