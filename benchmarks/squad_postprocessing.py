@@ -25,7 +25,7 @@ from finetune.models import pretrained as weights
 from finetune.models.feature import Feature
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.task_types.registry import find
-from finetune.task_types.span.row import SpanRow
+from finetune.task_types.span.questions import SpanRow
 from finetune.task_types.span.search import Window
 from finetune.task_types.span.task import SpanTask
 

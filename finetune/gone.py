@@ -22,6 +22,11 @@ GONE: dict[str, tuple[str, str]] = {
         "Leave it out: it is a quarter of the encoder's",
     ),
     "choices_by=column": ("read labels as names of columns", "Set choices_by=letter, which reads them too"),
+    "ordinal": (
+        "learned ordered labels as steps (CORN)",
+        "Leave it out: order=LABEL,LABEL,LABEL scores them as ordered labels",
+    ),
+    "read_at": ("chose the vectors of two markers for the head", "Leave it out: the head reads that of the text"),
     "mask=spans": ("masked spans of words", "Set objective=mlm-sbo, or mask=words"),
     "held_out.fold": (
         "chose another part of the training rows to hold out",

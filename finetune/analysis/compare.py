@@ -10,6 +10,7 @@ from finetune.analysis.comparison import Changed, Comparison, Comparisons
 from finetune.data.messages import noun, so_many
 from finetune.data.rows import Row
 from finetune.errors import UserError
+from finetune.metrics.metric import find_metric
 from finetune.metrics.significance import RESAMPLES, holm, mcnemar
 from finetune.metrics.sums import Counted
 from finetune.runs.folder import RunFolder
@@ -71,22 +72,23 @@ def compare_runs(
     _, right = _side(task, folders[1], split, rows=rows, letter=letters[1])
     kind = type_of(task)
     scored = [[resampled_metrics(task, answers, rows) for answers in side.answers] for side in (left, right)]
-    sides = {name: [[metrics[name] for metrics in side] for side in scored] for name in scored[0][0]}
-    differences = {}
+    sides = {name: [[of_seed[name] for of_seed in side] for side in scored] for name in scored[0][0]}
+    differences, metrics = {}, {}
     for name, (ours, theirs) in sides.items():
         quick = all(isinstance(metric, Counted) for metric in (*ours, *theirs))
         resamples = RESAMPLES if quick else RESAMPLES // 10
-        differences[name] = difference_of(task.metric(name), ours, theirs, resamples=resamples)
+        metrics[name] = find_metric(name, task.metrics)
+        differences[name] = difference_of(metrics[name], ours, theirs, resamples=resamples)
     by_seed = {}
     if len(pairs := same_seeds(left.records, right.records)) > 1:
         for name, (ours, theirs) in sides.items():
-            by_seed[name] = paired([(ours[i].score, theirs[j].score) for i, j in pairs], task.metric(name))
+            by_seed[name] = paired([(ours[i].score, theirs[j].score) for i, j in pairs], metrics[name])
     exact = next((metric.name for metric in task.metrics if metric.per_row), "")
     alone = [metric for side in sides.get(exact, ()) if len(side) == 1 for metric in side]
     hits = [metric.counts[:, 0] > 0 for metric in alone if isinstance(metric, Counted)]
     queries = 0  # that a ranking is scored by
     if kind is not None and kind.ranked:
-        queries = next(iter(task.sums(left.answers[0], rows).values())).size
+        queries = max((counted.size for counted in task.sums(left.answers[0], rows).values()), default=0)
     notes = [*_notes(left, right, split, units=(queries, "query") if queries else (len(rows), "row"))]
     if left_out := len(a) + len(b) - sum(map(len, folders)):
         notes.append(f"seeds left out because their predictions are not available: {left_out}")
@@ -97,7 +99,7 @@ def compare_runs(
         shape="" if kind is None else kind.name,
         split=split,
         rows=len(rows),
-        metrics={name: task.metric(name) for name in differences},
+        metrics=metrics,
         differences=differences,
         by_seed=by_seed,
         holm=dict(zip(differences, holm([difference.p for difference in differences.values()]), strict=True)),
@@ -171,7 +173,7 @@ def _changed(task: Task, rows: Sequence[Row], a: Sequence[Answer], b: Sequence[A
     All are counted together, since counts may depend on the set of labels. None where rows are scored in groups.
     """
     labels = task.labels_of(rows)
-    sums = {} if task.groups(rows) is not None else task.sums([*labels, *a, *b], list(rows) * 3)
+    sums = {} if task.scored_by else task.sums([*labels, *a, *b], list(rows) * 3)
     if not sums:
         return []
     perfect, *counts = np.split(next(iter(sums.values())).counts, 3)

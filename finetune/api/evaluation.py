@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from finetune.metrics.metric import find_metric
 from finetune.metrics.scores import Scores, plain_metrics
 from finetune.task_types.task import Task
 
@@ -41,7 +42,7 @@ class Evaluation:
 
     def __repr__(self) -> str:
         shown = [
-            f"{split} {name} {self.task.metric(name).shown(given[name])}"
+            f"{split} {name} {find_metric(name, self.task.metrics).shown(given[name])}"
             for split, given in self.scores.items()
             for name in plain_metrics(given)
         ]

@@ -144,7 +144,7 @@ def predict_file(
     found.notes += predictor.unsure.notes if predictor.unsure else ()
     if found.truncated:
         share = f"{found.truncated:,} of {so_many(found.rows)} ({percent(found.truncated / found.rows)})"
-        found.notes.append(f"{share} {task.truncation_note(predictor.max_length)}")
+        found.notes.append(f"{share} {task.truncated.format(max_length=predictor.max_length)}")
     found.notes += shift_notes(predictor, sample, str(path))
     found.seconds = time.perf_counter() - started
     return found
@@ -202,7 +202,8 @@ def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]]
     """Scores over the rows that have a label and a prediction; adds notes on those without a label, and
     with one that is unknown to the model.
     """
-    unknown, kind, reads = UnknownLabels(task=task, layout=layout), named_type(layout.shape), task.reads
+    unknown, kind = UnknownLabels(task=task, layout=layout), named_type(layout.shape)
+    reads = [task.scored_by] if task.scored_by else []
     unreadable, unlabelled = list[tuple[int, int]](), list[tuple[int, int]]()
     bare: Row | None = None  # where labels are numbers, and nothing else of a row is read
     rows = CompactRows(lambda value: replace(bare, gold=value) if bare else value)

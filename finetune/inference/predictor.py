@@ -27,7 +27,7 @@ from finetune.runs.folder import RunFolder, with_results
 from finetune.runs.lookup import find_run, latest_words, no_run, runs_of
 from finetune.task_types import registry
 from finetune.task_types.columns import Layout
-from finetune.task_types.options import configured
+from finetune.task_types.options import configured, task_options
 from finetune.task_types.parts import Answer
 from finetune.task_types.prepare import encode_rows
 from finetune.task_types.row_issues import NoRow
@@ -311,7 +311,7 @@ def load_predictor(
         watch(Note(latest_words(found.name, found.candidates)))
     settings = found.settings
     task = found.task() if task is None else found.with_inputs(task)
-    known = {key: value for key, value in settings.get("options", {}).items() if key in task.options}
+    known = {key: value for key, value in settings.get("options", {}).items() if key in task_options(task)}
     task = configured(task, known)
     folder = Path(found.files.folder)
     engine: Engine | ExportedEngine

@@ -12,8 +12,8 @@ from finetune.inference.predictor import Predictor
 from finetune.models.feature import Sequences
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines
-from finetune.task_types.parts import Answer
 from finetune.task_types.predictions import row_of_line
+from finetune.task_types.saved_predictions import confidences
 
 LEAST_ROWS, MOST_ROWS = 50, 500
 ERRORS = 5.0  # standard errors of the difference of two means, beyond which it is not chance
@@ -27,12 +27,12 @@ def shift_notes(predictor: Predictor, sample: Sequence[PredictedRow], name: str)
     `sample` are rows from all parts of the file. The rows of training, of which a model is more confident, are not
     unlike.
     """
-    usable = [(one.answer, one.row) for one in sample if one.answer is not None and one.row is not None]
+    usable = [(one.row, one.answer) for one in sample if one.answer is not None and one.row is not None]
     dev = _dev_rows(predictor) if len(usable) >= LEAST_ROWS else None
     if dev is None or len(dev[0]) < LEAST_ROWS:
         return []
-    (before, lacked), (tokens, lacks) = _tokens(predictor, dev[0]), _tokens(predictor, [row for _, row in usable])
-    was, sure = _numbers(dev[1]), _numbers([predictor.task.confidence(*one) for one in usable])
+    (before, lacked), (tokens, lacks) = _tokens(predictor, dev[0]), _tokens(predictor, [row for row, _ in usable])
+    was, sure = _numbers(dev[1]), _numbers(confidences(predictor.task, predictor.engine.labels, usable))
     found = []
     if abs(_step(np.log(before), np.log(tokens))) > SPREADS * np.log(before).std():
         found.append(f"{np.median(tokens):.0f} tokens a row (dev: {np.median(before):.0f})")
@@ -57,11 +57,9 @@ def _dev_rows(predictor: Predictor) -> tuple[list[Row], list[float | None]] | No
         rows = [row_of_line(predictor.task, line, run.path) for line in lines]
     except UserError:  # predictions do not need them
         return None
-    answers = [Answer(value=line["prediction"], probabilities=line.get("probabilities")) for line in lines]
     if record.first_split in record.learned:  # after these predictions
         return rows, []
-    sure = predictor.task.confidence
-    return rows, [sure(one, row) for one, row in zip(answers, rows, strict=True) if one.probabilities]
+    return rows, [line.get("confidence") for line in lines]
 
 
 def _tokens(predictor: Predictor, rows: Sequence[Row]) -> tuple[np.ndarray, np.ndarray]:

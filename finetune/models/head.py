@@ -21,23 +21,23 @@ class Head(nn.Module):
     """The few layers on top of the encoder's outputs (Devlin et al. 2019, Figure 4).
 
     `inputs` are the outputs that it reads, one or both; of the sequence output it reads the positions of `reads`, and
-    gives each its logits, but one row to two `markers`. `auto_class` is the class of transformers that loads what is
+    gives each its logits. `auto_class` is the class of transformers that loads what is
     saved, with the parameter names of `checkpoint_names` (ours -> theirs), and `problem_type` its kind of problem;
     `has_class` says whether it computes the same. `labels` are the names of the logits, if they have any, and
     `rows_by_label` those of the rows of each output layer, by the beginning of its parameters' names.
 
-    `solved_as` is what a linear solver may fit the output layer to: a class of `labels`, 0 or 1 for each of them, a
-    number, or steps: being above each of some ordered classes; empty where its loss is another. A head that `pretrains`
+    `solved_as` is what a linear solver may fit the output layer to: a class of `labels`, 0 or 1 for each of them, or a
+    number; empty where its loss is another. A head that `pretrains`
     keeps the checkpoint's own; `vocabulary` are its logits, where they are so many that prediction keeps `reduced` of
     them.
     """
 
     inputs: frozenset[Output]
-    reads: Literal["tokens", "words", "markers"] = "tokens"
+    reads: Literal["tokens", "words"] = "tokens"
     pretrains: ClassVar[bool] = False
     auto_class: str
     output: nn.Linear
-    solved_as: Literal["", "class", "flags", "number", "steps"] = ""
+    solved_as: Literal["", "class", "flags", "number"] = ""
     problem_type: str = ""
     vocabulary: int = 0
 
@@ -234,7 +234,7 @@ class EncoderWithHead(nn.Module):
         self.notes: list[str] = []
         self.pooled = head.inputs == {"pooled"}
         self.reads_both = len(head.inputs) == 2
-        self.by_position = not self.pooled and head.reads != "markers"
+        self.by_position = not self.pooled
         if not head.uses_pooler:
             backbone.drop_pooler()
 

@@ -15,12 +15,12 @@ from finetune.task_types.declared_options import option
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText, Pick, Target
 from finetune.task_types.findings import SplitRows, constant_findings
 from finetune.task_types.own_type import Evidence, OwnType, with_chosen
-from finetune.task_types.parts import Answer
+from finetune.task_types.parts import Answer, teaching_of
 from finetune.task_types.predictions import DecisionRow, Decisions, Line, Predictions, marks_of_both, paired_spans
 from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.ranking.task import RankingRow, RankingTask
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow, unusable
-from finetune.task_types.span.row import SpanRow
+from finetune.task_types.span.questions import SpanRow
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.tagging.guess import span_layout, words_and_tags
 from finetune.task_types.tagging.own import Tagging, with_signs
@@ -73,6 +73,7 @@ __all__ = [
     "paired_spans",
     "segmented",
     "span_layout",
+    "teaching_of",
     "unusable",
     "with_chosen",
     "with_markers",

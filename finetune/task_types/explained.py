@@ -76,8 +76,13 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainTarget:
-    """A row's prediction in words, its probability, and what is explained of it."""
+    """A row's prediction in words, its probability, and what is explained of it, which a task type's
+    `explain_target(row, answer, features, asked)` gives.
 
+    `texts` are those that the row's sequences are made of, in order: one list for all of them, or one for each choice.
+    """
+
+    texts: Sequence[Sequence[NamedText]]
     prediction: str
     confidence: float | None
     targets: Sequence[Target]

@@ -39,7 +39,7 @@ def data_options(options: Mapping[str, Any]) -> dict[str, Any]:
 def option_names(name: str) -> tuple[str, ...]:
     """The options that a recipe for this task may set; for user data those of any task type."""
     if not _is_own(name):
-        return registry.find(name).options
+        return tuple(task_options(registry.find(name)))
     return own_data.every_option()
 
 
@@ -50,18 +50,24 @@ def _is_own(name: str) -> bool:
 def configured(task: Task, options: Mapping[str, Any]) -> Task:
     """The task with options set. Raises UserError for an unknown one, and for a wrong value."""
     for name, value in options.items():
-        if name not in task.options:
-            known = f"It has {', '.join(task.options)}" if task.options else "It has none"
-            raise UserError(f"the task {task.name} has no option '{name}'", nearest(name, list(task.options)) + known)
+        if name not in (names := task_options(task)):
+            known = f"It has {', '.join(names)}" if names else "It has none"
+            raise UserError(f"the task {task.name} has no option '{name}'", nearest(name, names) + known)
         owner = _owner(task, name)
         changed = replace(owner, **{name: _checked(owner, name, value)})
-        task = changed if owner is task else replace(task, read=changed)  # type: ignore[call-arg]
+        task = changed if owner is task else replace(task, read=changed)
     return task
+
+
+def task_options(task: Task) -> list[str]:
+    """What a recipe may set: the declared options that the task uses, and those of its reader."""
+    own = [name for name in declared_names(task) if name not in task.unused_options()]
+    return [*own, *declared_names(task.read)]
 
 
 def option_values(task: Task) -> dict[str, Any]:
     """The task's options and their values."""
-    return {name: getattr(_owner(task, name), name) for name in task.options}
+    return {name: getattr(_owner(task, name), name) for name in task_options(task)}
 
 
 def changed_options(default: Task, task: Task) -> dict[str, Any]:
@@ -72,7 +78,7 @@ def changed_options(default: Task, task: Task) -> dict[str, Any]:
 
 def _owner(task: Task, name: str) -> Any:
     """The object that declares the option: the task, or its reader."""
-    return task if name in declared_names(task) else task.reader
+    return task if name in declared_names(task) else task.read
 
 
 def _checked(owner: Any, name: str, value: Any) -> Any:

@@ -1,8 +1,17 @@
-"""What a task gives for a row, a prediction; and what a student learns of its logits."""
+"""What a task gives for a row, a prediction; what a student learns of its logits; and how it makes its batches."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+    from finetune.models.feature import Feature
+    from finetune.runs.events import Watcher
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,9 +31,41 @@ class Teaching:
 
     The logits of an item are of a class, of a label that is there or not (`flags`), or a number. `labels` names them,
     with `flags` the items; it is empty where they have no names. With `by_word` a feature's `note` has the places of
-    its items: how many rows after its own, and which word.
+    its items: how many rows after its own, and which word. A task type that can be taught has it as `teach`.
     """
 
     learns: Literal["class", "flags", "number"]
     labels: tuple[str, ...] = ()
     by_word: bool = False
+
+
+def teaching_of(task: Any) -> Teaching | None:
+    """What a student learns of a task's logits; None for a task that cannot be taught."""
+    return getattr(task, "teach", None)
+
+
+class BatchMaker:
+    """How training batches are made; a task that draws them anew for each update, as in pre-training, inherits this."""
+
+    def require_batch(self, size: int) -> None:
+        """Raises UserError where nothing can be learned from batches of so many rows."""
+        return
+
+    def own_vocabulary(self, rows: Sequence[Any], watch: "Watcher", *, size: int) -> Path | None:
+        """The folder of a vocabulary trained on the rows to train on, for a new encoder."""
+        return None
+
+    def train_features(
+        self, rows: Sequence[Any], tokenizer: "PreTrainedTokenizerBase", max_length: int, watch: "Watcher"
+    ) -> "Sequence[Feature] | None":
+        """The features to train on, where they are others than those that are scored; else None."""
+        return None
+
+    def draw(self, features: "Sequence[Feature]", generator: np.random.Generator) -> "Sequence[Feature]":
+        """A training batch with what is random in it, such as masks, whenever it is used for an update."""
+        return features
+
+
+def batch_maker(task: Any) -> BatchMaker:
+    """A task that makes its own batches, else what takes the features as they are."""
+    return task if isinstance(task, BatchMaker) else BatchMaker()

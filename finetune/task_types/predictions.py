@@ -385,6 +385,11 @@ def prediction_lines(
     return lines
 
 
+def official_files(task: "Task", answers: "Sequence[Answer]", rows: Sequence[Row]) -> dict[str, Any]:
+    """Additional files in an official format, where the task has one: JSON values by file name."""
+    return task.official_files(answers, rows) if hasattr(task, "official_files") else {}
+
+
 def row_of_line(task: "Task", line: Mapping[str, Any], folder: Path) -> Row:
     """The row that a line of predictions was written from. Raises UserError where the line lacks fields of it."""
     if task.row_type is None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from finetune.data.characters import same_text
 from finetune.data.rows import Row, Rows, chosen_rows, grouped
 from finetune.data.source import Source
 from finetune.errors import UserError
@@ -36,7 +37,7 @@ def load_splits(
             raise UserError(f"{loaded.origin}: has too few rows to hold some out as {name}", way)
         if not loaded.rows:
             raise UserError(f"{loaded.origin}: the split '{name}' of {task.name} has no rows", "Give it at least one")
-        if labelled and not task.all_labelled(loaded.rows):
+        if labelled and not all(row.gold is not None for row in loaded.rows):
             raise UserError(
                 f"{loaded.origin}: rows of the split '{name}' have no label", "Label them or leave them out"
             )
@@ -90,6 +91,11 @@ def row_chunks(task: Task, rows: Sequence[Row]) -> Iterator[tuple[int, int]]:
         begin = end
 
 
+def scoring_groups(task: Task, rows: Sequence[Row]) -> list[str] | None:
+    """What rows that are scored together share, such as their query `(rows,)`; None where each is scored alone."""
+    return [same_text(getattr(row, task.scored_by)) for row in rows] if task.scored_by else None
+
+
 def require_positions(tokenizer: "PreTrainedTokenizerBase", max_length: int, most_tokens: int) -> None:
     """Raises UserError for a max_length that exceeds the encoder's positions."""
     most = min(most_tokens, tokenizer.model_max_length)
@@ -122,7 +128,7 @@ def _drawn(task: Task, loaded: Rows, limit: int) -> Rows:
     count = len(loaded.rows)
     if limit >= count:
         return loaded
-    groups = task.groups(loaded.rows)
+    groups = scoring_groups(task, loaded.rows)
     chosen = sorted(np.random.default_rng(0).choice(count, limit, replace=False))
     if groups is not None:
         chosen = _whole_groups(groups, limit)

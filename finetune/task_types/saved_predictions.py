@@ -6,11 +6,13 @@ from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any
 
+from finetune.data.rows import Row
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines
 from finetune.runs.record import RunRecord
 from finetune.task_types.own_type import OwnType
-from finetune.task_types.predictions import Line, Predictions
+from finetune.task_types.parts import Answer
+from finetune.task_types.predictions import Line, Predictions, prediction_lines
 from finetune.task_types.registry import available
 from finetune.task_types.task import Task
 from finetune.task_types.types import own_types, type_of
@@ -29,7 +31,7 @@ def run_predictions(
     settings, task = saved_config(folder.model), None if _shape(record) else available().get(record.task)
     order = _table(_table(settings, "finetune"), "layout").get("order")
     order = list(map(str, order)) if isinstance(order, list) else []
-    names = _saved_labels(record, split, settings, order)
+    names = _saved_labels(record, split, settings)
     return labelled_table(type_of_run(record, folder), lines, names=names, order=order, task=task)
 
 
@@ -61,14 +63,12 @@ def labelled_table(
     if not labelled or kind is None:
         return None
     order = getattr(task, "order", ()) or order
-    names = order if order and getattr(task, "ordinal", False) else names
     return replace(kind.predictions(labelled, names, task), order=order)
 
 
 def answered(kind: OwnType, task: Task, names: Sequence[str], lines: Sequence[Line]) -> Predictions:
     """The table of all lines, in which those without a label are taken for right."""
     known = [line if line["gold"] is not None else {**line, "gold": line["prediction"]} for line in lines]
-    names = getattr(task, "order", ()) if getattr(task, "ordinal", False) else names
     return kind.predictions(known, names, task)
 
 
@@ -80,6 +80,12 @@ def with_outcomes(task: Task, names: Sequence[str], lines: Sequence[Line]) -> Se
     unknown = dict.fromkeys(("right", "row_score"))
     found = answered(kind, task, names, lines).saved()
     return [line | added | (unknown if line["gold"] is None else {}) for line, added in zip(lines, found, strict=True)]
+
+
+def confidences(task: Task, names: Sequence[str], pairs: Sequence[tuple[Row, Answer]]) -> list[float | None]:
+    """How sure each prediction is, 0 to 1, as a table of predictions has it; None where it is not known."""
+    lines = prediction_lines(task, [row for row, _ in pairs], [answer for _, answer in pairs])
+    return [line.get("confidence") for line in with_outcomes(task, names, lines)]
 
 
 def _fits(kind: OwnType, line: Line) -> bool:
@@ -104,10 +110,8 @@ def _table(settings: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _saved_labels(record: RunRecord, split: str, settings: Mapping[str, Any], order: Sequence[str]) -> Sequence[str]:
-    """Label names in the order of the probabilities; empty where they are not known. The logits of steps are fewer."""
-    if order and _table(_table(settings, "finetune"), "options").get("ordinal"):
-        return order
+def _saved_labels(record: RunRecord, split: str, settings: Mapping[str, Any]) -> Sequence[str]:
+    """Label names in the order of the probabilities; empty where they are not known."""
     try:
         names = settings["id2label"]
         return [str(names[str(index)]) for index in range(len(names))]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from finetune.data.rows import Row, Rows, chosen_rows, grouped
 from finetune.errors import UserError
 from finetune.runs.data_sizes import exact_percent
+from finetune.task_types.prepare import scoring_groups
 from finetune.task_types.task import Task
 from finetune.task_types.types import type_of
 
@@ -61,7 +62,7 @@ def spread_evenly(task: Task, rows: Sequence[Row], units: Sequence[list[int]], *
 
 def _units(task: Task, rows: Sequence[Row]) -> list[list[int]]:
     """Groups of rows that are encoded or scored together; single rows where one group would hold all."""
-    if (groups := task.groups(rows)) is not None:
+    if (groups := scoring_groups(task, rows)) is not None:
         return grouped(groups)
     units: list[list[int]] = []
     before: Row = None

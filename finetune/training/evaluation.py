@@ -65,7 +65,7 @@ class DevEvaluation:
             if index == 0 and (chosen := task.tune(answers, rows)):
                 task = configured(self.task, chosen)
                 decided = task.decode(logits, features, rows)
-                answers = cross_fitted(self.task, answers, rows) if task.cross_fits else decided
+                answers = cross_fitted(self.task, answers, rows) if hasattr(task, "decide") else decided
             found[split] = answers
         scores = {split: task.score(answers, self.rows[split]) for split, answers in found.items()}
         return Evaluated(task=task, answers=found, scores=scores, chosen=chosen, loss=loss)
@@ -95,28 +95,21 @@ class DevEvaluation:
             scores[split] = {name: float(official[name]) for name in found.task.metric_names}
         return scores
 
-    def notes(self, found: Evaluated) -> list[str]:
-        """Notes on the predictions, by split, and on the baselines."""
-        of_answers = [
-            f"{split}: {note}"
-            for split, answers in found.answers.items()
-            for note in found.task.score_notes(answers, self.rows[split])
-        ]
-        return of_answers + self.task.baseline_notes(self.rows.get(self.task.train_split, ()))
-
     def baselines(self, train: Sequence[Row], found: Evaluated) -> dict[str, Answers]:
         """By split and method, predictions of the baselines, with options chosen as for the model."""
         release_memory()  # that the activations of training had
         given = {split: self.task.baselines(train, self.rows[split]) for split in self.features}
         trim_memory()
-        if not found.chosen or not self.task.cross_fits:
+        if not found.chosen or not hasattr(self.task, "decide"):
             return given
         first, *others = given
         rows = self.rows[first]
-        tuned = {method: chosen_by(self.task, answers, rows) for method, answers in given[first].items()}
+        tuned: dict[str, Any] = {
+            method: chosen_by(self.task, answers, rows) for method, answers in given[first].items()
+        }
         fitted = {method: cross_fitted(self.task, answers, rows) for method, answers in given[first].items()}
         return {first: fitted} | {
-            split: {method: tuned[method].decided_again(answers) for method, answers in given[split].items()}
+            split: {method: tuned[method].decide(answers) for method, answers in given[split].items()}
             for split in others
         }
 
@@ -126,8 +119,8 @@ def cross_fitted(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> 
     found = list(answers)
     for fold in folds(rows):
         others = sorted(set(range(len(rows))) - set(fold))
-        chosen = chosen_by(task, [answers[i] for i in others], [rows[i] for i in others])
-        for index, answer in zip(fold, chosen.decided_again([answers[i] for i in fold]), strict=True):
+        chosen: Any = chosen_by(task, [answers[i] for i in others], [rows[i] for i in others])
+        for index, answer in zip(fold, chosen.decide([answers[i] for i in fold]), strict=True):
             found[index] = answer
     return found
 

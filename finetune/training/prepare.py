@@ -22,6 +22,7 @@ from finetune.runs.recipe import Recipe, is_new
 from finetune.runs.run_id import data_fingerprint
 from finetune.runs.without_folders import recipe_from_here
 from finetune.task_types.held_out import divided
+from finetune.task_types.parts import batch_maker
 from finetune.task_types.prepare import array_features, load_splits, require_positions
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.shared_rows import known_keys, leaks
@@ -57,7 +58,7 @@ def plan_run(
         extras=extras_of(recipe) if extras is None else extras,
     )  # fmt: skip
     set_deterministic(recipe.deterministic)
-    run.task.require_batch(recipe.train.batch_size)
+    batch_maker(run.task).require_batch(recipe.train.batch_size)
     run.vocabulary, vocabulary_size = str(recipe.tokenizer), trained_size(recipe)
     if vocabulary_size:
         size_of(recipe.model)  # first, since reading and training a vocabulary take a while
@@ -70,7 +71,7 @@ def plan_run(
     run.data = data_fingerprint(run.rows)
     run.splits[run.task.train_split] = trained_on_rows(recipe, run.task, run.splits)
     if vocabulary_size:
-        run.vocabulary = str(run.task.own_vocabulary(run.train_rows, watch, size=vocabulary_size) or "")
+        run.vocabulary = str(batch_maker(run.task).own_vocabulary(run.train_rows, watch, size=vocabulary_size) or "")
         _find_weights(run)
     run.rows_learned, run.lineage = run.train_rows, lineage_at(run.weights.folder)
     run.known = known_keys(RunFolder(run.weights.folder.parent)) if run.lineage else {}
@@ -112,7 +113,7 @@ def build_run(run: RunState) -> None:
     for split, rows in run.rows.items():
         drawn = None
         if split == task.train_split:
-            drawn = task.train_features(rows, run.tokenizer, recipe.max_length, watch)
+            drawn = batch_maker(task).train_features(rows, run.tokenizer, recipe.max_length, watch)
         if drawn is None:
             drawn = array_features(task, rows, run.tokenizer, recipe.max_length, watch)
         run.features[split] = drawn

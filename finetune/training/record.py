@@ -105,7 +105,7 @@ def build_record(run: RunState, baselines: Mapping[str, Answers], *, started: fl
         "new_weights": run.new_weights,
         "options": option_values(found.task),
         "chosen": list(found.chosen),
-        "cross_fitted": task.cross_fits and bool(found.chosen),
+        "cross_fitted": hasattr(task, "decide") and bool(found.chosen),
         "metrics": saved_metrics(task.metrics),
         "labels": {split: counts for split, some in rows.items() if (counts := _label_counts(task, some))},
         "margins": {
@@ -145,15 +145,18 @@ def _notes(run: RunState, origins: Mapping[str, str], scores: Scores) -> list[st
     for split, encoded in run.features.items():
         places, cut = truncated_rows(encoded)
         if share := len(np.unique(places[cut])) / len(np.unique(places)):
-            lost = task.truncation_note(run.recipe.max_length)
+            lost = task.truncated.format(max_length=run.recipe.max_length)
             notes.append(f"{split}: {percent(share)} of the rows {lost}")
-    notes += run.progress.notes + run.evaluation.notes(run.found)
-    return notes + [
-        f"{split}: {name} is {score}: it is undefined for these predictions"
-        for split, by_name in scores.items()
-        for name, score in by_name.items()
-        if not math.isfinite(score)
-    ]
+    return (
+        notes
+        + run.progress.notes
+        + [
+            f"{split}: {name} is {score}: it is undefined for these predictions"
+            for split, by_name in scores.items()
+            for name, score in by_name.items()
+            if not math.isfinite(score)
+        ]
+    )
 
 
 def _origin(loaded: Rows, source: Source) -> str:

@@ -20,11 +20,13 @@ from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.runs.record_parts import logged_seconds
 from finetune.task_types.options import option_values
-from finetune.task_types.predictions import prediction_lines
+from finetune.task_types.parts import batch_maker
+from finetune.task_types.predictions import official_files, prediction_lines
 from finetune.task_types.prepare import drawn_ids
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.saved_predictions import with_outcomes
 from finetune.task_types.shared_rows import save_keys
+from finetune.task_types.task import TEST
 from finetune.task_types.types import layout_of
 from finetune.training.checkpoints import Checkpoints
 from finetune.training.evaluation import DevEvaluation
@@ -106,9 +108,9 @@ def _train(state: RunState, checkpoints: Checkpoints) -> None:
     state.evaluation = DevEvaluation(task=task, rows=state.rows, features=features)
     trainer = Trainer(
         engine=state.engine, settings=recipe.train, data_seed=recipe.seeds[1], checkpoints=checkpoints,
-        rows=state.rows_learned, draw=task.draw, objective=state.objective,
+        rows=state.rows_learned, draw=batch_maker(task).draw, objective=state.objective,
     )  # fmt: skip
-    dev = state.evaluation.on(task.splits_in_training)
+    dev = state.evaluation.on([split for split in task.dev_splits if split != TEST])
     state.progress, found = state.fit(trainer, state.inputs[task.train_split], dev)
     with merged(state.model.backbone.encoder):
         state.found = state.evaluation.completed(state.engine, found)
@@ -128,7 +130,7 @@ def _save(state: RunState, *, started: float) -> None:
         rows = state.rows[split]
         plain = prediction_lines(state.task, rows, answers, baselines[split], state.splits[split].slices)
         lines = with_outcomes(found.task, state.model.head.labels, plain)
-        write_predictions(attempt.predictions(split), lines, state.task.official_files(answers, rows))
+        write_predictions(attempt.predictions(split), lines, official_files(state.task, answers, rows))
     save_checkpoint(state.model, attempt.model, state.tokenizer, _settings_of_use(state))
     save_keys(state.task, state.rows_learned, attempt)
     for extra in state.extras:

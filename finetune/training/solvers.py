@@ -10,7 +10,7 @@ time grow with the number of pairs that rows could make.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -181,11 +181,10 @@ def _coefficients(
         ridge = Ridge(alpha=1 / strength).fit(inputs, labels)
         return ridge.coef_.reshape(1, -1), np.atleast_1d(ridge.intercept_)
     if head.solved_as == "flags":
-        return _stacked(_binary(inputs, labels[:, label], strength) for label in range(count))
+        weights, biases = zip(*(_binary(inputs, labels[:, label], strength) for label in range(count)), strict=True)
+        return np.stack(weights), np.array(biases)
     by_class = getattr(head, "class_weights", None)
     each_row = None if by_class is None else by_class.cpu().numpy()[labels]
-    if head.solved_as == "steps":
-        return _stacked(_above(step, inputs, labels, each_row, strength) for step in range(count))
     weight, bias = np.zeros((count, inputs.shape[1])), np.full(count, UNSEEN)
     if len(set(labels.tolist())) == 1:
         bias[labels[0]] = 0.0
@@ -199,27 +198,12 @@ def _coefficients(
     return weight, bias
 
 
-def _above(
-    step: int, inputs: np.ndarray, labels: np.ndarray, each_row: np.ndarray | None, strength: float
-) -> tuple[np.ndarray, float]:
-    """Whether a label is above a step, by the rows that are not below it."""
-    there = labels >= step
-    return _binary(inputs[there], labels[there] > step, strength, None if each_row is None else each_row[there])
-
-
-def _stacked(each: Iterable[tuple[np.ndarray, float]]) -> tuple[np.ndarray, np.ndarray]:
-    weights, biases = zip(*each, strict=True)
-    return np.stack(weights), np.array(biases)
-
-
-def _binary(
-    inputs: np.ndarray, labels: np.ndarray, strength: float, each_row: np.ndarray | None = None
-) -> tuple[np.ndarray, float]:
+def _binary(inputs: np.ndarray, labels: np.ndarray, strength: float) -> tuple[np.ndarray, float]:
     from sklearn.linear_model import LogisticRegression
 
     if len(set(labels.tolist())) < 2:
         return np.zeros(inputs.shape[1]), -UNSEEN if labels[:1].any() else UNSEEN
-    fitted = LogisticRegression(C=strength, max_iter=1_000).fit(inputs, labels, sample_weight=each_row)
+    fitted = LogisticRegression(C=strength, max_iter=1_000).fit(inputs, labels)
     return fitted.coef_[0], float(fitted.intercept_[0])
 
 

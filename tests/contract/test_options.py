@@ -71,7 +71,7 @@ def test_options_of_the_task_and_of_its_reader_reach_the_saved_model(
     assert {name: record.options[name] for name in given} == given
     again = load_predictor(tmp_path / task.name / record.id).task
     assert json.loads(json.dumps({name: option_values(again)[name] for name in given})) == given
-    assert [row.id for row in again.load(Source(), "dev").rows] == [row.id for row in task.reader.rows[1::2]]
+    assert [row.id for row in again.load(Source(), "dev").rows] == [row.id for row in task.read.rows[1::2]]
     assert plan_run(resolved_run(recipe), source=Source(), device="cpu").id == record.id
     assert (
         plan_run(resolved_run(recipe.model_copy(update={"options": {}})), source=Source(), device="cpu").id != record.id

@@ -27,6 +27,7 @@ from finetune.models.untrained import size_of
 from finetune.runs.recipe import Recipe
 from finetune.task_types.columns import Layout
 from finetune.task_types.own_data import own_data
+from finetune.task_types.parts import batch_maker
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.pretraining.own import own_text
 from finetune.training.first_runs import with_run
@@ -179,7 +180,7 @@ def findings_of(path: str, settings: dict[str, Any], out: Path = Path("results")
         (planned, *_) = expand_targets([path], with_run(settings, out))
         recipe, task, read = planned.recipe, planned.task, own_data(planned.task)
         if (text := own_text(task)) is not None:
-            task.require_batch(recipe.train.batch_size)
+            batch_maker(task).require_batch(recipe.train.batch_size)
             load_splits(task, source_of(None), limit=recipe.limit)
             tokenizer = None
             if trained_size(recipe):  # the run trains the vocabulary first

@@ -66,10 +66,11 @@ def check_recipe(run: ResolvedRun, *, source: Source, device: str | None = None)
         if name != task.train_split:
             continue
         facts["training"] = {"device": str(where), "precision": precision, **_updates(recipe, len(features))}
+        labels = task.labels_of(loaded.rows[:EXAMPLES])
         for feature in features[:EXAMPLES]:
             ids = [np.asarray(sequence.input_ids).tolist() for sequence in feature.choices or (feature,)]
             tokens = list(map(tokenizer.convert_ids_to_tokens, ids))
-            examples.append({"tokens": tokens, "label": task.shown_label(feature, tokens[0])})
+            examples.append({"tokens": tokens, "label": str(labels[feature.row].value)})
     return {"facts": facts, "examples": examples}
 
 

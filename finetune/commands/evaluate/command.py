@@ -34,6 +34,7 @@ from finetune.data.source import source_of
 from finetune.errors import UserError, nearest
 from finetune.inference.asked import asked_answers
 from finetune.inference.unsure import answered_words
+from finetune.metrics.metric import find_metric
 from finetune.metrics.scores import in_words
 from finetune.runs.lookup import near_files
 from finetune.task_types.registry import in_file
@@ -93,7 +94,7 @@ def evaluate_command(
         more = {"answered": found.answered, "shared": found.shared}
         echo(json.dumps(found.scores | {name: facts for name, facts in more.items() if facts}))
     else:
-        say(in_words(named, found.task.metric) or "no labels, so no scores")
+        say(in_words(named, lambda name: find_metric(name, found.task.metrics)) or "no labels, so no scores")
         for split, one in found.answered.items():
             say(one_line(f"{name_of(split)}: {answered_words(one)}"))
 
@@ -106,7 +107,7 @@ def _print_scores(found: Evaluation, *, as_json: bool) -> None:
         echo(json.dumps(found.scores))
         return
     for split, scores in found.scores.items():
-        words = [f"{name} {found.task.metric(name).scaled(score):.3f}" for name, score in scores.items()]
+        words = [f"{name} {find_metric(name, found.task.metrics).scaled(score):.3f}" for name, score in scores.items()]
         echo(f"{split} {', '.join(words)}")
 
 

@@ -29,7 +29,7 @@ from finetune.runs.record_files import load_record
 from finetune.task_types import registry
 from finetune.task_types.columns import Layout
 from finetune.task_types.own_data import task_on
-from finetune.task_types.predictions import prediction_lines
+from finetune.task_types.predictions import official_files, prediction_lines
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.pretraining.own import scored_on
 from finetune.task_types.shared_rows import FILE, Keys, keys_of, known_keys, shared
@@ -67,7 +67,7 @@ def evaluate_model(
             raise UserError(f"{name}= does not apply to the task {task_name}", "It is for a data file; leave it out")
         wanted = registry.find(task_name)
     reads = [model, task_name, None if own else source.folder, *options.values()]
-    outputs = [] if predictions is None else [predictions, *_official(predictions, wanted.official_files([], []))]
+    outputs = [] if predictions is None else [predictions, *_official(predictions, official_files(wanted, [], []))]
     for file in outputs:
         require_replaceable_output(file, endings=OUTPUTS[file is not predictions], reads=reads, force=force)
     notes: list[str] = []
@@ -100,7 +100,7 @@ def evaluate_model(
     answers = {name: predictor.answers(given) for name, given in rows.items()}
     if predictions is not None:
         every, predicted = list(chain(*rows.values())), list(chain(*answers.values()))
-        official = _official(predictions, task.official_files(predicted, every))
+        official = _official(predictions, official_files(task, predicted, every))
         contents = {file.name: content for file, content in official.items()}
         write_predictions(predictions, prediction_lines(task, every, predicted), contents, writer=output_file)
     scored: dict[str, tuple[list[Any], Sequence[Any]]] = {name: (answers[name], rows[name]) for name in labelled}
@@ -109,9 +109,6 @@ def evaluate_model(
         labels = predictor.engine.labels
         counted = {name: unsure.counted(task, labels, *given) for name, given in scored.items()}
         scored = {name: unsure.answers(task, labels, *given) for name, given in scored.items()}
-    for name, pair in scored.items():
-        for note in task.score_notes(*pair):
-            noting(Note(f"{name}: {note}"))
     scores = {name: task.score(*given) for name, given in scored.items() if given[1]}
     there = {split: found for split, found in counts.items() if found}
     return Evaluation(task=task, scores=scores, notes=tuple(notes), answered=counted, shared=there)

@@ -49,12 +49,10 @@ def write_graph(model: EncoderWithHead, file: Path) -> list[str]:
         raise UserError(f"encoders {what} cannot be exported", SERVE)
     inputs = graph_inputs(model)
     ids = torch.arange(TEXTS * LENGTH).view(TEXTS, LENGTH) % (model.backbone.config.vocab_size - 1)
-    reads = torch.arange(2 if model.head.reads == "markers" else LENGTH - 2).repeat(
-        TEXTS, 1
-    )  # a head joins two markers
+    reads = torch.arange(LENGTH - 2).repeat(TEXTS, 1)
     example = {IDS: ids, MASK: torch.ones_like(ids).tril(LENGTH - 2), SEGMENTS: torch.zeros_like(ids), POSITIONS: reads}
     axes = {name: {0: "batch", 1: "length"} for name in inputs}
-    axes[POSITIONS] = {0: "batch"} if model.head.reads == "markers" else {0: "batch", 1: "reads"}
+    axes[POSITIONS] = {0: "batch", 1: "reads"}
     # The largest has the vectors of words: no encoder has as many positions.
     embeddings = [(each.num_embeddings, name) for name, each in model.named_modules() if isinstance(each, nn.Embedding)]
     try:

@@ -135,7 +135,7 @@ def arrays_of(
     numbers, usable = zip(*((number, row) for number, row in enumerate(given.rows) if row is not None), strict=True)
     features = encode_rows(given.task, usable, tokenizer, recipe.max_length, engine.most_tokens)
     if cut := len({feature.row for feature in features if feature.truncated}):
-        watch(Note(f"{cut:,} of {so_many(len(usable))} {given.task.truncation_note(recipe.max_length)}"))
+        watch(Note(f"{cut:,} of {so_many(len(usable))} {given.task.truncated.format(max_length=recipe.max_length)}"))
     sequences = [sequence for feature in features for sequence in feature.choices or (feature,)]
     rows = np.array([numbers[feature.row] for feature in features for _ in feature.choices or (feature,)])
     states = sorted(engine.hidden_states(sequences, backbone.layer_indices(pooled=False), pooled=not by_token))

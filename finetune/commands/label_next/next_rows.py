@@ -24,6 +24,7 @@ from finetune.runs.record import RunRecord
 from finetune.task_types.pretraining.own import Text
 from finetune.task_types.row_builder import rows_of
 from finetune.task_types.row_issues import NoRow
+from finetune.task_types.saved_predictions import confidences
 from finetune.task_types.trained_form import form_for
 
 
@@ -60,14 +61,17 @@ def write_next_rows(
         """(certainty, key, row) of each text that the run has not read; without certainties their keys are random."""
         started = time.perf_counter()
         for window in predictor.predicted((line, layout) for line in records(pool, form)):
+            pairs = [(one.row, one.answer) for one in window if one.answer is not None]
+            sure = iter(confidences(task, predictor.engine.labels, pairs))
             for one in window:
+                certainty = None if one.answer is None else next(sure)
                 if one.row is None or one.answer is None:
                     failures.append(f"row {one.record.row} {one.error}")
                 elif (key := row_key(one.row.input)) in trained:
                     counts["known"] += 1
                 elif key not in seen:
                     seen.add(key)
-                    certainty, label = task.confidence(one.answer, one.row), predictor.cells(one)["prediction"]
+                    label = predictor.cells(one)["prediction"]
                     label = raw.get(label, label) if isinstance(label, str) else label
                     own = {suggested: label, "certainty": certainty and round(certainty, 4)}
                     first = dict.fromkeys((*layout.text_columns, *labels, *own))

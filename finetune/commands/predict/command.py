@@ -37,6 +37,7 @@ from finetune.errors import UserError
 from finetune.inference.asked import asked_answers
 from finetune.inference.model_source import ModelSource
 from finetune.inference.predict_plan import require_predictable
+from finetune.metrics.metric import find_metric
 from finetune.metrics.scores import plain_metrics
 from finetune.task_types.registry import find
 from finetune.task_types.task import Task
@@ -230,7 +231,7 @@ def _summary(facts: Mapping[str, Any], task: Task, claimed: str) -> str:
     lines += [one_line(note_line(note)) for note in facts["notes"]]
     scores: dict[str, float] = facts["scores"]
     if scores:
-        shown = {name: task.metric(name).shown(score) for name, score in scores.items()}
+        shown = {name: find_metric(name, task.metrics).shown(score) for name, score in scores.items()}
         lines.append(one_line(", ".join(f"{name} {shown[name]}" for name in plain_metrics(scores))))
         labels = dict.fromkeys(name.rpartition("/")[0] for name in scores if "/" in name)
         lines += [

@@ -17,7 +17,7 @@ from finetune.runs.lookup import near_files
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_faults import setting_names
 from finetune.runs.toml import read_toml
-from finetune.task_types.options import option_names
+from finetune.task_types.options import option_names, task_options
 from finetune.task_types.own_data import OPTIONS
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.first_runs import checkpoint_of, with_first_runs
@@ -92,7 +92,7 @@ def parse_space(table: Mapping[str, Any], base: ResolvedRun, *, origin: str) -> 
 
     Raises UserError for an unknown key, a value that the setting does not allow, and a dimension without a value.
     """
-    options = base.task.options
+    options = task_options(base.task)
     values = {f"options.{key}" * (key in options) or key: value for key, value in _values_by_key(table)}
     if not values:
         raise UserError(f"{origin}: the space has no settings", f"{WRITE_RANGE} for each setting to search")

@@ -8,13 +8,14 @@ from itertools import chain
 import numpy as np
 
 from finetune.data.rows import Row
+from finetune.errors import UserError
 from finetune.inference.explain.explanation import ExplainedRow, Explanation, WordPart
 from finetune.inference.explain.gradients import integrated_gradients, require_captum, sums_by_word
 from finetune.inference.explain.value import PickedLogits
 from finetune.inference.explain.words import ExplainedWord, find_words
 from finetune.inference.predictor import Predictor
 from finetune.models.feature import Feature
-from finetune.task_types.explained import Asked, CannotExplain, NamedText, Target
+from finetune.task_types.explained import Asked, CannotExplain, ExplainTarget, NamedText, Target
 from finetune.task_types.prepare import encode_rows
 
 MOST_TOKENS = 8_192  # of a row's windows or choices, with padding
@@ -29,15 +30,18 @@ def explain_row(predictor: Predictor, row: Row, asked: Asked) -> ExplainedRow:
     there, a task whose predictions cannot be explained, and without captum.
     """
     require_captum()
-    texts = predictor.task.explain_texts(row)
-    if empty := [one.name for one in chain.from_iterable(texts) if not one.text.strip()]:
-        raise CannotExplain(f"the {empty[0]} is empty", "Give it at least one word")
+    explain_target = getattr(predictor.task, "explain_target", None)
+    if explain_target is None:
+        raise UserError(f"predictions of {predictor.task.name} cannot be explained", "Name a run of another task type")
     features = encode_rows(
         predictor.task, [row], predictor.tokenizer, predictor.max_length, predictor.engine.most_tokens
     )
     _require_few(features)
     (answer,) = predictor.answers([row])
-    wanted = predictor.task.explain_target(row, answer, features, asked)
+    wanted: ExplainTarget = explain_target(row, answer, features, asked)
+    texts = wanted.texts
+    if empty := [one.name for one in chain.from_iterable(texts) if not one.text.strip()]:
+        raise CannotExplain(f"the {empty[0]} is empty", "Give it at least one word")
     lost = any(feature.truncated for feature in features)
     return ExplainedRow(
         id=str(row.id),

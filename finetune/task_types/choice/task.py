@@ -1,6 +1,6 @@
 """Which of several continuations follows, on the pooled output (Devlin et al. 2019, section 4.4): multiple choice."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from finetune.data.messages import so_many
-from finetune.data.rows import Rows
-from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric
 from finetune.metrics.scores import accuracy
@@ -51,7 +49,6 @@ class ChoiceTask(Task):
     `counted_from`. In labels and predictions they count from 0.
     """
 
-    read: Callable[[Source, str], Rows]
     counted_from: int = 0
     names: tuple[str, ...] = ()
     metrics: tuple[Metric, ...] = (accuracy,)
@@ -119,7 +116,8 @@ class ChoiceTask(Task):
         """The most probable choice, and the probability of each."""
         from scipy.special import softmax
 
-        return [_answer(softmax(given)) for given in logits]
+        chances = map(softmax, logits)
+        return [Answer(value=int(of_row.argmax()), probabilities=of_row.tolist()) for of_row in chances]
 
     def cells(self, answer: Answer, row: ChoiceRow) -> dict[str, Any]:
         """The predicted choice's name and text, and the probability of each choice."""
@@ -135,25 +133,22 @@ class ChoiceTask(Task):
         given = baselines.most_similar(texts, [(row.context, row.choices) for row in rows])
         return {"tfidf-similarity": [Answer(value=index) for index in given]}
 
-    def explain_texts(self, row: ChoiceRow) -> list[list[NamedText]]:
-        """The context with each choice."""
-        first, names = NamedText(name="context", text=row.context), self._names(row)
-        return [[first, NamedText(name=f"choice {n}", text=text)] for n, text in zip(names, row.choices, strict=True)]
-
     def explain_target(
         self, row: ChoiceRow, answer: Answer, features: Sequence[Feature], asked: Asked
     ) -> ExplainTarget:
         """The predicted choice, or the one whose name was asked for."""
         asked.require_no_word()
-        names = self._names(row)
-        given = asked.one_of(names)
-        place: Any = answer.value if given is None else names.index(given)
-        chances = answer.probabilities or ()
+        names, chances = self._names(row), answer.probabilities or ()
+        label = asked.one_of(names)
+        place: Any = answer.value if label is None else names.index(label)
         picks = [Pick(feature=0, place=(place,), against=0)]
-        target = Target(label=f"choice {names[place]}", picks=picks, confidence=chances[place])
-        prediction = f"choice {names[answer.value]}: {row.choices[answer.value]}"
-        return ExplainTarget(prediction=prediction, confidence=max(chances), targets=[target])
-
-
-def _answer(probabilities: np.ndarray) -> Answer:
-    return Answer(value=int(probabilities.argmax()), probabilities=probabilities.tolist())
+        context = NamedText(name="context", text=row.context)
+        return ExplainTarget(
+            texts=[
+                [context, NamedText(name=f"choice {name}", text=text)]
+                for name, text in zip(names, row.choices, strict=True)
+            ],
+            prediction=f"choice {names[answer.value]}: {row.choices[answer.value]}",
+            confidence=max(chances),
+            targets=[Target(label=f"choice {names[place]}", picks=picks, confidence=chances[place])],
+        )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from finetune.errors import UserError
-from finetune.task_types.classification.texts import EncodedText, inner_tokens, tokenized
+from finetune.task_types.classification.texts import EncodedText, TextRow, inner_tokens, tokenized
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -85,7 +85,7 @@ def without_markers(text: str, opening: Opening, instead: str = "") -> str:
 
 def without_types(text: str, opening: Opening) -> str:
     """A text whose markers do not say the type of an entity."""
-    return _pattern(opening).sub(lambda found: plain(found[0]), text)
+    return _pattern(opening).sub(lambda marker: plain(marker[0]), text)
 
 
 def distinct_markers(texts: Iterable[str], opening: Opening) -> list[str]:
@@ -111,46 +111,31 @@ def marker_fault(text: str, opening: Opening) -> str:
 
 
 def encode_marked(
-    texts: Sequence[str],
-    tokenizer: "PreTrainedTokenizerBase",
-    max_length: int,
-    opening: Opening,
-    *,
-    names: Sequence[str] = (),
+    rows: Sequence[TextRow], tokenizer: "PreTrainedTokenizerBase", max_length: int, opening: Opening
 ) -> Iterator[EncodedText]:
     """Encodes each text as `[CLS] text [SEP]`, with all four markers; a longer one is cut around the spans.
 
-    Raises UserError for a marker that the tokenizer does not have, with the row's name where it has one of `names`,
-    and for a `max_length` without room for the spans.
+    Raises UserError for a marker that the tokenizer does not have, and for a `max_length` without room for the spans.
     """
-    tokens, gap = _marker_ids(texts, tokenizer, opening, names=names), tokenizer.sep_token_id
-    markers = {*tokens.values()}
-    for text, (ids, segments, encoding) in zip(texts, tokenized(texts, None, tokenizer), strict=True):
-        places: Sequence[int] = range(len(ids))
-        if len(ids) > max_length:
-            places = _cut_around(ids, encoding.special_tokens_mask, markers, max_length, gaps=gap is not None)
-        shown = [gap if place < 0 else ids[place] for place in places]
-        bare = {plain(marker): marker for marker in markers_in(text, opening)}
-        reads = [shown.index(tokens[bare[marker]]) for marker in opening]
+    vocabulary, gap = tokenizer.get_added_vocab(), tokenizer.sep_token_id
+    for row in rows:
+        for marker in sorted(markers_in(row.text, opening), key=lambda marker: "/" in marker):
+            if marker not in vocabulary:
+                kinds = sorted({other for other in vocabulary if plain(other) == plain(marker)})
+                where = f"row '{row.id}'" if row.id else "the row"
+                raise UserError(
+                    f"{where} has the marker {marker}, and the model knows {', '.join(kinds) or 'no markers'}",
+                    "Mark it as the training rows do, or train on rows that have it",
+                )
+    texts = [row.text for row in rows]
+    markers = {vocabulary[marker] for marker in distinct_markers(texts, opening)}
+    for ids, segments, encoding in tokenized(texts, None, tokenizer):
+        if len(ids) <= max_length:
+            yield EncodedText(ids, segments)
+            continue
+        places = _cut_around(ids, encoding.special_tokens_mask, markers, max_length, gaps=gap is not None)
         types = segments and [segments[max(place, 0)] for place in places]
-        yield EncodedText(shown, types, len(ids) > max_length, reads)
-
-
-def _marker_ids(
-    texts: Sequence[str], tokenizer: "PreTrainedTokenizerBase", opening: Opening, *, names: Sequence[str]
-) -> dict[str, int]:
-    """The token of each marker. Raises UserError for one that the tokenizer does not have."""
-    vocabulary, markers = tokenizer.get_added_vocab(), distinct_markers(texts, opening)
-    missing = sorted((marker for marker in markers if marker not in vocabulary), key=lambda marker: "/" in marker)
-    if missing:
-        kinds = sorted({marker for marker in vocabulary if plain(marker) == plain(missing[0])})
-        name = next((name for name, text in zip(names, texts, strict=False) if missing[0] in text), "")
-        row = f"row '{name}'" if name else "the row"
-        raise UserError(
-            f"{row} has the marker {missing[0]}, and the model knows {', '.join(kinds) or 'no markers'}",
-            "Mark it as the training rows do, or train on rows that have it",
-        )
-    return {marker: vocabulary[marker] for marker in markers}
+        yield EncodedText([gap if place < 0 else ids[place] for place in places], types, True)
 
 
 def _cut_around(

@@ -1,4 +1,4 @@
-"""Tasks on texts and pairs (Devlin et al. 2019, Figure 4 a and b): a class, a number or steps, or several labels."""
+"""Tasks on texts and pairs (Devlin et al. 2019, Figure 4 a and b): a class or a number, or several labels."""
 
 import math
 from collections import Counter
@@ -12,7 +12,6 @@ from pydantic import Field
 from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric
-from finetune.metrics.ordinal import LEAST_ORDERED
 from finetune.metrics.relations import auprc, mean_area
 from finetune.metrics.scores import exact_match_of_sets, macro_f1_of_sets, micro_f1_of_sets
 from finetune.metrics.sums import Counted, macro_f1_counted, mean_counted, micro_f1_counted, part_counted, set_counts
@@ -32,10 +31,9 @@ from finetune.task_types.classification.texts import (
     PooledTask,
     TextRow,
     logits_by_row,
-    read_by_tfidf,
 )
 from finetune.task_types.declared_options import option
-from finetune.task_types.explained import NamedText
+from finetune.task_types.explained import Asked, ExplainTarget
 from finetune.task_types.parts import Answer, Teaching
 
 if TYPE_CHECKING:
@@ -44,10 +42,8 @@ if TYPE_CHECKING:
     from finetune.models.backbone import Backbone
     from finetune.task_types.classification.head import LabelHead
 
-READ_AT = "of two marked spans the head reads `cls`, the vector of the text, or `markers`, those of both"
 ENTITY_TYPES = "the markers of spans say the type of the entity, where the data has one: `<subj:PER>`"
 CLASS_WEIGHT = "`balanced`: rare labels get as much weight in the loss as frequent ones"
-ORDINAL = "ordered labels are learned as steps (CORN), so that a near miss costs less than a far one"
 THRESHOLDS = "the probability from which each label is predicted, in their order; chosen on dev if not given"
 EVEN = 0.5  # a label's threshold before calibration
 PARTS = ("f1", "precision", "recall")  # scores of each label
@@ -74,8 +70,7 @@ class SentenceTask(PooledTask):
 
     With `class_weight = "balanced"` all classes have equal weight in the loss, however many rows they have. `spans` are
     the opening markers of the two spans that each text has, such as `("<subj>", "<obj>")`: they become tokens, which
-    are never cut off. `order` are labels from lowest to highest, where they have an order; with `ordinal` they are
-    learned as steps, and are in this order everywhere.
+    are never cut off. `order` are labels from lowest to highest, where they have an order.
     """
 
     labels: tuple[str, ...] = ()
@@ -83,61 +78,36 @@ class SentenceTask(PooledTask):
     windows: bool = option(False, WINDOWS)
     spans: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
-    ordinal: bool = option(False, ORDINAL)
     entity_types: bool = option(True, ENTITY_TYPES)
-    read_at: Literal["cls", "markers"] = option("cls", READ_AT)
     class_weights: tuple[float, ...] = ()  # one per label, set by `fit` from the training rows
     row_type = SentenceRow
 
-    def __post_init__(self) -> None:
-        """Raises UserError as `Task` does, and for steps between labels without an order."""
-        super().__post_init__()
-        if not self.ordinal:
-            return
-        if len(self.order) < LEAST_ORDERED:
-            raise UserError(
-                f"ordinal=true needs ordered labels, and the order of {', '.join(self.labels)} is not known",
-                "Name them from the lowest to the highest: order=LABEL,LABEL,LABEL",
-            )
-        object.__setattr__(self, "labels", self.order)  # probabilities are of steps in this order
+    @property
+    def kind(self) -> LabelKind:
+        """A class, or without labels a number."""
+        return "class" if self.labels else "number"
 
     @property
     def teach(self) -> Teaching:
-        """A row's class, number, steps or labels."""
-        return Teaching(learns="flags" if self.kind == "steps" else self.kind, labels=logit_names(self))
+        """A row's class or number."""
+        return Teaching(learns=self.kind, labels=self.labels)
+
+    @property
+    def truncated(self) -> str:  # type: ignore[override]
+        return f"are longer than max_length {{max_length}}: {CUT_AROUND}" if self.spans else super().truncated
 
     def unused_options(self) -> tuple[str, ...]:
-        """As for `Task`; regression has no class weights, texts with two spans no windows, and two labels no steps.
-
-        Of three labels or more a user's own may get an order, so that the option is there to say what it needs.
-        """
-        of_spans = ("windows",) if self.spans else ("entity_types", "read_at")
-        may_be_ordered = len(self.labels) >= LEAST_ORDERED and (self.order or hasattr(self.read, "layout"))
-        return (*(("class_weight",) if self.regression else ()), *(() if may_be_ordered else ("ordinal",)), *of_spans)
-
-    @property
-    def kind(self) -> LabelKind:
-        """A class, steps, or without labels a number."""
-        return "number" if self.regression else "steps" if self.ordinal else "class"
-
-    @property
-    def pooled(self) -> bool:
-        """Whether the head reads the vector of a text, not those of markers."""
-        return not self.spans or self.read_at == "cls"
-
-    @property
-    def regression(self) -> bool:
-        """Whether the label is a number."""
-        return not self.labels
+        """Class weights in regression, and windows of texts with two spans; types of these in other texts."""
+        return ("windows" if self.spans else "entity_types", *(() if self.labels else ("class_weight",)))
 
     def fit(self, train: Sequence[SentenceRow]) -> "SentenceTask":
         """The task with its inputs and class weights: n / (k * n of the class), whose mean over the rows is 1."""
         task = super().fit(train)
-        if self.class_weight == "none" or self.regression:
+        if self.class_weight == "none" or not self.labels:
             return task
         counts = Counter(row.gold for row in train)
-        each = len(train) / len(counts)
-        return replace(task, class_weights=tuple(each / counts.get(label, each) for label in self.labels))
+        even = len(train) / len(counts)
+        return replace(task, class_weights=tuple(even / counts.get(label, even) for label in self.labels))
 
     def fault(self, row: SentenceRow) -> str:
         if self.spans and (fault := marker_fault(row.text, self.spans)):
@@ -148,40 +118,33 @@ class SentenceTask(PooledTask):
         return f"has the label {row.gold!r}; expected {expected}"
 
     def fits(self, value: Any, row: SentenceRow) -> bool:
-        if self.regression:
-            return isinstance(value, int | float) and math.isfinite(value)
-        return value in self.labels
+        if self.labels:
+            return value in self.labels
+        return isinstance(value, int | float) and math.isfinite(value)
 
     def head(self, backbone: "Backbone") -> "LabelHead":
-        """The head of Figure 4 (a) and (b), or that of two markers."""
-        from finetune.task_types.classification.head import LabelHead, MarkerHead
+        """The head of Figure 4 (a) and (b)."""
+        from finetune.task_types.classification.head import LabelHead
 
-        names = logit_names(self) or ("score",)
-        return (LabelHead if self.pooled else MarkerHead)(
-            backbone, names, kind=self.kind, class_weights=self.class_weights
-        )
+        return LabelHead(backbone, self.labels or ("score",), kind=self.kind, class_weights=self.class_weights)
 
     def encoded(
         self, rows: Sequence[SentenceRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
     ) -> Iterable[Sequence[EncodedText]]:
         """As for pairs and single texts; a text with two marked spans is cut around them."""
-        if not self.spans:
-            return super().encoded(rows, tokenizer, max_length)
-        texts, names = [self._marked(row) for row in rows], [row.id for row in rows]
-        encoded = encode_marked(texts, tokenizer, max_length, self.spans, names=names)
-        return ([one if self.read_at == "markers" else replace(one, reads=None)] for one in encoded)
+        if self.spans:
+            return ([text] for text in encode_marked(self._read(rows), tokenizer, max_length, self.spans))
+        return super().encoded(rows, tokenizer, max_length)
 
     def new_tokens(self, rows: Iterable[SentenceRow]) -> Sequence[str]:
         """The markers of spans in the rows."""
-        return distinct_markers(map(self._marked, rows), self.spans) if self.spans else ()
+        return distinct_markers((row.text for row in self._read(rows)), self.spans) if self.spans else ()
 
-    def truncation_note(self, max_length: int) -> str:
-        if not self.spans:
-            return super().truncation_note(max_length)
-        return f"are longer than max_length {max_length}: {CUT_AROUND}"
-
-    def _marked(self, row: SentenceRow) -> str:
-        return without_types(row.text, self.spans) if self.spans and not self.entity_types else row.text
+    def _read(self, rows: Iterable[SentenceRow]) -> list[SentenceRow]:
+        """The rows as the model reads them."""
+        if not self.spans or self.entity_types:
+            return list(rows)
+        return [replace(row, text=without_types(row.text, self.spans)) for row in rows]
 
     def label_for_loss(self, row: SentenceRow) -> int | float | None:
         if row.gold is None:
@@ -191,59 +154,48 @@ class SentenceTask(PooledTask):
     def decode(
         self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[SentenceRow]
     ) -> list[Answer]:
-        """The most probable label; for regression the logit. Logits of several windows are averaged.
-
-        Of steps it is the label that is as likely to be exceeded as not (CORN's rule): the median, not the mode.
-        """
-        if self.regression:
+        """The most probable label; for regression the logit. Logits of several windows are averaged."""
+        if not self.labels:
             return super().decode(logits, features, rows)
-        means = logits_by_row(logits, features, len(rows))
-        if self.ordinal:
-            above = above_chances(np.array(means))
-            chances, places = label_chances(above), (above > 0.5).sum(1)
-        else:
-            from scipy.special import softmax
+        from scipy.special import softmax
 
-            chances = softmax(means, axis=-1)
-            places = chances.argmax(1)
-        pairs = zip(places, chances, strict=True)
-        return [Answer(value=self.labels[place], probabilities=[float(p) for p in row]) for place, row in pairs]
+        chances = softmax(logits_by_row(logits, features, len(rows)), axis=-1)
+        best = chances.argmax(1)
+        return [
+            Answer(value=self.labels[place], probabilities=[float(p) for p in row])
+            for place, row in zip(best, chances, strict=True)
+        ]
 
     def score(self, answers: Sequence[Answer], rows: Sequence[SentenceRow]) -> dict[str, float]:
         """Every metric; the area under precision-recall curves from probabilities, where the task has it."""
-        found = super().score(answers, rows)
+        scores = super().score(answers, rows)
         if auprc.name in self.metric_names:  # a label without probabilities is certain
             chances = [one.probabilities or [float(label == one.value) for label in self.labels] for one in answers]
-            found[auprc.name] = mean_area([str(row.gold) for row in rows], np.array(chances), self.labels)
-        return found
-
-    def score_notes(self, answers: Sequence[Answer], rows: Sequence[SentenceRow]) -> list[str]:
-        """Notes where constant labels or predictions leave correlation undefined."""
-        columns = {"labels": [row.gold for row in rows], "predictions": [answer.value for answer in answers]}
-        constant = [name for name, values in columns.items() if self.regression and len(set(values)) == 1]
-        return [f"the {name} are constant: correlation is undefined, and scored as 0" for name in constant]
+            scores[auprc.name] = mean_area([str(row.gold) for row in rows], np.array(chances), self.labels)
+        return scores
 
     def baselines(self, train: Sequence[SentenceRow], rows: Sequence[SentenceRow]) -> dict[str, list[Answer]]:
         """Majority or mean, and TF-IDF with a linear model."""
         gold: list[Any] = [row.gold for row in train]
-        texts, seen = zip(*((row.texts, row.gold) for row in read_by_tfidf(train)), strict=True)
-        unseen = [row.texts for row in rows]
-        if self.regression:
+        texts, unseen = [row.texts for row in train], [row.texts for row in rows]
+        if not self.labels:
             numbers = {"mean": baselines.mean(gold, len(rows))}
-            numbers["tfidf-ridge"] = baselines.tfidf_regress(texts, seen, unseen)
+            numbers["tfidf-ridge"] = baselines.tfidf_regress(texts, gold, unseen)
             return {name: [Answer(value=value) for value in values] for name, values in numbers.items()}
         constant = [Answer(value=label) for label in baselines.majority(gold, len(rows))]
-        labels, probabilities, classes = baselines.tfidf_classify(texts, seen, unseen)
+        names, probabilities, classes = baselines.tfidf_classify(texts, gold, unseen)
         columns = [classes.index(label) if label in classes else None for label in self.labels]
         tfidf = [
             Answer(value=label, probabilities=[0.0 if c is None else float(row[c]) for c in columns])
-            for label, row in zip(labels, probabilities, strict=True)
+            for label, row in zip(names, probabilities, strict=True)
         ]
         return {"majority": constant, "tfidf-logistic": tfidf}
 
-    def explain_texts(self, row: SentenceRow) -> list[list[NamedText]]:
-        """The text, or both texts of a pair, with the markers that the model reads."""
-        return super().explain_texts(replace(row, text=self._marked(row)))
+    def explain_target(
+        self, row: SentenceRow, answer: Answer, features: Sequence[Feature], asked: Asked
+    ) -> ExplainTarget:
+        (read,) = self._read([row])
+        return super().explain_target(read, answer, features, asked)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,7 +213,6 @@ class MultiLabelTask(PooledTask):
     thresholds: Sequence[Probability] | None = option(None, THRESHOLDS)
     metrics: tuple[Metric, ...] = ()
     row_type = MultiLabelRow
-    cross_fits = True
 
     def __post_init__(self) -> None:
         if self.thresholds is not None and len(self.thresholds) != len(self.labels):
@@ -270,20 +221,20 @@ class MultiLabelTask(PooledTask):
                 f"{so_many(len(self.labels), 'label')}",
                 f"Give one for each of {', '.join(self.labels)}",
             )
+        over_all = [replace(metric, score=None) for metric in (micro_f1_of_sets, macro_f1_of_sets, exact_match_of_sets)]
         by_label = (Metric(f"{label}/{part}") for label in self.labels for part in PARTS)
-        over_all = (micro_f1_of_sets, macro_f1_of_sets, exact_match_of_sets)
         object.__setattr__(self, "metrics", (*over_all, *by_label))
         super().__post_init__()
-
-    @property
-    def teach(self) -> Teaching:
-        """A row's class, number, steps or labels."""
-        return Teaching(learns="flags" if self.kind == "steps" else self.kind, labels=logit_names(self))
 
     @property
     def kind(self) -> LabelKind:
         """Each label, there or not."""
         return "flags"
+
+    @property
+    def teach(self) -> Teaching:
+        """Each label of a row."""
+        return Teaching(learns=self.kind, labels=self.labels)
 
     def fault(self, row: MultiLabelRow) -> str:
         if row.gold is None or self.fits(list(row.gold), row):
@@ -291,8 +242,7 @@ class MultiLabelTask(PooledTask):
         return f"has the labels {', '.join(row.gold)}; allowed are, each once: {', '.join(self.labels)}"
 
     def fits(self, value: Any, row: MultiLabelRow) -> bool:
-        known = isinstance(value, list) and all(label in self.labels for label in value)
-        return known and len(set(value)) == len(value)
+        return isinstance(value, list) and {*value} <= {*self.labels} and len({*value}) == len(value)
 
     def head(self, backbone: "Backbone") -> "LabelHead":
         from finetune.task_types.classification.head import LabelHead
@@ -308,57 +258,20 @@ class MultiLabelTask(PooledTask):
     ) -> list[Answer]:
         from scipy.special import expit
 
-        return self._answers(expit(logits_by_row(logits, features, len(rows)).astype(np.float64)))
+        return self._decided(expit(logits_by_row(logits, features, len(rows)).astype(np.float64)))
 
-    def _answers(self, probabilities: np.ndarray) -> list[Answer]:
-        return self.decided_again([Answer(value=[], probabilities=row.tolist()) for row in probabilities])
+    def _decided(self, probabilities: np.ndarray) -> list[Answer]:
+        return self.decide([Answer(value=[], probabilities=row.tolist()) for row in probabilities])
 
-    def decided_again(self, answers: Sequence[Answer]) -> list[Answer]:
+    def decide(self, answers: Sequence[Answer]) -> list[Answer]:
         """The predictions with the current thresholds; those without probabilities are unchanged."""
         thresholds = self.thresholds or [EVEN] * len(self.labels)
         return [
-            replace(answer, value=self._names(np.asarray(answer.probabilities) >= thresholds))
-            if answer.probabilities is not None
-            else answer
+            answer
+            if (chances := answer.probabilities) is None
+            else replace(answer, value=[self.labels[i] for i in np.flatnonzero(np.asarray(chances) >= thresholds)])
             for answer in answers
         ]
-
-    def _in_order(self, chosen: Sequence[str]) -> list[str]:
-        return [label for label in self.labels if label in chosen]
-
-    def _names(self, marks: Any) -> list[str]:
-        return [self.labels[index] for index in np.flatnonzero(marks)]
-
-    def confidence(self, answer: Answer, row: MultiLabelRow) -> float | None:
-        """That of the label which it is least sure of."""
-        chances = answer.probabilities
-        return None if chances is None else min((max(p, 1 - p) for p in chances), default=1.0)
-
-    def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
-        return ", ".join(self._names(feature.label or ())) or "none"
-
-    def labels_of(self, rows: Sequence[MultiLabelRow]) -> list[Answer]:
-        """The rows' labels, in the task's order."""
-        return [Answer(value=None if row.gold is None else self._in_order(row.gold)) for row in rows]
-
-    def score(self, answers: Sequence[Answer], rows: Sequence[MultiLabelRow]) -> dict[str, float]:
-        """Micro F1, macro F1 over the labels that occur, exact match; and scores by label."""
-        return {name: counted.score for name, counted in self.sums(answers, rows).items()}
-
-    def sums(self, answers: Sequence[Answer], rows: Sequence[MultiLabelRow]) -> dict[str, Counted]:
-        gold, given = [row.gold or () for row in rows], [answer.value for answer in answers]
-        found = self._matrix(rows).astype(float)
-        answered = np.array([[label in some for label in self.labels] for some in given], dtype=float)
-        counts = found * answered, answered, found
-        metrics = {
-            "micro f1": micro_f1_counted(*set_counts(gold, given)),
-            "macro f1": macro_f1_counted(*counts, none=1.0),
-            "exact match": mean_counted([set(a) == set(b) for a, b in zip(gold, given, strict=True)]),
-        }
-        for index, label in enumerate(self.labels):
-            for part in PARTS:
-                metrics[f"{label}/{part}"] = part_counted(part, *(each[:, index] for each in counts))
-        return metrics
 
     def tune(self, answers: Sequence[Answer], rows: Sequence[MultiLabelRow]) -> dict[str, Any]:
         """The best threshold of each label on these rows, where the predictions have probabilities."""
@@ -366,39 +279,41 @@ class MultiLabelTask(PooledTask):
             return {}
         count = len(self.labels)
         probabilities = np.nan_to_num([answer.probabilities or () for answer in answers]).reshape(-1, count)
-        there = self._matrix(rows)
+        there = self._matrix([row.gold or () for row in rows])
         return {"thresholds": [best_f1_threshold(there[:, i], probabilities[:, i]) for i in range(count)]}
+
+    def labels_of(self, rows: Sequence[MultiLabelRow]) -> list[Answer]:
+        """The rows' labels, in the task's order."""
+        golds = [row.gold for row in rows]
+        return [Answer(value=None if g is None else [label for label in self.labels if label in g]) for g in golds]
+
+    def sums(self, answers: Sequence[Answer], rows: Sequence[MultiLabelRow]) -> dict[str, Counted]:
+        """Micro F1, macro F1 over the labels that occur, exact match; and scores by label."""
+        gold, predicted = [row.gold or () for row in rows], [answer.value for answer in answers]
+        there, answered = (self._matrix(side).astype(float) for side in (gold, predicted))
+        counts = there * answered, answered, there
+        metrics = {
+            "micro f1": micro_f1_counted(*set_counts(gold, predicted)),
+            "macro f1": macro_f1_counted(*counts, none=1.0),
+            "exact match": mean_counted([set(a) == set(b) for a, b in zip(gold, predicted, strict=True)]),
+        }
+        for index, label in enumerate(self.labels):
+            for part in PARTS:
+                metrics[f"{label}/{part}"] = part_counted(part, *(side[:, index] for side in counts))
+        return metrics
 
     def baselines(self, train: Sequence[MultiLabelRow], rows: Sequence[MultiLabelRow]) -> dict[str, list[Answer]]:
         """The most frequent set of labels, and TF-IDF with a linear model for each label."""
-        sets = [tuple(self._in_order(row.gold or ())) for row in train]
+        sets = [tuple(label.value) for label in self.labels_of(train)]
         constant = [Answer(value=list(labels)) for labels in baselines.majority(sets, len(rows))]
-        read = read_by_tfidf(train)
-        texts, unseen = [row.texts for row in read], [row.texts for row in rows]
-        tfidf = self._answers(baselines.tfidf_multilabel(texts, self._matrix(read), unseen))
+        texts, unseen = [row.texts for row in train], [row.texts for row in rows]
+        tfidf = self._decided(baselines.tfidf_multilabel(texts, self._matrix(sets), unseen))
         return {"majority": constant, "tfidf-logistic": tfidf}
 
-    def _matrix(self, rows: Sequence[MultiLabelRow]) -> np.ndarray:
-        marks = [[label in (row.gold or ()) for label in self.labels] for row in rows]
+    def _matrix(self, sets: Sequence[Sequence[str]]) -> np.ndarray:
+        """Whether each of some sets has each label, `(sets, labels)`."""
+        marks = [[label in labels for label in self.labels] for labels in sets]
         return np.array(marks, dtype=bool).reshape(-1, len(self.labels))
-
-
-def logit_names(task: PooledTask) -> tuple[str, ...]:
-    """The labels; of ordered ones `above bad`, `above ok`: all but the last."""
-    return tuple(f"above {label}" for label in task.label_names[:-1]) if task.kind == "steps" else task.label_names
-
-
-def above_chances(logits: np.ndarray) -> np.ndarray:
-    """The probability of being above each label but the last, `(rows, labels - 1)`, which never rises."""
-    from scipy.special import expit
-
-    return np.cumprod(expit(logits), axis=-1)
-
-
-def label_chances(above: np.ndarray) -> np.ndarray:
-    """The probability of each label `(rows, labels)`."""
-    ends = np.ones((len(above), 1)), np.zeros((len(above), 1))
-    return -np.diff(np.concatenate([ends[0], above, ends[1]], axis=1), axis=1)
 
 
 def best_f1_threshold(gold: np.ndarray, probabilities: np.ndarray) -> float:
@@ -407,8 +322,8 @@ def best_f1_threshold(gold: np.ndarray, probabilities: np.ndarray) -> float:
     `gold` and `probabilities` are `(rows,)`. It is 0.5, or midway between two of the probabilities.
     """
     order = np.argsort(probabilities)
-    found = np.unique(np.concatenate([[0.0], probabilities, [1.0]]))
-    thresholds = np.append((found[1:] + found[:-1]) / 2, EVEN)
+    edges = np.unique(np.concatenate([[0.0], probabilities, [1.0]]))
+    thresholds = np.append((edges[1:] + edges[:-1]) / 2, EVEN)
     below = np.searchsorted(probabilities[order], thresholds)  # rows below each threshold
     right = gold.sum() - np.concatenate([[0], np.cumsum(gold[order])])[below]
     f1 = 2 * right / np.maximum(1, len(gold) - below + gold.sum())

@@ -1,6 +1,6 @@
 """Texts and pairs: their rows, their tokens, windows of long texts, and the base of tasks on the pooled output."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -12,15 +12,14 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.feature import Feature
 from finetune.models.tokenizers.encoding import window_starts
-from finetune.task_types import baselines
-from finetune.task_types.explained import Asked, ExplainTarget, NamedText, Pick, Target, averaged
+from finetune.task_types.explained import Asked, ExplainTarget, NamedText, Pick, Target
 from finetune.task_types.parts import Answer
 from finetune.task_types.task import Task
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-LabelKind = Literal["class", "number", "steps", "flags"]
+LabelKind = Literal["class", "number", "flags"]
 ROWS_AT_ONCE = 2_000  # tokenized at once, to bound memory
 WINDOWS = "read a single text that is longer than max_length in overlapping windows"
 
@@ -46,12 +45,11 @@ class TextRow:
 
 @dataclass(frozen=True, slots=True)
 class EncodedText:
-    """The tokens of a text or a pair, or of a window; `reads` are the positions of two opening markers."""
+    """The tokens of a text or a pair, or of a window."""
 
     ids: list[int]
     segments: list[int] | None
     truncated: bool = False
-    reads: list[int] | None = None
 
 
 def tokenized(
@@ -78,19 +76,17 @@ def encode_windows(
 ) -> Iterator[list[EncodedText]]:
     """Encodes each text as `[CLS] text [SEP]`, longer ones as windows that overlap by a quarter."""
     for ids, segments, encoding in tokenized(texts, None, tokenizer):
-        windows = _windows(encoding.special_tokens_mask, max_length)
-        yield [EncodedText([ids[i] for i in some], segments and [segments[i] for i in some]) for some in windows]
-
-
-def _windows(special: Sequence[int], max_length: int) -> Iterator[Sequence[int]]:
-    """The indexes of the tokens of a text's windows, each with the special tokens at both ends."""
-    if len(special) <= max_length:
-        yield range(len(special))
-        return
-    first, end = inner_tokens(special)
-    size = max_length - first - len(special) + end
-    for start in window_starts(end - first, size=size, step=size - size // 4):
-        yield [*range(first), *range(first + start, min(first + start + size, end)), *range(end, len(special))]
+        first, end = inner_tokens(encoding.special_tokens_mask)
+        size = max_length - first - len(ids) + end
+        starts = window_starts(end - first, size=size, step=size - size // 4) if len(ids) > max_length else [0]
+        windows = []
+        for start in starts:
+            last = min(first + start + size, end)
+            ids_there, *types = (
+                [*some[:first], *some[first + start : last], *some[end:]] for some in (ids, segments) if some
+            )
+            windows.append(EncodedText(ids_there, types[0] if types else None))
+        yield windows
 
 
 def inner_tokens(special: Sequence[int]) -> tuple[int, int]:
@@ -100,23 +96,12 @@ def inner_tokens(special: Sequence[int]) -> tuple[int, int]:
 
 def logits_by_row(logits: Sequence[np.ndarray], features: Sequence[Feature], count: int) -> np.ndarray:
     """The mean logits of each row's features, `(count, labels)`."""
-    given = np.stack(logits)
+    stacked = np.stack(logits)
     owners = np.array([feature.row for feature in features])
-    means = np.zeros((count, given.shape[1]), dtype=given.dtype)
-    np.add.at(means, owners, given)
+    means = np.zeros((count, stacked.shape[1]), dtype=stacked.dtype)
+    np.add.at(means, owners, stacked)
     means /= np.maximum(1, np.bincount(owners, minlength=count))[:, None]
     return means
-
-
-def read_by_tfidf(train: Sequence[Any]) -> list[Any]:
-    """The training rows that TF-IDF reads."""
-    return [train[index] for index in baselines.read_rows(row.texts for row in train)]
-
-
-def tfidf_notes(train: Sequence[TextRow]) -> list[str]:
-    """A note on how many of the training rows TF-IDF read, where these are not all."""
-    read = len(read_by_tfidf(train))
-    return [f"TF-IDF read {read:,} of the {len(train):,} training rows, sampled at random"] * (read < len(train))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,21 +112,18 @@ class PooledTask(Task):
     their logits are averaged; a pair is always truncated.
     """
 
-    read: Callable[[Source, str], Rows]
-
     @property
     def kind(self) -> LabelKind:
-        """The meaning of a row's logits: one class, a number, steps between ordered classes, or each label apart."""
+        """The meaning of a row's logits: one class, a number, or each label apart."""
         return "number"
 
     def load(self, source: Source, split: str) -> Rows:
         """The rows of a split. Raises UserError that names the row for a wrong label, for half a pair, and for a pair
         among single texts.
         """
-        loaded = self.checked(self.read(source, split))
-        paired = bool(loaded.rows) and loaded.rows[0].pair is not None
+        loaded = super().load(source, split)
         for row in loaded.rows:
-            if (row.pair is not None) != paired:
+            if (row.pair is None) != (loaded.rows[0].pair is None):
                 fault = f"is {'no ' * (row.pair is None)}pair, unlike the first row"
                 raise UserError(f"{loaded.origin}: row '{row.id}' {fault}", "Fix that row")
         return loaded
@@ -162,14 +144,13 @@ class PooledTask(Task):
         return [
             Feature(
                 row=index,
-                input_ids=one.ids,
-                token_type_ids=one.segments,
+                input_ids=part.ids,
+                token_type_ids=part.segments,
                 label=labels[index],
-                reads=one.reads,
-                truncated=one.truncated,
+                truncated=part.truncated,
             )
             for index, parts in enumerate(self.encoded(rows, tokenizer, max_length))
-            for one in parts
+            for part in parts
         ]
 
     def encoded(
@@ -179,7 +160,7 @@ class PooledTask(Task):
         texts, pairs = [row.text for row in rows], [row.pair for row in rows if row.pair is not None]
         if getattr(self, "windows", False) and not pairs:
             return encode_windows(texts, tokenizer, max_length)
-        return ([one] for one in encode_texts(texts, pairs or None, tokenizer, max_length))
+        return ([text] for text in encode_texts(texts, pairs or None, tokenizer, max_length))
 
     def label_for_loss(self, row: Any) -> Any:
         """The label of a row as its head's loss reads it; None where it has none."""
@@ -192,45 +173,31 @@ class PooledTask(Task):
     def labels_of(self, rows: Sequence[Any]) -> list[Answer]:
         return [Answer(value=row.gold) for row in rows]
 
-    def baseline_notes(self, train: Sequence[Any]) -> list[str]:
-        """A note on how many rows TF-IDF read, where these are not all."""
-        return tfidf_notes(train)
-
     def cells(self, answer: Answer, row: Any) -> dict[str, Any]:
         """The prediction, and the probability of each label."""
         chances = zip(self.label_names, answer.probabilities or (), strict=False)
         return {"prediction": answer.value, **{f"p({label})": float(p) for label, p in chances}}
 
-    def explain_texts(self, row: Any) -> list[list[NamedText]]:
-        """The text, or both texts of a pair."""
-        names = ("text", "second text")
-        return [[NamedText(name=name, text=text) for name, text in zip(names, row.texts, strict=False)]]
-
     def explain_target(self, row: Any, answer: Answer, features: Sequence[Feature], asked: Asked) -> ExplainTarget:
         """The number; else each predicted label, the one asked for, or the likeliest where none is predicted."""
         asked.require_no_word()
-        count = len(features)
+        names, against = self.label_names or ("the score",), 0 if self.kind == "class" else None
+        chances = dict(zip(names, answer.probabilities or (), strict=False))
+        confidence = None
         if self.kind == "number":
             asked.require_no_label("this model predicts a number, not labels")
-            target = Target(label="the score", picks=averaged(count, 0, against=None))
-            return ExplainTarget(prediction=f"{answer.value:.4g}", confidence=None, targets=[target])
-        names, predicted = self.label_names, answer.value if self.kind == "flags" else [answer.value]
-        chances = dict(zip(names, answer.probabilities or (), strict=True))
-        given = asked.one_of(names)
-        targets = [
-            Target(
-                label=label,
-                picks=self._picks(names.index(label), count),
-                confidence=None if self.kind == "steps" else chances[label],
-            )
-            for label in ([given] if given else predicted or [max(chances, key=chances.__getitem__)])
-        ]
-        confidence = None if self.kind == "flags" else chances[answer.value]
-        return ExplainTarget(prediction=", ".join(predicted) or "no label", confidence=confidence, targets=targets)
-
-    def _picks(self, place: int, count: int) -> list[Pick]:
-        if self.kind != "steps":
-            return averaged(count, place, against=0 if self.kind == "class" else None)
-        up = averaged(count, place - 1, against=None) if place else []
-        beyond = averaged(count, place, against=None) if place < len(self.label_names) - 1 else []
-        return [*up, *(replace(pick, weight=-pick.weight) for pick in beyond)]
+            prediction, labels = f"{answer.value:.4g}", names
+        elif self.kind == "class":
+            prediction, confidence = answer.value, chances[answer.value]
+            labels = (asked.one_of(names) or answer.value,)
+        else:
+            prediction, label = ", ".join(answer.value) or "no label", asked.one_of(names)
+            labels = (label,) if label else answer.value or (max(chances, key=chances.__getitem__),)
+        targets = []
+        for label in labels:
+            place, weight = (names.index(label),), 1 / len(features)  # the mean over the row's windows
+            picks = [Pick(feature=n, place=place, against=against, weight=weight) for n in range(len(features))]
+            targets.append(Target(label=label, picks=picks, confidence=chances.get(label)))
+        titles = zip(("text", "second text"), row.texts, strict=False)
+        texts = [NamedText(name=title, text=text) for title, text in titles]
+        return ExplainTarget(texts=[texts], prediction=prediction, confidence=confidence, targets=targets)

@@ -4,14 +4,14 @@ The tags are those of a tagger, the intent is that of a task on sentences: this 
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from finetune.data import ADDED_LATER, Source, as_text, cell_at
+from finetune.data import ADDED_LATER, as_text, cell_at
 from finetune.errors import UserError
 from finetune.metrics import Counted, Metric, accuracy, class_metric
 from finetune.models.feature import Feature
@@ -25,7 +25,6 @@ from finetune.task_types import (
     Line,
     NoRow,
     Predictions,
-    Rows,
     SentenceRow,
     SentenceTask,
     SplitRows,
@@ -95,7 +94,6 @@ class IntentTask(Task):
     `running_text`, `signs_apart` and `plain` are those of a `TaggingTask`.
     """
 
-    read: Callable[[Source, str], Rows]
     types: tuple[str, ...]
     intents: tuple[str, ...]
     running_text: bool = False
@@ -171,16 +169,6 @@ class IntentTask(Task):
                 parts["label_probabilities"] = [chances[row.gold[0]], *own]
             answers.append(replace(ours, value={INTENT: intent.value, SLOTS: list(ours.value)}, **parts))
         return answers
-
-    def confidence(self, answer: Answer, row: IntentRow) -> float | None:
-        """That of the intent, or of the word's tag that it is least sure of."""
-        return None if answer.probabilities is None else float(min(answer.probabilities))
-
-    def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
-        if feature.label is None:
-            return "none"
-        tags = self.tagger.shown_label(replace(feature, label=feature.label[SLOTS]), tokens)
-        return f"{self.intents[feature.label[INTENT]]}: {tags}"
 
     def labels_of(self, rows: Sequence[IntentRow]) -> list[Answer]:
         labels = ({INTENT: row.gold[0], SLOTS: list(row.gold[1])} if row.gold else None for row in rows)

@@ -5,14 +5,14 @@ Words are those of `segmented`: runs of letters, or single characters in scripts
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from pydantic import Field
 
-from finetune.data import Finding, Issue, Source, Table, as_text, is_missing, percent, shown, spans
+from finetune.data import Finding, Issue, Table, as_text, is_missing, percent, shown, spans
 from finetune.errors import UserError
 from finetune.metrics import Counted, Metric, part_counted, set_counts
 from finetune.models.feature import IGNORED, Feature
@@ -26,7 +26,6 @@ from finetune.task_types import (
     NoRow,
     OwnType,
     Predictions,
-    Rows,
     SplitRows,
     Task,
     character_offsets,
@@ -114,7 +113,6 @@ class OverlapTask(Task):
     thresholds that other rows of it chose.
     """
 
-    read: Callable[[Source, str], Rows]
     types: tuple[str, ...]
     threshold: Annotated[float, Field(ge=0, le=1)] | None = option(
         None, "the probability from which a span is predicted; chosen on dev if not given"
@@ -124,7 +122,6 @@ class OverlapTask(Task):
     )
     metrics: tuple[Metric, ...] = ()
     row_type = OverlapRow
-    cross_fits = True
     pooled = False
 
     def __post_init__(self) -> None:
@@ -235,7 +232,7 @@ class OverlapTask(Task):
             )
             for row, chances, mine in zip(rows, likely, own, strict=True)
         ]
-        return self.decided_again(answers)
+        return self.decide(answers)
 
     def _likely(self, chances: np.ndarray, note: np.ndarray) -> dict[LabelledSpan, float]:
         """The most probable spans of a feature, from the probabilities of its pairs `(words, longest, types)`."""
@@ -247,7 +244,7 @@ class OverlapTask(Task):
         cells = zip(*(column.tolist() for column in columns), strict=True)
         return {(start, end, self.types[kind]): round(chance, 6) for start, end, kind, chance in cells}
 
-    def decided_again(self, answers: Answers) -> list[Answer]:
+    def decide(self, answers: Answers) -> list[Answer]:
         """The candidates that reach the current threshold; a prediction without candidates is unchanged."""
         least = EVEN if self.threshold is None else self.threshold
         decided = []
@@ -290,25 +287,6 @@ class OverlapTask(Task):
             metrics |= {f"{prefix}{part}": part_counted(part, *counts) for part in PARTS}
         return metrics
 
-    def score_notes(self, answers: Answers, rows: Sequence[OverlapRow]) -> list[str]:
-        """A note on the spans that the model cannot predict."""
-        lost = [reason for answer in answers for reason in getattr(answer, "out_of_reach", ())]
-        what = f"{len(lost):,} of {sum(len(row.gold or ()) for row in rows):,} spans cannot be predicted, and count as"
-        return [f"{what} missed: they {CUT}"] if lost else []
-
-    def confidence(self, answer: Answer, row: OverlapRow) -> float | None:
-        """That of the candidate which it is least sure to predict, or not to predict."""
-        chosen = triples(answer.value)
-        sure = (p if span in chosen else 1 - p for span, p in chances_of(answer).items())
-        return min(sure, default=1.0) if isinstance(answer, SpansAnswer) else None
-
-    def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
-        """The types of the spans."""
-        if feature.label is None:
-            return "none"
-        codes = feature.label[feature.label[:, 1] != IS_WORD, 2]
-        return ", ".join(self.types[code % len(self.types)] for code in codes) or NONE
-
     def baselines(self, train: Sequence[OverlapRow], rows: Sequence[OverlapRow]) -> dict[str, list[Answer]]:
         """Each text that was a span of a label in training at least every second time, wherever it occurs."""
         counts = Counter((row.text[start:end], kind) for row in train for start, end, kind in row.gold or ())
@@ -326,12 +304,6 @@ class OverlapTask(Task):
             labels[text] += [kind] * (count >= USUAL * occurs[text])
         listed = ([(*at, kind) for at in places(row.text) for kind in labels[row.text[slice(*at)]]] for row in rows)
         return {"span-dictionary": [Answer(value=as_values(sorted(spans_in, key=in_order))) for spans_in in listed]}
-
-    def explain_texts(self, row: OverlapRow) -> list[Any]:
-        raise UserError(
-            f"predictions of {self.name} cannot be explained: a span's score is of a pair of words",
-            "Train a tagger on the same file, with shape=tagging, and explain that",
-        )
 
 
 class OverlappingSpans(OwnType):

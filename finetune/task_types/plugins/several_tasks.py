@@ -7,6 +7,7 @@ In a file of your own, `finetune run FILE.py:both` trains two tasks together:
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from finetune.data import Source
 from finetune.errors import UserError
 from finetune.metrics import Metric
 from finetune.models.feature import Feature
-from finetune.task_types import Answer, Rows, Task
+from finetune.task_types import Answer, Rows, Task, teaching_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -59,6 +60,7 @@ class SeveralTasks(Task):
     tasks: tuple[Task, ...]
     metrics: tuple[Metric, ...] = ()
     row_type = PartRow
+    pooled = False
 
     def __post_init__(self) -> None:
         """Raises UserError for two tasks of one name, and for a task whose logits are not of a text or of words."""
@@ -74,9 +76,10 @@ class SeveralTasks(Task):
         object.__setattr__(self, "metrics", (MEAN, *of_tasks))
         super().__post_init__()
 
-    @property
-    def pooled(self) -> bool:
-        return all(task.pooled for task in self.tasks)
+    @cached_property
+    def has_words(self) -> bool:
+        """Whether a task is on words, so that logits are of positions."""
+        return any(map(_reads_words, self.tasks))
 
     def load(self, source: Source, split: str) -> Rows:
         """The rows of that split of each task, one task after another."""
@@ -111,7 +114,7 @@ class SeveralTasks(Task):
         for task, places, own in self._parts(rows):
             for feature in task.encode(own, tokenizer, max_length):
                 label = None if feature.label is None else {task.name: feature.label}
-                reads = feature.reads if self.pooled or _reads_words(task) else [0]
+                reads = [0] if self.has_words and not _reads_words(task) else feature.reads
                 features.append(replace(feature, row=places[feature.row], label=label, reads=reads))
         return sorted(features, key=lambda feature: feature.row)
 
@@ -124,7 +127,7 @@ class SeveralTasks(Task):
         def answers(task: Task, places: list[int], own: list[Any]) -> Answers:
             number, chosen = {place: n for n, place in enumerate(places)}, columns[task.name]
             pairs = [(scores, f) for scores, f in zip(logits, features, strict=True) if f.row in number]
-            of_text = not self.pooled and not _reads_words(task)
+            of_text = self.has_words and not _reads_words(task)
             parts = [(scores[0] if of_text else scores)[..., chosen] for scores, _ in pairs]
             return task.decode(parts, [replace(f, row=number[f.row]) for _, f in pairs], own)
 
@@ -145,9 +148,6 @@ class SeveralTasks(Task):
     def cells(self, answer: Answer, row: PartRow) -> dict[str, Any]:
         return self._named(row.task).cells(_own_answer(answer, row.task), self._own(row))
 
-    def confidence(self, answer: Answer, row: PartRow) -> float | None:
-        return self._named(row.task).confidence(_own_answer(answer, row.task), self._own(row))
-
     def fits(self, value: Any, row: PartRow) -> bool:
         whole = isinstance(value, Mapping) and row.task in value
         return whole and self._named(row.task).fits(value[row.task], self._own(row))
@@ -158,13 +158,6 @@ class SeveralTasks(Task):
 
     def new_tokens(self, rows: Iterable[PartRow]) -> Sequence[str]:
         return [token for task, _, own in self._parts(list(rows)) for token in task.new_tokens(own)]
-
-    def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
-        """The label, after the name of its task."""
-        if feature.label is None:
-            return "none"
-        ((name, label),) = feature.label.items()
-        return f"{name}: {self._named(name).shown_label(replace(feature, label=label), tokens)}"
 
     def _named(self, name: str) -> Task:
         """Raises UserError for a name that no task has."""
@@ -198,12 +191,13 @@ class SeveralTasks(Task):
 
 def _outputs(task: Task) -> int:
     """How many logits a task has for a text or a word; 0 for one whose logits are of something else."""
-    teach = task.teach
+    teach = teaching_of(task)
     return 0 if teach is None else 1 if teach.learns == "number" else len(teach.labels)
 
 
 def _reads_words(task: Task) -> bool:
-    return task.teach is not None and task.teach.by_word
+    teach = teaching_of(task)
+    return teach is not None and teach.by_word
 
 
 def _own_answer(answer: Answer, name: str) -> Answer:

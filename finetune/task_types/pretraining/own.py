@@ -211,12 +211,12 @@ def scored_on(task: Task, data: str, options: Mapping[str, str]) -> Task | None:
     """
     if not isinstance(task, TextTask):
         return None
-    return replace(task, name=data_name(data), read=text_task(data, {**options, "dev": data}).reader)
+    return replace(task, name=data_name(data), read=text_task(data, {**options, "dev": data}).read)
 
 
 def own_text(task: Task) -> CorpusReader | None:
     """A task's reader, if it reads the user's unlabelled text."""
-    return task.reader if isinstance(task.reader, CorpusReader) else None
+    return task.read if isinstance(task.read, CorpusReader) else None
 
 
 def column_words(layout: Layout) -> str:

@@ -1,6 +1,6 @@
 """Unlabelled text: an encoder is trained to predict words, and which text follows another."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,8 +18,7 @@ from finetune.models.feature import Feature
 from finetune.models.tokenizers.train import own_vocabulary
 from finetune.runs.events import Watcher
 from finetune.task_types.declared_options import option
-from finetune.task_types.explained import NamedText
-from finetune.task_types.parts import Answer
+from finetune.task_types.parts import Answer, BatchMaker
 from finetune.task_types.pretraining.chosen_words import WORD_CHARS, chosen_words
 from finetune.task_types.pretraining.draw import MaskUnit
 from finetune.task_types.pretraining.objectives import LISTED, OBJECTIVES, Objective, ObjectiveName
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TextTask(Task):
+class TextTask(Task, BatchMaker):
     """Pre-training on a text (Devlin et al. 2019, section 3.1; Table 5 for `ltr`).
 
     A row is a document. It is scored as its objective says: on words of dev that its text alone chose, the perplexity
@@ -43,7 +42,6 @@ class TextTask(Task):
     """
 
     metrics: tuple[Metric, ...] = Objective.metrics
-    read: Callable[[Source, str], Rows]
     objective: ObjectiveName = option("mlm", LISTED)
     mask: MaskUnit = option("tokens", "what is masked: tokens or whole words")
     mask_share: Annotated[float, Field(gt=0, le=0.9)] = option(0.15, "share of the tokens that is predicted")
@@ -67,6 +65,7 @@ class TextTask(Task):
         """The documents of a split. Raises UserError for a dev that cannot be scored: without words, or with too few
         lines for pairs.
         """
+        assert self.read is not None
         loaded, least = self.read(source, split), self.objective_type.least_documents
         if split == "dev" and not any(map(chosen_words, loaded.rows)):
             raise UserError(
@@ -132,23 +131,8 @@ class TextTask(Task):
         """The predicted words, and the perplexity of a word."""
         return {"prediction": " ".join(answer.value["words"]), "perplexity": perplexity_of([answer.value])}
 
-    def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
-        """The number of tokens that are predicted."""
-        return "drawn for each update" if feature.reads is None else f"{len(feature.reads)} tokens"
-
-    def all_labelled(self, rows: Sequence[Document]) -> bool:
-        """Any text is its own label."""
-        return True
-
     def labels_of(self, rows: Sequence[Document]) -> list[Answer]:
         return [Answer(value=self.objective_type.labels(document)) for document in rows]
-
-    def explain_texts(self, row: Document) -> list[list[NamedText]]:
-        """Raises UserError: there is no one prediction to explain."""
-        raise UserError(
-            "an encoder that was pre-trained on text predicts masked words, which are not explained",
-            "Fine-tune it on a task, model=RUN, and explain that run",
-        )
 
     def require_batch(self, size: int) -> None:
         """Raises UserError for too few pieces, where pairs have texts of different ones."""

@@ -19,10 +19,10 @@ from finetune.metrics.sums import Counted, mean_counted
 from finetune.models.feature import Feature
 from finetune.task_types.classification.texts import PooledTask, TextRow
 from finetune.task_types.declared_options import option
-from finetune.task_types.parts import Answer
+from finetune.task_types.parts import Answer, BatchMaker
 from finetune.task_types.ranking.bm25 import Bm25
 from finetune.task_types.ranking.negatives import corpus_passages, with_negatives
-from finetune.task_types.ranking.queries import by_query, query_feature, query_of, some_passages
+from finetune.task_types.ranking.queries import by_query, query_feature, some_passages
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -47,7 +47,7 @@ class RankingRow(TextRow):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankingTask(PooledTask):
+class RankingTask(PooledTask, BatchMaker):
     """Ranks the passages of each query; rows of one query need not follow each other.
 
     With `corpus` each query gets passages of that file which BM25 ranks highest, as not relevant, but for those that it
@@ -63,7 +63,7 @@ class RankingTask(PooledTask):
     passage: str = "passage"
     highest: float = 1.0
     row_type = RankingRow
-    reads = ("text",)
+    scored_by = "text"
 
     def load(self, source: Source, split: str) -> Rows:
         """The rows of a split, with passages of the corpus.
@@ -72,12 +72,13 @@ class RankingTask(PooledTask):
         ranked.
         """
         self._require_used()
-        loaded = self.checked(self.read(source, split))
+        loaded = super().load(source, split)
         if passages := self.corpus_texts():
             loaded = with_negatives(loaded, list(passages), self.negatives)
-        if self.all_labelled(loaded.rows):
-            _require_order(loaded, trains=split == self.train_split)
-        return loaded
+        if any(row.gold is None for row in loaded.rows):
+            return loaded
+        _require_order(loaded, trains=split == self.train_split)
+        return replace(loaded, notes=(*loaded.notes, *_unscored(loaded)))
 
     def _require_used(self) -> None:
         """Raises UserError for a setting that does nothing without another."""
@@ -122,37 +123,18 @@ class RankingTask(PooledTask):
         """The share of the highest grade; None where whole queries are learned."""
         return None if row.gold is None or self.loss != "row" else min(1.0, row.gold / self.highest)
 
-    def groups(self, rows: Sequence[RankingRow]) -> list[str]:
-        return [query_of(row) for row in rows]
-
-    def score(self, answers: Sequence[Answer], rows: Sequence[RankingRow]) -> dict[str, float]:
-        """Means over the queries with a relevant passage; none where there is no such query."""
-        return {name: counted.score for name, counted in self.sums(answers, rows).items() if counted.size}
-
     def sums(self, answers: Sequence[Answer], rows: Sequence[RankingRow]) -> dict[str, Counted]:
-        """By query, not by row: queries are resampled."""
+        """Means over the queries with a relevant passage; none where there is no such query. Queries are resampled."""
         grades, scores = self._values(answers, rows)
         queries = [some for some in by_query(rows) if any(grades[index] > 0 for index in some)]
         found = [ranking_scores([grades[i] for i in some], [scores[i] for i in some]) for some in queries]
-        return {name: mean_counted([one[name] for one in found]) for name in self.metric_names}
-
-    def score_notes(self, answers: Sequence[Answer], rows: Sequence[RankingRow]) -> list[str]:
-        """Queries that are not scored, and those of which any order is right."""
-        queries = [[rows[index].gold or 0 for index in some] for some in by_query(rows)]
-        none, only = sum(not any(grades) for grades in queries), sum(all(grades) for grades in queries)
-        of = f"of {len(queries):,} queries"
-        found = [f"{none:,} {of} have no relevant passage: left out of the scores"] * bool(none)
-        return found + [f"{only:,} {of} have relevant passages only: any order of them is right"] * bool(only)
+        return {name: mean_counted([one[name] for one in found]) for name in self.metric_names if found}
 
     def baselines(self, train: Sequence[RankingRow], rows: Sequence[RankingRow]) -> dict[str, list[Answer]]:
         passages = self.corpus_texts() or dict.fromkeys(row.pair or "" for row in train)
         places = {text: place for place, text in enumerate({**passages, **dict.fromkeys(row.pair for row in rows)})}
         scores = Bm25(list(places)).scores([row.text for row in rows], [places[row.pair] for row in rows])
         return {"random-order": [Answer(value=0.0)] * len(rows), "bm25": [Answer(value=float(one)) for one in scores]}
-
-    def baseline_notes(self, train: Sequence[RankingRow]) -> list[str]:
-        """None: no baseline is TF-IDF."""
-        return []
 
     def train_features(
         self, rows: Sequence[RankingRow], tokenizer: "PreTrainedTokenizerBase", max_length: int, watch: "Watcher"
@@ -172,6 +154,15 @@ class RankingTask(PooledTask):
         if self.loss == "row":
             return features
         return [some_passages(one, self.passages, generator, self.loss) for one in features]
+
+
+def _unscored(loaded: Rows) -> list[str]:
+    """Notes on queries that are not scored, and on those of which any order is right."""
+    queries = [[loaded.rows[index].gold for index in some] for some in by_query(loaded.rows)]
+    none, only = sum(not any(grades) for grades in queries), sum(all(grades) for grades in queries)
+    of = f"of {len(queries):,} queries"
+    notes = [f"{none:,} {of} have no relevant passage: left out of the scores"] * bool(none)
+    return notes + [f"{only:,} {of} have relevant passages only: any order of them is right"] * bool(only)
 
 
 def _require_order(loaded: Rows, *, trains: bool) -> None:

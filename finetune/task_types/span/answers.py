@@ -1,4 +1,4 @@
-"""Builds answers from candidate spans: texts, probabilities, no answer, n-best lists, and SQuAD's official files."""
+"""Builds answers from candidate spans: texts, probabilities, no answer, n-best lists."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -52,32 +52,29 @@ def answers(
     """
     begins = np.searchsorted(spans.row, np.arange(len(contexts) + 1)).tolist()
     columns = [column.tolist() for column in (*spans.characters.T, *spans.logits.T)]  # flat lists are fastest
-    found = [
-        _candidates(context, zip(*(column[i:j] for column in columns), strict=True), n_best)
-        for context, i, j in zip(contexts, begins, begins[1:], strict=False)
-    ]
+    entries, places = [], []
+    for context, i, j in zip(contexts, begins, begins[1:], strict=False):
+        candidates, place = _candidates(context, zip(*(column[i:j] for column in columns), strict=True), n_best)
+        entries.append(candidates)
+        places.append(place)
     if null is None:
-        _add_probabilities([entries for entries, _ in found])
-        return [_chosen(entries, *place) if entries else SpanAnswer(value="") for entries, place in found]
-    none: list[dict[str, Any]] = [
-        {"text": "", "probability": 0.0, "start_logit": start, "end_logit": end} for start, end in null
-    ]
-    odds = [
-        _logit(empty) - _logit(entries[0]) if entries else NO_CANDIDATE
-        for empty, (entries, _) in zip(none, found, strict=True)
-    ]
-    every = [
-        sorted([*entries, empty], key=_logit, reverse=True) for empty, (entries, _) in zip(none, found, strict=True)
-    ]
-    _add_probabilities(every)
+        _add_probabilities(entries)
+        both = zip(entries, places, strict=True)
+        return [_chosen(some, *place) if some else SpanAnswer(value="") for some, place in both]
+    decided: list[tuple[dict[str, Any], float, list[dict[str, Any]]]] = []
+    for some, (start, end) in zip(entries, null, strict=True):
+        empty = {"text": "", "probability": 0.0, "start_logit": start, "end_logit": end}
+        odds = _logit(empty) - _logit(some[0]) if some else NO_CANDIDATE
+        decided.append((empty, odds, sorted([*some, empty], key=_logit, reverse=True)))
+    _add_probabilities([every for _, _, every in decided])
     return [
         replace(
-            SpanAnswer(value="", score=empty["probability"]) if odd > threshold else _chosen(entries, *place),
+            SpanAnswer(value="", score=empty["probability"]) if odds > threshold else _chosen(some, *place),
             no_answer=empty["probability"],
-            null_odds=odd,
-            n_best=candidates,
+            null_odds=odds,
+            n_best=every,
         )
-        for empty, (entries, place), odd, candidates in zip(none, found, odds, every, strict=True)
+        for some, place, (empty, odds, every) in zip(entries, places, decided, strict=True)
     ]
 
 
@@ -92,16 +89,6 @@ def with_label(answer: SpanAnswer, texts: Sequence[str] | None, logit: float) ->
         scores = [_logit(entry) for entry in answer.n_best]
         there = float(np.exp(logit - np.logaddexp.reduce([*scores, logit])))
     return replace(answer, label_probability=there if there or texts == () else None)
-
-
-def official_files(answers: Mapping[str, SpanAnswer]) -> dict[str, Any]:
-    """predictions.json and nbest_predictions.json, and null_odds.json where questions may have no answer."""
-    files: dict[str, Any] = {
-        "predictions.json": {name: given.text for name, given in answers.items()},
-        "nbest_predictions.json": {name: given.n_best for name, given in answers.items()},
-    }
-    odds = {name: given.null_odds for name, given in answers.items()}
-    return files if None in odds.values() else files | {"null_odds.json": odds}
 
 
 def _candidates(

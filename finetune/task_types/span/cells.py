@@ -1,4 +1,4 @@
-"""Parses answers from cells."""
+"""Parses answers from cells, and locates them in their contexts."""
 
 from collections.abc import Mapping
 from itertools import chain, repeat
@@ -6,6 +6,8 @@ from typing import Any
 
 from finetune.data.nested_fields import parsed
 from finetune.data.values import as_list, as_number, as_text, is_missing
+
+CHARS_OFF = 40  # characters by which an answer_start may be off and still be fixed
 
 
 def answers_of(cell: Any, start: Any) -> list[tuple[str, int | None]]:
@@ -37,3 +39,12 @@ def is_answered(values: Mapping[str, Any], cell: Any) -> bool:
     """Whether a record says what the answer is: by its cell, or by `is_impossible`, that there is none."""
     null = cell is None or (isinstance(cell, float) and cell != cell)
     return not null or as_text(values.get("is_impossible")).strip().lower() in ("true", "1")
+
+
+def located(context: str, text: str, start: int) -> int | None:
+    """The character at which the text begins: `start` if it is there; None unless it occurs exactly once nearby."""
+    if text and start >= 0 and context.startswith(text, start):
+        return start
+    begin = max(0, start - CHARS_OFF)
+    nearby = context[begin : max(0, start + len(text) + CHARS_OFF)]
+    return begin + nearby.index(text) if text and nearby.count(text) == 1 else None

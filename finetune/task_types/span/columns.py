@@ -20,10 +20,9 @@ from finetune.task_types.own_type import TEXT_CHARS_SHOWN, Evidence, OwnType, wi
 from finetune.task_types.predictions import DecisionRow, Decisions, Line, Predictions
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow
 from finetune.task_types.span import findings
-from finetune.task_types.span.answer_place import located
-from finetune.task_types.span.cells import answers_of, is_answered, start_column
+from finetune.task_types.span.cells import answers_of, is_answered, located, start_column
 from finetune.task_types.span.guess import question_layout, require_no_answers
-from finetune.task_types.span.row import SpanRow
+from finetune.task_types.span.questions import SpanRow
 from finetune.task_types.span.task import Scored, SpanTask
 from finetune.task_types.task import Task
 

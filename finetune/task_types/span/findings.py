@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from finetune.data.issues import Finding, Issue
 from finetune.data.values import as_text
 from finetune.task_types.findings import MOST_OF_ROWS, ONE_LABEL, SplitRows
-from finetune.task_types.span.answer_place import located
-from finetune.task_types.span.cells import answers_of, start_column
+from finetune.task_types.span.cells import answers_of, located, start_column
 
 ANSWER_LOST = Issue(
     "answer-lost",

@@ -16,15 +16,13 @@ from finetune.metrics.metric import Metric
 from finetune.metrics.scores import exact_match
 from finetune.metrics.squad import best_threshold, score_v1, score_v2
 from finetune.metrics.sums import Counted, mean_counted
-from finetune.models.feature import IGNORED, Feature
+from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
-from finetune.task_types.explained import Asked, ExplainTarget, NamedText
+from finetune.task_types.explained import Asked, CannotExplain, ExplainTarget, NamedText, Pick, Target
 from finetune.task_types.parts import Answer
-from finetune.task_types.span import explained
-from finetune.task_types.span.answers import SpanAnswer, answers, official_files, with_label
-from finetune.task_types.span.encoding import encode_questions
-from finetune.task_types.span.row import SpanRow
+from finetune.task_types.span.answers import SpanAnswer, answers, with_label
+from finetune.task_types.span.questions import SpanRow, encode_questions
 from finetune.task_types.span.search import Window, best_spans, label_logits, null_logits
 from finetune.task_types.task import Task
 
@@ -39,6 +37,8 @@ SpanCount = Annotated[int, Field(ge=1, le=200)]
 Scored = Callable[[Sequence[str], str], tuple[float, float]]  # from label texts and an answer
 THRESHOLDS = ("threshold", "threshold_em")
 SPARE = 10  # spans that are kept in addition to the n best, since some have the same text
+EXACT = replace(exact_match, score=None, sums=None)
+NONE = "no answer"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,6 @@ class SpanTask(Task):
     is the name of the second: SQuAD's F1 of words, or KLUE-MRC's ROUGE-W of characters.
     """
 
-    read: Callable[[Source, str], Rows]
     unanswerable: bool = False
     scored: Scored | None = None
     overlap: Literal["f1", "rouge-w"] = "f1"
@@ -59,21 +58,18 @@ class SpanTask(Task):
     n_best: SpanCount = option(20, "how many spans are kept for each question")
     threshold: float | None = option(None, "null odds over which no answer is predicted; chosen on dev if not given")
     threshold_em: float | None = option(None, "the same, chosen for exact match")
-    metrics: tuple[Metric, ...] = (Metric("f1"), exact_match)
+    metrics: tuple[Metric, ...] = ()
     row_type = SpanRow
+    pooled = False
     missing_is_wrong = True  # as in the official script for SQuAD 1.1
+    truncated = "have a question longer than max_question_tokens: it is truncated"
 
     def __post_init__(self) -> None:
         """Names the metrics, with those of questions with and without answer where there are both."""
-        super().__post_init__()
         kinds = ("answerable", "unanswerable") if self.unanswerable else ()
-        groups = (f"{kind}/{metric}" for kind in kinds for metric in (self.overlap, "em"))
-        object.__setattr__(self, "metrics", (Metric(self.overlap), exact_match, *map(Metric, groups)))
-
-    @property
-    def pooled(self) -> bool:
-        """Never: the head reads each token."""
-        return False
+        groups = (Metric(f"{kind}/{metric}") for kind in kinds for metric in (self.overlap, "em"))
+        object.__setattr__(self, "metrics", (Metric(self.overlap), EXACT, *groups))
+        super().__post_init__()
 
     def unused_options(self) -> tuple[str, ...]:
         """As for `Task`; thresholds where every question has an answer."""
@@ -81,7 +77,7 @@ class SpanTask(Task):
 
     def load(self, source: Source, split: str) -> Rows:
         """The rows of a split. Raises UserError that names the question for an empty text, and for a missing answer."""
-        loaded = self.checked(self.read(source, split))
+        loaded = super().load(source, split)
         lost = [row.id for row in loaded.rows if row.answers and row.start is None]
         if not lost:
             return loaded
@@ -117,7 +113,7 @@ class SpanTask(Task):
         return SpanHead(backbone)
 
     def encode(self, rows: Sequence[SpanRow], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> list[Feature]:
-        """Windows over the contexts, see `encoding.py`. Raises UserError where a question leaves too little room."""
+        """Windows over the contexts. Raises UserError where a question leaves too little room."""
         return encode_questions(rows, tokenizer, max_length, stride=self.stride, most_asked=self.max_question_tokens)
 
     def decode(
@@ -128,7 +124,7 @@ class SpanTask(Task):
         windows = [Window(**feature.note) for feature in features]
         most, longest = self.n_best, self.max_answer_tokens
         spans = best_spans(logits, windows, owners, likeliest=most, kept=most + SPARE, longest=longest)
-        found = answers(
+        decided = answers(
             [row.context for row in rows],
             spans,
             n_best=most,
@@ -138,7 +134,7 @@ class SpanTask(Task):
         labelled = label_logits(logits, [feature.label for feature in features], owners, count=len(rows))
         return [
             with_label(answer, row.answers, logit)
-            for answer, row, logit in zip(found, rows, labelled.tolist(), strict=True)
+            for answer, row, logit in zip(decided, rows, labelled.tolist(), strict=True)
         ]
 
     def cells(self, answer: Answer, row: SpanRow) -> dict[str, Any]:
@@ -147,43 +143,26 @@ class SpanTask(Task):
         cells = {"prediction": answer.text, "start": answer.start, "end": answer.end, "score": answer.score}
         return cells | ({} if answer.no_answer is None else {"p(no answer)": answer.no_answer})
 
-    def confidence(self, answer: Answer, row: SpanRow) -> float | None:
-        """The probability of the span among the n-best, or of no answer."""
-        assert isinstance(answer, SpanAnswer)
-        return answer.score if answer.text or answer.no_answer is None else answer.no_answer
-
-    def official_files(self, answers: Sequence[Answer], rows: Sequence[SpanRow]) -> dict[str, Any]:
-        """predictions.json, nbest_predictions.json and, where questions may have no answer, null_odds.json."""
-        return official_files({row.id: given for row, given in zip(rows, answers, strict=True)})  # type: ignore[misc]
-
-    def truncation_note(self, max_length: int) -> str:
-        """As for `Task`: a long question is truncated; a context is read in windows."""
-        return f"have a question longer than max_question_tokens {self.max_question_tokens}: it is truncated"
-
-    def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
-        if feature.label is None or IGNORED in feature.label:
-            return "none"
-        start, end = feature.label
-        return " ".join(tokens[start : end + 1])
+    def official_files(self, answers: Sequence[SpanAnswer], rows: Sequence[SpanRow]) -> dict[str, Any]:
+        """SQuAD's: predictions.json, nbest_predictions.json and, where questions may have no answer, null_odds.json."""
+        by_id = {row.id: answer for row, answer in zip(rows, answers, strict=True)}
+        files: dict[str, Any] = {
+            "predictions.json": {name: answer.text for name, answer in by_id.items()},
+            "nbest_predictions.json": {name: answer.n_best for name, answer in by_id.items()},
+        }
+        odds = {name: answer.null_odds for name, answer in by_id.items()}
+        return files if None in odds.values() else files | {"null_odds.json": odds}
 
     def labels_of(self, rows: Sequence[SpanRow]) -> list[Answer]:
         """The first of each row's label texts, empty where there is no answer."""
         return [Answer(value=None if row.answers is None else next(iter(row.answers), "")) for row in rows]
 
-    def score(self, answers: Sequence[Answer], rows: Sequence[SpanRow]) -> dict[str, float]:
+    def sums(self, answers: Sequence[Answer], rows: Sequence[SpanRow]) -> dict[str, Counted]:
         """Overlap and exact match; for SQuAD 2.0 also over the questions with and without answer."""
         pairs = np.array(self._scores([answer.value for answer in answers], rows)).reshape(-1, 2)
-        scores = self._means("", pairs)
-        if self.unanswerable:
-            answerable = np.array([bool(row.answers) for row in rows])
-            scores |= self._means("answerable/", pairs[answerable]) | self._means("unanswerable/", pairs[~answerable])
-        return scores
-
-    def sums(self, answers: Sequence[Answer], rows: Sequence[SpanRow]) -> dict[str, Counted]:
-        pairs = np.array(self._scores([answer.value for answer in answers], rows)).reshape(-1, 2)
-        some = np.array([bool(row.answers) for row in rows])
+        answerable = np.array([bool(row.answers) for row in rows])
         groups = {"": np.ones(len(rows), dtype=bool)}
-        groups |= {"answerable/": some, "unanswerable/": ~some} if self.unanswerable else {}
+        groups |= {"answerable/": answerable, "unanswerable/": ~answerable} if self.unanswerable else {}
         return {
             f"{group}{metric}": mean_counted(pairs[:, column], among=among.tolist())
             for group, among in groups.items()
@@ -194,37 +173,74 @@ class SpanTask(Task):
         """The best thresholds on these rows, for the overlap and for exact match (section 4.3), if not given."""
         if not self.unanswerable or self.threshold is not None:
             return {}
-        odds = [float(given.null_odds) for given in answers]  # type: ignore[attr-defined]
-        texts = [given.best_text for given in answers]  # type: ignore[attr-defined]
-        pairs = self._scores(texts, rows)
+        odds = [float(answer.null_odds) for answer in answers]  # type: ignore[attr-defined]
+        texts = [answer.best_text for answer in answers]  # type: ignore[attr-defined]
         answerable, answered = [bool(row.answers) for row in rows], [bool(text) for text in texts]
-        found = {}
-        for name, scores in (("threshold_em", [em for em, _ in pairs]), ("threshold", [f1 for _, f1 in pairs])):
-            _, threshold = best_threshold(scores, odds, answerable, answered)
-            found[name] = min(odds) - 1 if threshold is None else threshold  # predicts no answer for every question
-        return found if self.threshold_em is None else {"threshold": found["threshold"]}
+        by_metric = zip(("threshold_em", "threshold"), zip(*self._scores(texts, rows), strict=True), strict=True)
+        chosen = {}
+        for name, scores in by_metric:
+            _, threshold = best_threshold(list(scores), odds, answerable, answered)
+            chosen[name] = min(odds) - 1 if threshold is None else threshold  # predicts no answer for every question
+        return chosen if self.threshold_em is None else {"threshold": chosen["threshold"]}
 
     def _scores(self, texts: Sequence[str], rows: Sequence[SpanRow]) -> list[tuple[float, float]]:
+        """(exact match, overlap) of a text for each row."""
         score = self.scored or (score_v2 if self.unanswerable else score_v1)
         return [score(row.answers or (), text) for row, text in zip(rows, texts, strict=True)]
 
-    def _means(self, group: str, pairs: np.ndarray) -> dict[str, float]:
-        em, overlap = pairs.mean(0).tolist() if len(pairs) else (0.0, 0.0)
-        return {f"{group}{self.overlap}": overlap, f"{group}em": em}
-
     def baselines(self, train: Sequence[SpanRow], rows: Sequence[SpanRow]) -> dict[str, list[Answer]]:
         """The sentence of the context that shares the most words with the question, and constantly no answer."""
-        given = {"best-overlap": [baselines.best_overlap(row.question, split_sentences(row.context)) for row in rows]}
+        methods = {"best-overlap": [baselines.best_overlap(row.question, split_sentences(row.context)) for row in rows]}
         if self.unanswerable:
-            given["no-answer"] = [""] * len(rows)
-        return {name: [Answer(value=text) for text in texts] for name, texts in given.items()}
+            methods["no-answer"] = [""] * len(rows)
+        return {name: [Answer(value=text) for text in texts] for name, texts in methods.items()}
 
-    def explain_texts(self, row: SpanRow) -> list[list[NamedText]]:
-        return explained.span_texts(row)
+    def explain_target(
+        self, row: SpanRow, answer: SpanAnswer, features: Sequence[Feature], asked: Asked
+    ) -> ExplainTarget:
+        """The start and the end of the predicted answer, or of the text of the context that was asked for; an empty one
+        means that there is none, and is the mean over the windows.
+        """
+        asked.require_no_word()
+        start, end, confidence = answer.start, answer.end, answer.score or None
+        if asked.label is not None and asked.label != answer.text:
+            if asked.label not in row.context:
+                way = "Set `label` to words of the context, or to '' for no answer"
+                raise UserError(f"'{asked.label}' is not in the context", way)
+            start, confidence = row.context.index(asked.label) if asked.label else None, None
+            end = None if start is None else start + len(asked.label)
+        if start is None or end is None:
+            windows, label = [(number, 0, 0) for number in range(len(features))], NONE
+        else:
+            windows, label = [_window_of(start, end, features)], row.context[start:end]
+        picks = [
+            Pick(feature=number, place=(token, side), against=0, weight=1 / len(windows))
+            for number, *tokens in windows
+            for side, token in enumerate(tokens)
+        ]
+        texts = NamedText(name="question", text=row.question.lstrip()), NamedText(name="context", text=row.context)
+        return ExplainTarget(
+            texts=[texts],
+            prediction=answer.text or NONE,
+            confidence=answer.score or None,
+            targets=[Target(label=label, picks=picks, confidence=confidence)],
+        )
 
-    def explain_target(self, row: SpanRow, answer: Answer, features: Sequence[Feature], asked: Asked) -> ExplainTarget:
-        assert isinstance(answer, SpanAnswer)
-        return explained.span_targets(row, answer, features, asked)
+
+def _window_of(start: int, end: int, features: Sequence[Feature]) -> tuple[int, int, int]:
+    """The window that has the characters from start to end, and most context before the start, and the positions of
+    their first and last token. Raises CannotExplain for none.
+    """
+    holding = []
+    for number, feature in enumerate(features):
+        place, starts, ends = (feature.note[name] for name in ("place", "starts", "ends"))
+        first = int(np.searchsorted(ends, start, side="right"))
+        last = int(np.searchsorted(starts, end, side="left")) - 1
+        if first <= last < len(starts) and starts[0] <= start and end <= ends[-1]:
+            holding.append((not feature.note["owned"][first], number, place + first, place + last))
+    if not holding:
+        raise CannotExplain("no window of the context holds this answer", "Choose a shorter one with `label`")
+    return min(holding)[1:]
 
 
 def split_sentences(text: str) -> list[str]:

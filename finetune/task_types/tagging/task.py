@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from finetune.data.messages import so_many
-from finetune.data.rows import ADDED_LATER, Rows
-from finetune.data.source import Source
+from finetune.data.rows import ADDED_LATER
 from finetune.errors import UserError
-from finetune.metrics.entities import chunks, illegal_transitions, strict_chunks
+from finetune.metrics.entities import chunks, strict_chunks
 from finetune.metrics.klue import character_macro_f1, entity_macro_f1
 from finetune.metrics.metric import Metric
 from finetune.metrics.sums import Counted, part_counted, set_counts
@@ -76,6 +75,11 @@ class TaggingRow:
         """The text as the user gave it, and the (start, end) of each word in it."""
         return (self.raw, self._from(self.starts)) if self.raw else (self.input, self.places)
 
+    @property
+    def named_texts(self) -> list[list[NamedText]]:
+        """Its words to explain; a running text, whose words may be single characters, has the tokenizer's."""
+        return [[NamedText(name="text", text=self.input, words=None if self.text else self.places)]]
+
     def _from(self, starts: Sequence[int]) -> list[tuple[int, int]]:
         begins = starts or accumulate((len(word) + 1 for word in self.words[:-1]), initial=0)
         return [(begin, begin + len(word)) for begin, word in zip(begins, self.words, strict=True)]
@@ -101,7 +105,6 @@ class TaggingTask(Task):
     parts of speech, are the `types` themselves, scored by the accuracy of words.
     """
 
-    read: Callable[[Source, str], Rows]
     types: tuple[str, ...]
     context: Literal["sentence", "document"] = option(
         "sentence", "`document`: a window holds as many sentences of a document as fit"
@@ -112,6 +115,7 @@ class TaggingTask(Task):
     plain: bool = False
     metrics: tuple[Metric, ...] = ()
     row_type = TaggingRow
+    pooled = False
 
     def __post_init__(self) -> None:
         by_type = (f"{kind}/{part}" for kind in self.types for part in PARTS)
@@ -120,11 +124,6 @@ class TaggingTask(Task):
         names = (*whole, *by_type)
         object.__setattr__(self, "metrics", tuple(map(Metric, names)))
         super().__post_init__()
-
-    @property
-    def pooled(self) -> bool:
-        """Never: the head reads each word."""
-        return False
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -224,19 +223,6 @@ class TaggingTask(Task):
             "characters": list(map(list, row.given[1])),
         }
 
-    def confidence(self, answer: Answer, row: TaggingRow) -> float | None:
-        """That of the word whose tag it is least sure of."""
-        return None if answer.probabilities is None else float(min(answer.probabilities, default=1.0))
-
-    def shown_label(self, feature: Feature, tokens: Sequence[str]) -> str:
-        """The labelled tokens with their tags."""
-        if feature.label is None:
-            return "none"
-        return " ".join(
-            f"{tokens[place]}/{self.labels[label]}"
-            for place, label in zip(feature.reads or (), feature.label, strict=True)
-        )
-
     def labels_of(self, rows: Sequence[TaggingRow]) -> list[Answer]:
         return [Answer(value=None if row.gold is None else list(row.gold)) for row in rows]
 
@@ -257,14 +243,6 @@ class TaggingTask(Task):
             metrics |= {f"{kind}/{part}" if kind else part: part_counted(part, *counts) for part in PARTS}
         return metrics
 
-    def score_notes(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> list[str]:
-        """A note on how many tags continue an entity that no tag began."""
-        if self.plain:
-            return []
-        illegal = sum(illegal_transitions(answer.value) for answer in answers)
-        tags = so_many(sum(len(answer.value) for answer in answers), "tag")
-        return [f"{so_many(illegal, 'illegal transition')} (an I-X after no X) in {tags}"] if illegal else []
-
     def baselines(self, train: Sequence[TaggingRow], rows: Sequence[TaggingRow]) -> dict[str, list[Answer]]:
         """Each word's most frequent tag in training; of an unknown word O, or the most frequent of plain tags."""
         seen = ((word, tag) for row in train for word, tag in zip(row.words, row.gold or (), strict=True))
@@ -272,10 +250,6 @@ class TaggingTask(Task):
         unseen = max(tags, key=lambda tag: tags[tag], default=self.labels[0])
         given = baselines.most_frequent(seen, (row.words for row in rows), unseen=unseen)
         return {"most-frequent-tag": [Answer(value=tags) for tags in given]}
-
-    def explain_texts(self, row: TaggingRow) -> list[list[NamedText]]:
-        """The row's own words; a running text, whose words may be single characters, has the tokenizer's."""
-        return [[NamedText(name="text", text=row.input, words=None if row.text else row.places)]]
 
     def explain_target(
         self, row: TaggingRow, answer: Answer, features: Sequence[Feature], asked: Asked
@@ -309,7 +283,8 @@ class TaggingTask(Task):
         if asked.word is not None and not targets[0].picks:
             raise UserError(f"'{asked.word}' shares a token with the character before it", "Name more of the word")
         targets = [target for target in targets if target.picks]
-        return ExplainTarget(prediction=entities_said(answer.value, row), confidence=None, targets=targets)
+        prediction = entities_said(answer.value, row)
+        return ExplainTarget(texts=row.named_texts, prediction=prediction, confidence=None, targets=targets)
 
 
 def entity_spans(tags: Sequence[str], row: TaggingRow) -> list[tuple[int, int, str]]:

@@ -37,7 +37,7 @@ from finetune.runs.run_id import data_fingerprint
 from finetune.storage.cache import hash_of
 from finetune.task_types import registry
 from finetune.task_types.own_data import own_data, usable_rows, with_distinct_ids
-from finetune.task_types.parts import Teaching
+from finetune.task_types.parts import Teaching, teaching_of
 from finetune.task_types.prepare import array_features
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.shared_rows import Keys, known_keys
@@ -68,7 +68,8 @@ class Teacher:
     def labels(self) -> tuple[str, ...]:
         """The labels of its answers."""
         task = saved(self.folder).task() if self.task is None else self.task
-        return () if task.teach is None else task.teach.labels
+        teach = teaching_of(task)
+        return () if teach is None else teach.labels
 
     def fingerprint(self) -> str:
         """A hash of its weights and of how they are read."""
@@ -126,7 +127,7 @@ def soft_labels(task: Task, rows: Sequence[Row]) -> ItemLogits:
 
     Raises UserError for data without such columns, and for probabilities that are none or do not sum to one.
     """
-    own, teach = own_data(task), task.teach
+    own, teach = own_data(task), teaching_of(task)
     if own is None or teach is None or not teach.labels or teach.by_word or teach.labels != task.label_names:
         raise UserError(
             f"distil.soft: {task.name} is not a file with a label a row and its probabilities",
@@ -312,8 +313,9 @@ class TeacherAnswers(Extra):
 
 
 def _teach(task: Task) -> Teaching:
-    assert task.teach is not None  # `with_teachers` refuses others
-    return task.teach
+    teach = teaching_of(task)
+    assert teach is not None  # `with_teachers` refuses others
+    return teach
 
 
 def _text(task: Task, path: Path, dev: Sequence[Row]) -> tuple[list[Row], list[str]]:

@@ -15,6 +15,7 @@ from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.task_types import registry
 from finetune.task_types.own_data import own_data, usable_rows
+from finetune.task_types.parts import teaching_of
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.run_task import trained_on
 from finetune.task_types.task import Task
@@ -32,7 +33,7 @@ def with_teachers(one: ResolvedRun, out: Path) -> ResolvedRun:
     other labels, or no better than its own baselines.
     """
     distil = one.recipe.distil
-    if distil.given and one.task.teach is None:
+    if distil.given and teaching_of(one.task) is None:
         raise UserError(f"{one.task.name}: its task type learns no answers of a teacher", "Leave distil out")
     if not distil.teachers:
         return one
@@ -65,7 +66,7 @@ def _teacher(name: str, student: ResolvedRun, out: Path) -> tuple[RunFolder, str
 
 
 def _require_same_answers(name: str, teacher: Task, student: Task) -> None:
-    theirs, ours = teacher.teach, student.teach
+    theirs, ours = teaching_of(teacher), teaching_of(student)
     assert ours is not None
     if theirs is None or replace(theirs, labels=ours.labels) != ours or bool(theirs.labels) != bool(ours.labels):
         raise UserError(

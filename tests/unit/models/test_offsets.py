@@ -8,8 +8,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from finetune.models.tokenizers.encoding import character_offsets
-from finetune.task_types.span.encoding import encode_questions
-from finetune.task_types.span.row import SpanRow
+from finetune.task_types.span.questions import SpanRow, encode_questions
 
 TEXTS = ["Jan Kos lives in San Jose, California.", "I am 7 a, b.", " two  spaces", "서울 3동, 한국어!", "naïve café"]
 

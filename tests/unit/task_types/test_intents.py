@@ -116,7 +116,7 @@ def test_what_is_not_clearly_an_intent_leaves_a_tagger(
 @pytest.mark.parametrize(
     ("make", "settings", "named"),
     [
-        (asked, {"shape": BOTH, "label": "intent"}, "cannot be tags"),
+        (asked, {"shape": BOTH, "label": "intent"}, "cannot infer"),
         (asked, {"label": "intent,slots"}, "label=intent,slots"),
         (renamed(intent="domain"), {"shape": BOTH}, "cannot infer"),
         (

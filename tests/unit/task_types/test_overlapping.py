@@ -209,7 +209,7 @@ def test_pairs_are_scored_in_numpy_as_in_the_head_and_the_loss_counts_owned_star
     assert float(head.loss(logits, batch.labels["label"])) == pytest.approx(total, rel=1e-4)
 
 
-def test_dev_chooses_the_threshold_and_candidates_are_decided_again() -> None:
+def test_dev_chooses_the_threshold_and_candidates_are_decide() -> None:
     def answer(*chances: float) -> SpansAnswer:
         spans = as_values((i, i + 1, "LOC") for i in range(len(chances)))
         return SpansAnswer(
@@ -223,7 +223,7 @@ def test_dev_chooses_the_threshold_and_candidates_are_decided_again() -> None:
     assert task_of().tune(answers, [first, rows[1]]) == {"threshold": 0.5}
     chosen = task_of().tune(answers, rows)
     assert task_of(threshold=0.5).tune(answers, rows) == {}
-    decided = task_of(**chosen).decided_again(answers)
+    decided = task_of(**chosen).decide(answers)
     assert [len(one.value) for one in decided] == [2, 1]
     assert decided[0].probabilities == [0.9, 0.2]
 

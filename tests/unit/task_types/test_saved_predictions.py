@@ -28,7 +28,7 @@ from finetune.task_types.predictions import ADDED, Predictions
 from finetune.task_types.registry import find
 from finetune.task_types.saved_predictions import run_predictions
 from finetune.task_types.span.answers import SpanAnswer
-from finetune.task_types.span.row import SpanRow
+from finetune.task_types.span.questions import SpanRow
 
 
 class Greedy(Classification):

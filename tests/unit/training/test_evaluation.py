@@ -51,7 +51,7 @@ def guessed(count: int, generator: np.random.Generator) -> tuple[list[MultiLabel
     gold = [[label for label in LABELS if generator.random() < 0.1] for _ in range(count)]
     rows = [MultiLabelRow(id=str(i), text=f"text {i}", gold=tuple(labels)) for i, labels in enumerate(gold)]
     chances = generator.random((count, len(LABELS)))
-    return rows, made_up(rows).decided_again([Answer(value=[], probabilities=row.tolist()) for row in chances])
+    return rows, made_up(rows).decide([Answer(value=[], probabilities=row.tolist()) for row in chances])
 
 
 @pytest.mark.slow
@@ -64,9 +64,9 @@ def test_thresholds_are_scored_on_rows_that_did_not_choose_them() -> None:
         task = made_up(rows)
         tuned = configured(task, task.tune(answers, rows))
         others, theirs = guessed(1000, generator)
-        own.append(task.score(tuned.decided_again(answers), rows)["micro f1"])
+        own.append(task.score(tuned.decide(answers), rows)["micro f1"])
         fitted.append(task.score(cross_fitted(task, answers, rows), rows)["micro f1"])
-        new.append(task.score(tuned.decided_again(theirs), others)["micro f1"])
+        new.append(task.score(tuned.decide(theirs), others)["micro f1"])
     assert np.mean(own) > np.mean(new) + 0.08
     assert np.mean(fitted) == pytest.approx(np.mean(new), abs=0.02)
 
@@ -103,6 +103,6 @@ def test_what_other_splits_and_baselines_are_answered_by() -> None:
     methods = evaluation.baselines(rows["train"], found)
     given = {split: task.baselines(rows["train"], rows[split])["tfidf-logistic"] for split in task.dev_splits}
     theirs = configured(task, task.tune(given["dev"], rows["dev"]))
-    assert methods["test"]["tfidf-logistic"] == theirs.decided_again(given["test"]) != given["test"]
+    assert methods["test"]["tfidf-logistic"] == theirs.decide(given["test"]) != given["test"]
     assert methods["dev"]["tfidf-logistic"] == cross_fitted(task, given["dev"], rows["dev"])
     assert methods["dev"]["majority"] == task.baselines(rows["train"], rows["dev"])["majority"]
