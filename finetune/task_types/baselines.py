@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from finetune.task_types.tfidf import vectors
-
 Label = TypeVar("Label", str, tuple[str, ...])
-MOST_CHARACTERS = 8_000_000  # most that TF-IDF reads, in about a minute and 0.4 GB; SST-2 has 3.6 million
+TextTuples = Sequence[tuple[str, ...]]
+NGRAMS = (("word", (1, 2)), ("char_wb", (2, 4)))
+MOST_CHARACTERS = 8_000_000  # most that TF-IDF reads, in about a minute and 1 GB; SST-2 has 3.6 million
 
 
 def majority(labels: Sequence[Label], count: int) -> list[Label]:
@@ -25,7 +25,7 @@ def mean(values: Sequence[float], count: int) -> list[float]:
 
 
 def tfidf_classify(
-    texts: Sequence[tuple[str, ...]], labels: Sequence[str], unseen: Sequence[tuple[str, ...]]
+    texts: TextTuples, labels: Sequence[str], unseen: TextTuples
 ) -> tuple[list[str], np.ndarray, list[str]]:
     """Logistic regression on TF-IDF: predictions for `unseen`, their probabilities `(rows, classes)`, the classes."""
     from sklearn.linear_model import LogisticRegression
@@ -36,13 +36,11 @@ def tfidf_classify(
         return constant, np.ones((len(unseen), 1)), constant[:1]
     train, new = vectors(texts, unseen)
     model = LogisticRegression(max_iter=300).fit(train, labels)
-    probabilities = model.predict_proba(new)
-    return [str(model.classes_[i]) for i in probabilities.argmax(1)], probabilities, [str(c) for c in model.classes_]
+    probabilities, classes = model.predict_proba(new), [str(label) for label in model.classes_]
+    return [classes[place] for place in probabilities.argmax(1)], probabilities, classes
 
 
-def tfidf_multilabel(
-    texts: Sequence[tuple[str, ...]], gold: np.ndarray, unseen: Sequence[tuple[str, ...]]
-) -> np.ndarray:
+def tfidf_multilabel(texts: TextTuples, gold: np.ndarray, unseen: TextTuples) -> np.ndarray:
     """Probabilities `(rows, labels)` for `unseen`: one logistic regression on TF-IDF per label (one-vs-rest).
 
     `gold` `(texts, labels)` is true where a text has a label. A label of all or no texts gets probability 1 or 0.
@@ -62,9 +60,7 @@ def tfidf_multilabel(
     return probabilities
 
 
-def tfidf_regress(
-    texts: Sequence[tuple[str, ...]], values: Sequence[float], unseen: Sequence[tuple[str, ...]]
-) -> list[float]:
+def tfidf_regress(texts: TextTuples, values: Sequence[float], unseen: TextTuples) -> list[float]:
     """Ridge regression on TF-IDF, clipped to the range of the training values."""
     from sklearn.linear_model import Ridge
 
@@ -74,6 +70,27 @@ def tfidf_regress(
     train, new = vectors(texts, unseen)
     answers = Ridge(alpha=1.0).fit(train, values).predict(new)
     return [float(x) for x in np.clip(answers, min(values), max(values))]
+
+
+def vectors(texts: TextTuples, unseen: TextTuples) -> tuple[Any, Any]:
+    """TF-IDF vectors of both, fitted on `texts`: of word 1-2-grams and character 2-4-grams, whose columns follow each
+    other; a pair (a, b) becomes |a - b| and a * b.
+    """
+    from scipy.sparse import hstack
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    sides: tuple[tuple[TextTuples, list[Any]], ...] = (texts, []), (unseen, [])
+    for analyzer, ngrams in NGRAMS:
+        vectorizer = TfidfVectorizer(analyzer=analyzer, ngram_range=ngrams, sublinear_tf=True, dtype=np.float32)
+        vectorizer.fit([text for row in texts for text in row])
+        for rows, parts in sides:
+            columns = [vectorizer.transform(column) for column in zip(*rows, strict=True)]
+            if len(columns) == 2:
+                a, b = columns
+                columns = [abs(a - b), a.multiply(b)]
+            parts += columns
+    (_, train), (_, new) = sides
+    return hstack(train).tocsr(), hstack(new).tocsr()
 
 
 def most_frequent(seen: Iterable[tuple[str, str]], rows: Iterable[Sequence[str]], *, unseen: str) -> list[list[str]]:
@@ -118,11 +135,11 @@ def read_rows(texts: Iterable[tuple[str, ...]]) -> np.ndarray:
     return np.sort(drawn[: max(2, int(np.searchsorted(lengths[drawn].cumsum(), MOST_CHARACTERS, side="right")))])
 
 
-def _read(texts: Sequence[tuple[str, ...]], gold: Sequence[Any]) -> tuple[Sequence[tuple[str, ...]], Sequence[Any]]:
+def _read(texts: TextTuples, gold: Sequence[Any]) -> tuple[TextTuples, Sequence[Any]]:
     chosen = read_rows(texts)
     return [texts[i] for i in chosen], [gold[i] for i in chosen]
 
 
-def _has_words(texts: Sequence[tuple[str, ...]]) -> bool:
+def _has_words(texts: TextTuples) -> bool:
     """Whether the vocabulary would not be empty: scikit-learn counts words of two characters or more."""
     return any(re.search(r"\w\w", text) for row in texts for text in row)

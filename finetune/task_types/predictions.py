@@ -318,17 +318,9 @@ def named_chances(lines: Sequence[Line], names: Sequence[Any]) -> list[dict[Any,
 
 
 def one_label(lines: Sequence[Line], **columns: Any) -> Predictions:
-    """The table of rows with one label each, which are right if it is predicted.
-
-    Names of probabilities that are not known are those of the predictions for which they are the highest.
-    """
-    names = columns.get("names", ())
+    """The table of rows with one label each, which are right if it is predicted."""
     right = np.array([line["gold"] == line["prediction"] for line in lines], bool)
-    chances = columns.get("chances") or named_chances(lines, names)
-    if not chances and not names and all(line.get("probabilities") for line in lines):
-        best = {int(np.argmax(line["probabilities"])): line["prediction"] for line in lines}
-        width = max((len(line["probabilities"]) for line in lines), default=0)
-        chances = named_chances(lines, [best.get(place, place) for place in range(width)])
+    chances = columns.get("chances") or named_chances(lines, columns.get("names", ()))
     says = columns.get("says", lambda _, value: str(value))
     rows = []
     for row, line in enumerate(lines):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from finetune.data.rows import Row, Rows
+from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric
 from finetune.task_types.declared_options import declared_names
@@ -16,7 +17,6 @@ from finetune.task_types.parts import Answer
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-    from finetune.data.source import Source
     from finetune.metrics.sums import Counted
     from finetune.models.backbone import Backbone
     from finetune.models.feature import Feature
@@ -48,7 +48,7 @@ class Task(ABC):
 
     name: str
     version: int = 1
-    read: "Callable[[Source, str], Rows] | None" = None
+    read: Callable[[Source, str], Rows] | None = None
     metrics: tuple[Metric, ...]
     dev_splits: tuple[str, ...] = ("dev",)
     train_split: str = "train"
@@ -66,7 +66,7 @@ class Task(ABC):
         if twice := {*declared_names(self)} & {*declared_names(self.read)}:
             raise UserError(f"the reader of {self.name} has the option '{min(twice)}' of its task", "Rename it")
 
-    def load(self, source: "Source", split: str) -> Rows:
+    def load(self, source: Source, split: str) -> Rows:
         """The rows of a split. Raises UserError where they are not there or malformed, which names the first fault."""
         if self.read is None:
             raise UserError(f"the task {self.name} has no rows", "Give it `read(source, split)`, or a method `load`")

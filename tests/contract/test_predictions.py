@@ -10,7 +10,7 @@ from finetune.analysis.label_errors import beliefs
 from finetune.data.documents import Document
 from finetune.task_types.marked_text import MOST_MARKS, marked_texts
 from finetune.task_types.predictions import Decisions, Predictions
-from finetune.task_types.pretraining.chosen_words import chosen_words
+from finetune.task_types.pretraining.dev import chosen_words
 from finetune.task_types.pretraining.objectives import NextSentence, Objective
 from finetune.task_types.saved_predictions import labelled_table
 from finetune.task_types.types import own_types

@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold, cross_val_score
 from sklearn.pipeline import make_pipeline, make_union
 from support.paths import ROOT
 
-from finetune.task_types.tfidf import NGRAMS
+from finetune.task_types.baselines import NGRAMS
 
 FOLDER = ROOT / "docs" / "tutorials"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))

@@ -19,9 +19,8 @@ from finetune.task_types.registry import find
 LEARN = Train(learning_rate=3e-3, epochs=10, batch_size=8, dropout=0.0)
 
 
-@pytest.mark.parametrize("read_at", ["cls", "markers"])
-def test_the_order_of_two_spans_is_learnt(read_at: str, tiny_bert: Path) -> None:
-    _, found, _ = fit(marked_task(read_at=read_at), tiny_bert, LEARN, max_length=40)
+def test_the_order_of_two_spans_is_learnt(tiny_bert: Path) -> None:
+    _, found, _ = fit(marked_task(), tiny_bert, LEARN, max_length=40)
     assert found.headline > 0.95
     assert found.scores["dev"]["auprc"] > 0.95
 
@@ -52,9 +51,9 @@ def test_klue_re_from_the_official_files_to_transformers(here: Finetune, tmp_pat
         model("<subj>손흥민</subj>은 노래했다.")
 
 
-def test_semeval_read_at_its_markers_is_saved_and_loaded(here: Finetune, tmp_path: Path, tiny_bert: Path) -> None:
+def test_semeval_is_saved_and_loaded(here: Finetune, tmp_path: Path, tiny_bert: Path) -> None:
     write_semeval(tmp_path / "data")
-    settings = (f"model={tiny_bert}", "max_length=64", "train.epochs=1", "read_at=markers", "train.batch_size=8")
+    settings = (f"model={tiny_bert}", "max_length=64", "train.epochs=1", "train.batch_size=8")
     ran = here("run", "semeval-2010-8", *settings, "--device", "cpu", data=tmp_path / "data")
     assert ran.returncode == 0, ran.stderr
     (file,) = (tmp_path / "results").glob("semeval-2010-8/*/record.json")

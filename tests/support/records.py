@@ -10,7 +10,7 @@ from finetune.data.checksums import CHECKSUMS
 from finetune.runs.predictions import write_predictions
 from finetune.runs.record import RunRecord, saved_metrics
 from finetune.task_types.parts import Answer
-from finetune.task_types.predictions import prediction_lines
+from finetune.task_types.predictions import official_files, prediction_lines
 from finetune.task_types.task import Task
 
 BASE = "google-bert/bert-base-uncased"
@@ -123,4 +123,4 @@ def save_predictions(
     baselines: Mapping[str, Sequence[Answer]] = MappingProxyType({}),
 ) -> None:
     """Writes the predictions of a split as a run does."""
-    write_predictions(file, prediction_lines(task, rows, answers, baselines), task.official_files(answers, rows))
+    write_predictions(file, prediction_lines(task, rows, answers, baselines), official_files(task, answers, rows))

@@ -242,7 +242,7 @@ class MultiLabelTask(PooledTask):
         return f"has the labels {', '.join(row.gold)}; allowed are, each once: {', '.join(self.labels)}"
 
     def fits(self, value: Any, row: MultiLabelRow) -> bool:
-        return isinstance(value, list) and {*value} <= {*self.labels} and len({*value}) == len(value)
+        return isinstance(value, list) and all(value.count(one) == 1 and one in self.labels for one in value)
 
     def head(self, backbone: "Backbone") -> "LabelHead":
         from finetune.task_types.classification.head import LabelHead

@@ -76,11 +76,13 @@ def encode_windows(
 ) -> Iterator[list[EncodedText]]:
     """Encodes each text as `[CLS] text [SEP]`, longer ones as windows that overlap by a quarter."""
     for ids, segments, encoding in tokenized(texts, None, tokenizer):
+        if len(ids) <= max_length:
+            yield [EncodedText(ids, segments)]
+            continue
         first, end = inner_tokens(encoding.special_tokens_mask)
         size = max_length - first - len(ids) + end
-        starts = window_starts(end - first, size=size, step=size - size // 4) if len(ids) > max_length else [0]
         windows = []
-        for start in starts:
+        for start in window_starts(end - first, size=size, step=size - size // 4):
             last = min(first + start + size, end)
             ids_there, *types = (
                 [*some[:first], *some[first + start : last], *some[end:]] for some in (ids, segments) if some

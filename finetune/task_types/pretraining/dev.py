@@ -1,26 +1,74 @@
-"""Dev of pre-training: the tokens of words that the text alone chose and pairs of texts, as features and as answers.
+"""Dev of pre-training: words that the text alone chose, the same for every tokenizer, and pairs of texts, as features
+and as answers.
 
 All pieces of a document with a chosen word are read, so that each is scored once, whatever the tokenizer.
 """
 
+import hashlib
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import regex
 
 from finetune.data.documents import Document
 from finetune.models.feature import IGNORED, Feature
-from finetune.task_types.pretraining.chosen_words import ChosenWord, chosen_words, random_bits, words_of
 from finetune.task_types.pretraining.draw import IS_NEXT, IS_RANDOM, pair_lengths
 from finetune.task_types.pretraining.pieces import NEXT, WORDS, PieceFeatures, PieceVocabulary, Tokens, tokens_of
 
+LETTER = r"[[\p{L}\p{N}]--\p{Han}]"
+WORD = regex.compile(rf"\p{{Han}}|\p{{M}}*+{LETTER}[{LETTER}\p{{M}}]*", regex.V1)  # an ideograph is a word, as in BERT
+WORD_CHARS = 30  # characters of a word that is chosen
+SHARE_OF_WORDS = 0.15  # of a document's words, as of the tokens in training (Devlin et al. 2019, section 3.1)
 PAIRS = 4  # of a document, at most
 NONE = -1  # in place of the number of a word
 CHARACTER = math.log(150_000)  # nats for each character of a word that the vocabulary lacks: any that there is
 DIGITS = 6  # of nats, in predictions
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenWord:
+    """A word: the characters [start : end] of line number `line` of its document."""
+
+    line: int
+    start: int
+    end: int
+    text: str
+
+
+def words_of(document: Document) -> list[ChosenWord]:
+    """Runs of letters, marks and digits, and single ideographs, in order."""
+    return [
+        ChosenWord(number, found.start(), found.end(), found.group())
+        for number, line in enumerate(document.lines)
+        for found in WORD.finditer(line)
+    ]
+
+
+@lru_cache(maxsize=8_192)  # of dev, which is scored again and again
+def chosen_words(document: Document) -> tuple[ChosenWord, ...]:
+    """A fixed random SHARE_OF_WORDS of a document's words, at least one if it has any, in order."""
+    words = [word for word in words_of(document) if word.end - word.start <= WORD_CHARS]
+    count = max(1, round(SHARE_OF_WORDS * len(words)))
+    ranks = list(_numbers(document, len(words)))
+    return tuple(words[index] for index in sorted(sorted(range(len(words)), key=ranks.__getitem__)[:count]))
+
+
+def random_bits(document: Document, number: int) -> int:
+    """64 random bits, which are a function of the document's text and of `number`."""
+    return next(_numbers(document, 1, first=number, purpose=b"coin"))
+
+
+def _numbers(document: Document, count: int, *, first: int = 0, purpose: bytes = b"word") -> Iterator[int]:
+    """Numbers of 64 bits by position: hashes, since those of a generator may change with its library's version."""
+    key = hashlib.sha256(document.text.encode()).digest()
+    for number in range(first, first + count):
+        own = hashlib.blake2b(number.to_bytes(8, "big"), digest_size=8, key=key, person=purpose)
+        yield int.from_bytes(own.digest(), "big")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -28,7 +28,7 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.marked_text import TextMark, clean
 from finetune.task_types.own_type import Evidence, OwnType, with_chosen
 from finetune.task_types.predictions import Line, Predictions
-from finetune.task_types.pretraining.chosen_words import chosen_words
+from finetune.task_types.pretraining.dev import chosen_words
 from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow
 from finetune.task_types.task import Task

@@ -19,7 +19,7 @@ from finetune.models.tokenizers.train import own_vocabulary
 from finetune.runs.events import Watcher
 from finetune.task_types.declared_options import option
 from finetune.task_types.parts import Answer, BatchMaker
-from finetune.task_types.pretraining.chosen_words import WORD_CHARS, chosen_words
+from finetune.task_types.pretraining.dev import WORD_CHARS, chosen_words
 from finetune.task_types.pretraining.draw import MaskUnit
 from finetune.task_types.pretraining.objectives import LISTED, OBJECTIVES, Objective, ObjectiveName
 from finetune.task_types.pretraining.pieces import PieceFeatures, PieceVocabulary, tokens_of, vocabulary_of

@@ -1,6 +1,5 @@
 """Findings on answers that are not in their context, or not where answer_start says."""
 
-from collections import defaultdict
 from collections.abc import Iterator
 
 from finetune.data.issues import Finding, Issue
@@ -21,17 +20,11 @@ ANSWER_MOVED = Issue(
     "answers a few characters away from where answer_start says",
     "Correct answer_start; the text that is found nearby is used",
 )
-ANSWER_UNSURE = Issue(
-    "answer-unsure",
-    "note",
-    "answers without answer_start that occur several times in their context",
-    "Give answer_start; the first occurrence is used",
-)
-ISSUES = (ANSWER_LOST, ANSWER_MOVED, ANSWER_UNSURE)
+ISSUES = (ANSWER_LOST, ANSWER_MOVED)
 
 
 def span_findings(rows: SplitRows) -> Iterator[Finding]:
-    """Answers that are not in their context, not at answer_start, or that occur several times."""
+    """Answers that are not in their context, or not at answer_start."""
     layout, columns = rows.layout, rows.table.columns
     if not layout.label or len(layout.text) < 2 or layout.label[0] not in columns:
         return
@@ -39,21 +32,16 @@ def span_findings(rows: SplitRows) -> Iterator[Finding]:
         yield Finding(ONE_LABEL, "no question has an answer", remedy="There is nothing to learn", worst=True)
     cells, contexts = columns[layout.label[0]], columns[layout.text[1]]
     starts = columns.get(start_column(layout.label[0]), [None] * len(cells))
-    faults = defaultdict[Issue, list[int]](list)
+    lost, moved = list[int](), list[int]()
     for row, gold in enumerate(rows.golds):
         if not gold:
             continue
-        context, issues = as_text(contexts[row]), set[Issue]()
-        for text, start in answers_of(cells[row], starts[row]):
-            place = context.find(text) if start is None else located(context, text, start)
-            if place is None or place < 0:
-                issues.add(ANSWER_LOST)
-            elif start is not None and place != start:
-                issues.add(ANSWER_MOVED)
-            elif start is None and context.count(text) > 1:
-                issues.add(ANSWER_UNSURE)
-        for issue in [issue for issue in ISSUES if issue in issues][:1]:  # the worst of its answers
-            faults[issue].append(row)
-    for issue in ISSUES:
-        if indexes := faults[issue]:
+        context, answers = as_text(contexts[row]), answers_of(cells[row], starts[row])
+        places = [context.find(text) if start is None else located(context, text, start) for text, start in answers]
+        if None in places or -1 in places:
+            lost.append(row)
+        elif any(start not in (None, place) for (_, start), place in zip(answers, places, strict=True)):
+            moved.append(row)
+    for issue, indexes in ((ANSWER_LOST, lost), (ANSWER_MOVED, moved)):
+        if indexes:
             yield Finding(issue, indexes=indexes, worst=len(indexes) > MOST_OF_ROWS * rows.size)

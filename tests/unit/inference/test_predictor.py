@@ -157,9 +157,9 @@ def test_questions_that_were_cut_are_told_as_such(tmp_path: Path, tiny_bert: Pat
     asked = trained(tmp_path / "results", data, tiny_bert, **settings)
     notes = json.loads(next(tmp_path.glob("results/*/*/record.json")).read_text())["notes"]
     (note,) = [note for note in notes if "longer" in note]
-    assert note.partition("% of the ")[2] == "rows have a question longer than max_question_tokens 9: it is truncated"
+    assert note.partition("% of the ")[2] == "rows have a question longer than max_question_tokens: it is truncated"
     found = predict(asked, data, tmp_path / "out.csv")
-    said = "1 of 20 rows (5 %) have a question longer than max_question_tokens 9: it is truncated"
+    said = "1 of 20 rows (5 %) have a question longer than max_question_tokens: it is truncated"
     assert said in found.notes
 
 

@@ -126,13 +126,6 @@ KOREAN = TASK.row("정하늘은 서울에서 산다.")
 TAGS = ["B-PER", "I-PER", "I-PER", "O", "B-LOC", "I-LOC", *["O"] * 5]
 
 
-def test_a_note_on_characters_calls_them_so(tmp_path: Path) -> None:
-    rows = [{"text": f"서울에 {i}명이 산다", "label": [[0, 2, "LOC"]]} for i in range(30)]
-    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    found = findings_of(str(tmp_path / "rows.jsonl"), {}).findings
-    assert any("% of the characters are in no entity" in finding.what for finding in found)
-
-
 @pytest.mark.parametrize(
     ("word", "label", "explained"),
     [

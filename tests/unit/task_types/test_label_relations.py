@@ -12,9 +12,8 @@ from support.cli import InProcess, assert_error
 from support.own_data import own_task
 
 from finetune.errors import UserError
-from finetune.task_types.classification.task import SentenceTask
 from finetune.task_types.columns import Layout
-from finetune.task_types.options import resolved
+from finetune.task_types.classification.order import with_relations
 from finetune.task_types.types import columns_of, layout_from, layout_of, trained_task
 
 LOW = ["low", "medium", "high"]
@@ -172,20 +171,10 @@ def test_a_saved_layout_has_the_order_and_the_same_scores(settings: dict[str, st
     assert trained_task(again, name="a.csv").metric_names == task.metric_names
 
 
-def test_steps_need_an_order(tmp_path: Path) -> None:
-    path = graded(tmp_path / "a.csv", ["sport", "art", "news"])
-    with pytest.raises(UserError, match=r"ordinal=true needs ordered labels.*order=LABEL"):
-        resolved(str(path), {"ordinal": True})
-    task, _ = resolved(str(path), {"ordinal": True, "order": "news,sport,art"})[::-1]
-    assert isinstance(task, SentenceTask) and task.labels == ("news", "sport", "art")
-
-
 def test_an_order_is_for_classes_alone(tmp_path: Path) -> None:
     path = graded(tmp_path / "a.csv", "12345")
     with pytest.raises(UserError, match=r"order= is for one class a row.*shape=regression"):
         own_task(path, {"order": "1,2,3,4,5", "shape": "regression"})
-    with pytest.raises(UserError, match="no option 'ordinal'"):
-        resolved(str(path), {"ordinal": True, "shape": "regression"})
 
 
 def test_check_says_what_was_recognised_and_how_to_change_it(in_process: InProcess, tmp_path: Path) -> None:

@@ -195,12 +195,11 @@ def test_the_loss_by_hand_and_in_any_company(tiny_bert: Path) -> None:
     assert float(together) == pytest.approx(alone, abs=1e-4)
 
 
-def test_labels_of_features_and_how_they_are_shown(tiny_bert: Path) -> None:
+def test_labels_of_features(tiny_bert: Path) -> None:
     rows = [row("e", "b"), row(), MultiLabelRow(id="", text="a dog")]
     task = made_up(rows)
     features = task.encode(rows, AutoTokenizer.from_pretrained(tiny_bert), 16)
     assert [feature.label for feature in features] == [[1, 0, 0, 1], [0, 0, 0, 0], None]
-    assert [task.shown_label(feature, []) for feature in features] == ["b, e", "none", "none"]
 
 
 def test_baselines_learn_what_words_give_away() -> None:

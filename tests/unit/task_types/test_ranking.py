@@ -236,8 +236,6 @@ def test_scores_are_means_over_queries_with_a_relevant_passage() -> None:
     answers = [Answer(value=float(-i)) for i in range(9)]
     scores = task.score(answers, given)
     assert scores["mrr@10"] == pytest.approx((1 + 1 / 2) / 2)
-    (note,) = task.score_notes(answers, given)
-    assert "1 of 3 queries" in note
     assert all(metric.size == 2 for metric in resampled_metrics(task, answers, given).values())
     found = margin(task, given, answers, {"bm25": answers[::-1]})
     assert found.interval is not None

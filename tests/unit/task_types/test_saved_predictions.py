@@ -82,7 +82,7 @@ def test_limits_name_what_was_truncated_once(tmp_path: Path) -> None:
     task = span_task()
     rows = task.load(Source(), "dev").rows
     folder = saved_run(tmp_path, task, rows, [SpanAnswer(value=row.answers[0], start=row.start) for row in rows])
-    note = f"dev: 5 % of the rows {task.truncation_note(128)}"
+    note = f"dev: 5 % of the rows {task.truncated}"
     change_record(folder / "record.json", truncated={"dev": 0.05}, notes=[note])
     (block,) = limits_block(read_run_files(RunFolder(folder)))
     assert [text for text in block.points if "truncated" in text or "lost" in text] == [note]
@@ -113,7 +113,7 @@ def test_a_damaged_layout_leaves_predictions_without_what_it_cannot_tell(layout:
     folder = RunFolder(copied_run("sentence"))
     config = folder.model / "config.json"
     saved = json.loads(config.read_text(encoding="utf-8"))
-    saved["finetune"] |= {"layout": layout, "options": {"ordinal": True}}
+    saved["finetune"] |= {"layout": layout}
     config.write_text(json.dumps(saved), encoding="utf-8")
     record = load_record(folder.record_file)
     table = run_predictions(record, folder, "dev")

@@ -16,7 +16,6 @@ from finetune.data.source import Source
 from finetune.models.tokenizers.encoding import most_context, window_starts
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.task_types.options import configured
-from finetune.task_types.parts import Answer
 from finetune.task_types.tagging.task import TaggingRow, TaggingTask
 
 
@@ -145,13 +144,6 @@ def test_the_probability_of_a_words_own_tag_is_told(tiny_bert: Path) -> None:
     bare = [replace(row, gold=None) for row in rows]
     unlabelled = task.encode(bare, AutoTokenizer.from_pretrained(tiny_bert), 32)
     assert task.decode(logits, unlabelled, bare)[0].label_probabilities is None
-
-
-def test_notes_count_illegal_transitions() -> None:
-    (note,) = tag_task().score_notes([Answer(value=["I-ANIMAL", "O", "I-PLACE"])], [])
-    assert note.startswith("2 illegal transitions")
-    assert note.endswith("in 3 tags")
-    assert tag_task().score_notes([Answer(value=["B-ANIMAL", "I-ANIMAL", "O"])], []) == []
 
 
 def test_the_baseline_gives_each_word_its_most_frequent_tag() -> None:

@@ -28,8 +28,7 @@ from finetune.models.feature import IGNORED, Feature
 from finetune.models.freezing import reinitialise
 from finetune.models.head import activation, dense_layer
 from finetune.models.untrained import BASE_WIDTH, SPREAD
-from finetune.task_types.pretraining.chosen_words import chosen_words, random_bits, words_of
-from finetune.task_types.pretraining.dev import DIGITS, dev_tokens, word_features
+from finetune.task_types.pretraining.dev import DIGITS, chosen_words, dev_tokens, random_bits, word_features, words_of
 from finetune.task_types.pretraining.draw import MaskUnit, with_masks
 from finetune.task_types.pretraining.head import TrainingParts, encoder_refused
 from finetune.task_types.pretraining.objectives import Objective

@@ -32,7 +32,7 @@ from finetune.task_types.plugins.objectives.rtd import (
     sampled,
     with_samples,
 )
-from finetune.task_types.pretraining.chosen_words import chosen_words, words_of
+from finetune.task_types.pretraining.dev import chosen_words, words_of
 from finetune.task_types.pretraining.pieces import WORDS
 from finetune.task_types.pretraining.task import TextTask
 

@@ -7,8 +7,14 @@ import pytest
 from support.corpora import documents
 
 from finetune.data.documents import Document
-from finetune.task_types.pretraining.chosen_words import SHARE_OF_WORDS, WORD_CHARS, chosen_words, random_bits, words_of
-from finetune.task_types.pretraining.dev import pairs_of
+from finetune.task_types.pretraining.dev import (
+    SHARE_OF_WORDS,
+    WORD_CHARS,
+    chosen_words,
+    pairs_of,
+    random_bits,
+    words_of,
+)
 
 MIXED = Document(
     "1",

@@ -26,11 +26,11 @@ from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe
 from finetune.task_types.pretraining import head
-from finetune.task_types.pretraining.chosen_words import chosen_words
 from finetune.task_types.pretraining.dev import (
     CHARACTER,
     NONE,
     PAIRS,
+    chosen_words,
     pairs_of,
     word_answers,
     word_labels,

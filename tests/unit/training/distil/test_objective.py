@@ -9,22 +9,18 @@ import pytest
 import torch
 from scipy.special import expit, log_softmax, softmax
 from support.toys import (
-    cat_rows,
     cat_task,
     choice_task,
     labels_task,
     length_task,
     single_answers,
     tag_task,
-    toy,
 )
 from support.training import Losses, build, unscored
 
-from finetune.metrics.scores import accuracy
 from finetune.models.feature import IGNORED, LABEL, TAUGHT, Feature, label_counts
 from finetune.runs.recipe_tables import Distil, Train
-from finetune.task_types.classification.task import SentenceTask
-from finetune.task_types.parts import Teaching
+from finetune.task_types.parts import Teaching, teaching_of
 from finetune.task_types.ranking.task import RankingTask
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.task import Task
@@ -45,14 +41,9 @@ KINDS = {
     ),
     "number": lambda z, p: np.sum((z - p) ** 2) / T**2,
 }  # fmt: skip
-STEPS = toy(
-    SentenceTask,
-    [replace(row, gold="123"[index % 3]) for index, row in enumerate(cat_rows(64))],
-    name="toy-steps", labels=tuple("123"), order=tuple("123"), ordinal=True, metrics=(accuracy,),
-)  # fmt: skip
 TOYS: dict[str, Task] = {
     "labels": cat_task(), "numbers": length_task(), "several": labels_task(), "tags": tag_task(),
-    "choices": choice_task(), "steps": STEPS,
+    "choices": choice_task(),
 }  # fmt: skip
 
 
@@ -93,7 +84,6 @@ def lesson(task: Task, folder: Path, settings: Train, distil: Distil) -> tuple[l
     losses = Losses()
     trainer, features = build(task, folder, settings, watch=losses)
     logits = [3 * each + 1 for each in trainer.engine.logits(features)]
-    assert task.teach is not None
     half = len(features) // 2
     first = features[half].row
     text = [replace(each, row=each.row - first, label=None) for each in features[half:]]
@@ -117,9 +107,9 @@ def test_parts_of_a_batch_learn_what_the_whole_learns(kind: str, tiny_bert: Path
 
 def test_rows_and_words_can_be_taught_and_tokens_not() -> None:
     taught = [task for task in single_answers() if not isinstance(task, RankingTask | SpanTask)]
-    assert all(task.teach for task in taught)
+    assert all(teaching_of(task) for task in taught)
     assert {type(task) for task in TOYS.values()} == {type(task) for task in taught}
-    assert not any(task.teach for task in single_answers() if isinstance(task, SpanTask))
+    assert not any(teaching_of(task) for task in single_answers() if isinstance(task, SpanTask))
 
 
 def test_answers_of_several_teachers_are_their_mean_where_all_have_one() -> None:
