@@ -32,6 +32,7 @@ GONE: dict[str, tuple[str, str]] = {
         "chose another part of the training rows to hold out",
         "Leave it out, and hold out others with another held_out.seed",
     ),
+    "levels": ("said what is between the names in labels of a tree", "Leave it out: each label is a class"),
     "openvino": ("was an engine of exports", "Export the run again, as an ONNX graph: finetune export RUN -o FOLDER"),
     "rehearse": (
         "trained on rows of the old run too",

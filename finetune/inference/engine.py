@@ -31,7 +31,7 @@ from finetune.models.caller_state import plain_mode
 from finetune.models.device import build_accelerator, is_out_of_memory, resolve_device, usable_precision
 from finetune.models.families import most_tokens
 from finetune.models.fast_paths import take_fast_paths
-from finetune.models.feature import Feature, label_counts, lengths, read_positions
+from finetune.models.feature import Feature, counted_labels, lengths, read_positions
 from finetune.models.head import EncoderWithHead, Head, as_float
 from finetune.models.kernels.attention import register_attention
 from finetune.models.kernels.cpu import trim_memory
@@ -146,7 +146,7 @@ class Engine:
         totals, counts = Counter[str](), Counter[str]()
         for begin in range(0, len(features), LOSSES_AT_ONCE):
             some = [features[i] for i in range(begin, min(begin + LOSSES_AT_ONCE, len(features)))]
-            if not (found := label_counts(some)):
+            if not (found := counted_labels(some)):
                 return None
             counts.update(found)
             totals.update(self._losses(logits[begin : begin + len(some)], some))

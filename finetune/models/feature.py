@@ -171,7 +171,7 @@ def _without_target(like: Any) -> Any:
     return array[:0]
 
 
-def label_counts(features: Sequence[Feature]) -> dict[str, int]:
+def counted_labels(features: Sequence[Feature]) -> dict[str, int]:
     """The number of labels in each loss over these features, by name."""
     return {
         name: sum(_count(np.asarray(label)) for label in labels) for name, labels in labels_by_name(features).items()

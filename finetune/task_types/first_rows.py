@@ -9,7 +9,7 @@ from finetune.data.messages import shown, so_many
 from finetune.data.table import Table
 from finetune.data.values import as_text, is_missing
 from finetune.task_types.columns import Layout
-from finetune.task_types.own_type import TEXT_CHARS_SHOWN, OwnType, inputs_of, label_counts
+from finetune.task_types.own_type import TEXT_CHARS_SHOWN, OwnType, counted_labels, inputs_of
 from finetune.task_types.ranking.groups import ranking_lines
 from finetune.task_types.row_builder import rows_of
 from finetune.task_types.row_issues import NoRow
@@ -59,7 +59,7 @@ def _summary(kind: OwnType, golds: Sequence[Any]) -> str:
     if golds and all(isinstance(gold, float) for gold in golds):
         mean, count = sum(golds) / len(golds), len(set(golds))
         return f"{min(golds):g} to {max(golds):g}, mean {mean:.4g}, {count:,} different ones"
-    if counts := label_counts(kind, golds):
+    if counts := counted_labels(kind, golds):
         listed = [f"{shown(name)[1:-1]} {count:,}" for name, count in counts.most_common(MOST_VALUES)]
         more = f", and {len(counts) - MOST_VALUES:,} more" if len(counts) > MOST_VALUES else ""
         return ", ".join(listed) + more

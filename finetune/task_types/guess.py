@@ -54,7 +54,7 @@ def guess(table: Table, given: Mapping[str, Any], *, labelled: bool = True) -> L
     return _with_names(layout, evidence.table, names)
 
 
-def in_order(labels: Collection[str]) -> tuple[str, ...]:
+def labels_in_order(labels: Collection[str]) -> tuple[str, ...]:
     """Names of labels: numbers in numeric order, other names alphabetically."""
     numbers = {name: as_number(name) for name in labels}
     if all(number is not None for number in numbers.values()):

@@ -32,7 +32,7 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.declared_options import declared_names
 from finetune.task_types.dev_split import drawn_for_dev
 from finetune.task_types.first_rows import describe_rows, file_line, tokens_of_nearly_all
-from finetune.task_types.guess import guess, in_order
+from finetune.task_types.guess import guess, labels_in_order
 from finetune.task_types.other_columns import dev_by_column, is_saved_split, slices_of
 from finetune.task_types.pretraining.own import is_text, text_task
 from finetune.task_types.row_builder import rows_of
@@ -261,7 +261,7 @@ def found_layout(files: Mapping[str, Path], options: Mapping[str, Any]) -> Layou
     counts = {split: _label_rows(layout, table) for split, table in tables.items()}
     layout = with_mistakes(layout, sum(counts.values(), Counter()), keep, drop)
     learned = [counts[split] for split in files if split != "test"]  # a label of test alone makes no class
-    labels = in_order({label for some in learned for label in some} - {*layout.mistakes})
+    labels = labels_in_order({label for some in learned for label in some} - {*layout.mistakes})
     if {*labels} < {*layout.label}:
         labels = layout.label  # columns of 0 and 1, some without a 1
     return with_order(replace(layout, labels=tuple(layout.names.values()) if layout.by_position else labels), order)

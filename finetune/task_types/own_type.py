@@ -174,7 +174,7 @@ def inputs_of(kind: OwnType) -> tuple[str, ...]:
     return tuple(signature(kind.task_class.row).parameters)[1:]
 
 
-def label_counts(kind: OwnType, golds: Iterable[Any]) -> Counter[str]:
+def counted_labels(kind: OwnType, golds: Iterable[Any]) -> Counter[str]:
     """Counts each label, over rows that have one; where a row has one label as a whole also rows without any."""
     none = ("no label",) if kind.labels_rows else ()
     return Counter(label for gold in golds for label in kind.labels_in(gold) or none)

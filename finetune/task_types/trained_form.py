@@ -172,16 +172,14 @@ def _first_rows(start: FileStart, dialect: Dialect) -> list[list[str]]:
     return [row for row, _ in zip(filter(None, cells), range(ROWS + 1), strict=False)]
 
 
-def _are_regular(rows: Sequence[Sequence[str]], width: int, run_on: int | None = None) -> bool:
+def _are_regular(rows: Sequence[Sequence[str]], width: int, run_on: int | None) -> bool:
     """Whether nearly all rows have so many cells, or more where a text holds the delimiter."""
     return sum(len(row) == width or (run_on is not None and len(row) > width) for row in rows) >= REGULAR * len(rows)
 
 
 def _dialect(start: FileStart, like: Dialect, known: TrainedColumns) -> Dialect | None:
-    """The dialect of training for rows below a header with its columns, or as wide as there with labels in their place.
-
-    Rows of the unlabelled columns need a training file without a header too: then the first must name no columns, no
-    part of most lines may be a label, and no other delimiter be likelier.
+    """The dialect of training for rows below a header with its columns, or for rows of its columns without a header:
+    with labels in their place, or of a file that had no header, without the labels.
     """
     for skip in dict.fromkeys((like.skip, 0)) if like.header else ():
         rows = _first_rows(start, replace(like, skip=skip))
@@ -190,42 +188,19 @@ def _dialect(start: FileStart, like: Dialect, known: TrainedColumns) -> Dialect 
             run_on = like.run_on if len(header) == like.width else None
             regular = _are_regular(rows[1:], len(header), run_on)
             return replace(like, skip=skip, run_on=run_on) if regular else None
-    bare = replace(like, header=False, indexed=False, skip=0)
-    rows, names = _first_rows(start, bare), known.columns
-    if not rows or not {*known.text} <= {*names}:
+    bare, names = replace(like, header=False, indexed=False, skip=0), known.columns
+    rows = _first_rows(start, bare)
+    if not like.delimiter or not rows or not {*known.text} <= {*names} or _are_names(rows[0], known):
         return None
     place = next((place for place, name in enumerate(names) if name in known.label), len(names))
     labelled = [place < len(row) and known.is_label(row[place]) for row in rows]
-    if _are_regular(rows, len(names), like.run_on) and like.delimiter:
-        if labelled[0] and sum(labelled) > HALF * len(rows):
-            others = {*(DELIMITERS if known.numeric else "\t")} - {
-                like.delimiter
-            }  # texts may end in numbers, none has tabs
-            wide = any(_are_regular(_first_rows(start, replace(bare, delimiter=sign)), len(names)) for sign in others)
-            return None if wide else replace(bare, width=len(names), names=names)
-    else:
-        names = tuple(name for name in names if name not in known.label)
-        bare = replace(bare, run_on=None)
-    if like.header or not {*known.text} <= {*names} or _are_names(rows[0], known):
+    if labelled[0] and sum(labelled) > HALF * len(rows) and _are_regular(rows, len(names), like.run_on):
+        return replace(bare, width=len(names), names=names)
+    names = tuple(name for name in names if name not in known.label)
+    if like.header or len(names) == 1 or not _are_regular(rows, len(names), None):
         return None
-    if not _are_regular(rows, len(names), bare.run_on):
-        return None
-    if like.delimiter:
-        texts = [names.index(name) for name in known.text]
-        moved = sum(any(known.is_label(row[at]) for at in texts if at < len(row)) for row in rows) > HALF * len(rows)
-        likely = delimited.sniff(start).delimiter in ("", like.delimiter)
-        fits = likely and not moved and not _hold_labels(start, known)
-    else:
-        fits = _is_plain_text(start)
-    return replace(bare, width=len(names), names=names) if fits else None
-
-
-def _hold_labels(start: FileStart, known: TrainedColumns) -> bool:
-    """Whether most lines have a label between signs; numbers may be part of any text."""
-    lines = start.lines[:ROWS]
-    return not known.numeric and sum(any(map(known.is_label, BETWEEN.split(line))) for line in lines) > HALF * len(
-        lines
-    )
+    moved = any(known.is_label(cell) for row in rows for cell in row)
+    return None if moved else replace(bare, run_on=None, width=len(names), names=names)
 
 
 def _are_names(cells: Sequence[str], known: TrainedColumns) -> bool:
@@ -249,29 +224,14 @@ def _word_lines(start: FileStart, like: WordLines, known: TrainedColumns) -> Wor
     rows = [(line, fields_of(line, like.delimiter, quoted=like.quoted)) for line in lines]
     for names in (like.names, tuple(name for name in like.names if name not in known.label)):
         filled = [row for line, row in rows if not is_blank(line, row) and not is_comment(line, row, len(names))]
-        if not filled or not {*known.text} <= {*names}:
-            continue
-        header = [cell.strip() for cell in filled[0]] == [*names]
+        header = bool(filled) and [cell.strip() for cell in filled[0]] == [*names]
         below = filled[header:]
         fitting = [row for row in below if len(row) == len(names) and not any(" " in cell.strip() for cell in row)]
-        if not below or len(fitting) < REGULAR * len(below):
-            continue
-        if names == like.names and _are_tagged(fitting, names, known):
-            return replace(like, header=header)
-        if names != like.names:
-            other = [sum(sign in line for line in start.lines) for sign in DELIMITERS if sign != like.delimiter]
-            table = max(other) > NEARLY_ALL * len(start.lines)
-            return None if table else replace(like, names=names, header=header)
+        table = any(sum(sign in line for line in start.lines) > NEARLY_ALL * len(start.lines)
+                    for sign in DELIMITERS if sign != like.delimiter and names != like.names)  # fmt: skip
+        if below and {*known.text} <= {*names} and len(fitting) >= REGULAR * len(below) and not table:
+            return replace(like, names=names, header=header)
     return None
-
-
-def _are_tagged(rows: Sequence[Sequence[str]], names: Sequence[str], known: TrainedColumns) -> bool:
-    """Whether most cells of the label's column are tags of training, where it is known."""
-    if not known.label or known.label[0] not in names:
-        return True
-    tags = [row[names.index(known.label[0])].strip() for row in rows]
-    types = {"O", *known.labels, *(label.partition("-")[2] for label in known.labels)}
-    return sum(len(tag) == 1 or not types.isdisjoint((tag, tag[2:], tag[:-2])) for tag in tags) > HALF * len(tags)
 
 
 def _labelled_lines(start: FileStart, like: LabelledLines, known: TrainedColumns) -> LabelledLines | Dialect | None:
@@ -307,21 +267,18 @@ def _by_content(start: FileStart, known: TrainedColumns, named: Sequence[str]) -
     bare = replace(found, layout=replace(dialect, header=False))
     if _are_numbered(named):
         return bare
-    if _are_names(first, known) or named:
+    if named or _are_names(first, known):
         return found
-    rows = _first_rows(start, dialect)
+    labelled = len(first) > 1 and any(known.is_label(part) for cell in first for part in BETWEEN.split(cell))
     if len(first) == 1:
-        words = [len(" ".join(row).split()) for row in rows]
-        if table and len(words) > 2 and words[0] == 1 < min(words[1:]) and re.fullmatch(r"\s*\w+\s*", first[0]):
+        words = [len(" ".join(row).split()) for row in _first_rows(start, dialect)]
+        if table and len(words) > 2 and words[0] == 1 < min(words[1:]):
             return found  # a word above texts
         skip = dialect.skip if table else 0
         return replace(found, layout=ONE_COLUMN if dialect.delimiter else replace(bare.layout, skip=skip))
-    labelled = any(known.is_label(part) for cell in first for part in BETWEEN.split(cell)) and _hold_labels(
-        start, known
-    )
-    if not table and len(known.text) == 1 and dialect.delimiter in (",", ";") and not labelled:
+    if not table and not labelled and len(known.text) == 1:
         return found if IN_PROSE.search(start.text) else replace(found, layout=ONE_COLUMN)
-    if not table and len(first) == len(known.text) and not labelled:
+    if not table and not labelled and len(first) == len(known.text):
         return replace(found, layout=replace(bare.layout, names=known.text, run_on=None))
     if labelled or _are_numbered(known.text):
         raise UserError(
@@ -330,4 +287,4 @@ def _by_content(start: FileStart, known: TrainedColumns, named: Sequence[str]) -
             "Put the names of the columns above the rows, or name that of the text by its number, from 1 to"
             f" {len(first)}: text='column NUMBER'",
         )
-    return bare if len(rows) == 1 or not known.labels.isdisjoint(map(str.strip, first)) else found
+    return found

@@ -30,7 +30,7 @@ from finetune.runs.record import RunRecord, saved_metrics
 from finetune.runs.record_parts import MOST_COMPARED, MOST_WORDS, Cost, Observed
 from finetune.runs.whole_record import LONGEST_LABEL, MOST_LABELS
 from finetune.task_types.options import option_values
-from finetune.task_types.own_type import label_counts
+from finetune.task_types.own_type import counted_labels
 from finetune.task_types.parts import Answer
 from finetune.task_types.prepare import truncated_share
 from finetune.task_types.resampling import margin
@@ -241,7 +241,7 @@ def _label_counts(task: Task, rows: Sequence[Row]) -> dict[str, int]:
 def _frequent(task: Task, golds: Sequence[Any]) -> dict[str, int]:
     """The most frequent of labels, or of predictions, which have the form of a label."""
     kind = type_of(task)
-    counts = Counter[str]() if kind is None else label_counts(kind, golds)
+    counts = Counter[str]() if kind is None else counted_labels(kind, golds)
     if set(counts) == {"no label"}:
         return {}
     return {name[:LONGEST_LABEL]: count for name, count in counts.most_common(MOST_LABELS)}

@@ -24,7 +24,7 @@ from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
 from finetune.inference.feature_batches import BATCH_TOKENS
-from finetune.models.feature import LABEL, Feature, label_counts, lengths
+from finetune.models.feature import LABEL, Feature, counted_labels, lengths
 from finetune.models.head import EncoderWithHead, Head
 from finetune.models.model_folder import MEAN, UNIT
 from finetune.runs.events import EpochDone, EpochResult, Training, Working, unwatched
@@ -152,7 +152,7 @@ def _loss(engine: Engine, features: Sequence[Feature]) -> float:
         for some in _parts(features):
             batch = engine.batch(some)
             total += float(engine.model.head.loss(engine.model(*batch.inputs()).float(), batch.labels[LABEL]))
-    return total / label_counts(features)[LABEL]
+    return total / counted_labels(features)[LABEL]
 
 
 def _columns(engine: Engine, features: Sequence[Feature]) -> tuple[np.ndarray, np.ndarray]:

@@ -20,7 +20,7 @@ from finetune.data.rows import Row
 from finetune.inference.engine import Engine
 from finetune.inference.feature_batches import Diverged
 from finetune.models.device import is_out_of_memory
-from finetune.models.feature import Feature, label_counts
+from finetune.models.feature import Feature, counted_labels
 from finetune.models.kernels import dropout
 from finetune.runs import interrupts
 from finetune.runs.events import Note, Updates
@@ -147,7 +147,7 @@ class Updater:
         """
         accelerator = self.engine.accelerator
         _seed(self.data_seed, update, accelerator)
-        counts = {name: max(1, count) for name, count in label_counts(features).items()}
+        counts = {name: max(1, count) for name, count in counted_labels(features).items()}
         shares = share(
             range(len(features)),
             rank=accelerator.process_index,

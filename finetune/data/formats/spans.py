@@ -116,11 +116,6 @@ def is_place(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def span_labels(cell: Any, form: Sequence[str]) -> list[str]:
-    """The labels of the spans in a cell."""
-    return [label for item in items_in(cell) or () for label in _parts(item, form)[2]]
-
-
 def _parts(item: Any, form: Sequence[str]) -> tuple[int, int, list[str]]:
     """(start, end, labels) of an item in the column's form, or another one; a start of -1 where it is not a span.
 
@@ -210,18 +205,11 @@ def _in_unit(places: Places, stated: Sequence[str], text: str) -> tuple[Places, 
     return best, how
 
 
-def in_form(spans: Sequence[Span], form: Sequence[str], text: str, key: str = "text") -> list[Any]:
-    """Spans in the notation of the training file, where their own text has this key."""
+def in_form(spans: Sequence[Span], form: Sequence[str], text: str) -> list[Any]:
+    """Spans in the notation of the training file."""
     start, end, label = form
     if start.isdecimal():
         key = LIST_TEXTS.get((start, end, label), "")
         lists = ({start: a, end: b, label: kind, key: text[a:b]} for a, b, kind in spans)
         return [[cells[place] for place in sorted(filter(None, cells))] for cells in lists]
-    return [{start: a, end: b, key: text[a:b], label: [kind] if label == "labels" else kind} for a, b, kind in spans]
-
-
-def text_key(cells: Sequence[Any], form: Sequence[str]) -> str:
-    """The key under which most spans have their own text: `term` of an aspect term; `text` where none has it."""
-    items = [item for cell in cells for item in items_in(cell) or () if isinstance(item, dict)]
-    keys = Counter(name for item in items for name in TEXTS if name not in form and isinstance(item.get(name), str))
-    return keys.most_common(1)[0][0] if keys else "text"
+    return [{start: a, end: b, "text": text[a:b], label: [kind] if label == "labels" else kind} for a, b, kind in spans]

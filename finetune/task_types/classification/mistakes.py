@@ -19,6 +19,7 @@ MOST_OF_ROWS = 0.05  # share of the rows: where there are more, they are what th
 LEAST_LETTERS = 8  # of a label in which a letter more or less is a slip; shorter ones are often words (neural, neutral)
 FREQUENT = 100  # rows
 DROPPED = "named by drop="  # why a label is left out that the user named
+THRICE = re.compile(r"([a-zà-ÿа-я])\1\1")  # as no word has a letter, but III
 SYLLABLES = re.compile("[\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff\uac00-\ud7af]")
 LABEL_MISTAKE = unusable(
     "label-mistake",
@@ -38,7 +39,7 @@ def with_mistakes(layout: Layout, counts: Mapping[str, int], keep: str, drop: st
 
     Raises UserError for settings that name no label of the data, and for data of another type.
     """
-    if layout.shape != CLASSES:
+    if layout.shape != CLASSES or not layout.label:
         if keep or drop:
             setting = "keep" if keep else "drop"
             raise UserError(f"{setting}= names classes, and this data has shape={layout.shape}", "Leave it out")
@@ -70,7 +71,11 @@ def slips_in(counts: Mapping[str, int], column: str) -> dict[str, str]:
 
 
 def _is_slip(name: str, meant: str) -> bool:
-    """Whether two letters are exchanged, or one is missing or added within a word, in a long label."""
+    """Whether two letters are exchanged, or one is missing or added within a word, in a long label; or one comes
+    three times.
+    """
+    if THRICE.search(name) and not THRICE.search(meant):
+        return True
     name, meant = name.casefold(), meant.casefold()
     if len(meant) < LEAST_LETTERS:
         return False

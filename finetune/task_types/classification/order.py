@@ -28,7 +28,7 @@ def with_order(layout: Layout, order: Any) -> Layout:
 
     Raises UserError for labels of other types, and for an order that lacks a label.
     """
-    if layout.shape != CLASSES:
+    if layout.shape != CLASSES or not layout.label:
         if order:
             raise UserError(f"order= is for one class a row, and this data has shape={layout.shape}", "Leave it out")
         return layout

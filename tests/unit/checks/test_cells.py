@@ -21,7 +21,7 @@ BAD_CELLS: dict[str, tuple[str, dict[int, object]]] = {
     "swallowed-rows": ("text", {27: "a quote opens here,good\nand closes in the next row"}),
     "label-variant": ("label", {28: "Good", 29: "BAD"}),
     "label-typo": ("label", {31: "goood", 32: "goood"}),
-    "label-mistake": ("label", {48: "2021-03-04"}),
+    "label-mistake": ("label", {48: "label"}),
     "blank-label": ("label", {33: "None"}),
     "duplicate": ("text", {37: texts(60)[34], 39: f"  {texts(60)[34]}"}),
     "contradiction": ("text", {35: texts(60)[34], 38: texts(60)[34]}),

@@ -40,7 +40,7 @@ HOSTILE = [
 
 def codes(path: Path, layout: Layout) -> dict[str, tuple[int, ...]]:
     """The rows of each error and warning on rows that cannot be read or used, by its code."""
-    lost = {issue.code for issue in (*READING, *SHARED, *(issue for kind in OWN for issue in kind.row_issues))}
+    lost = {issue.code for issue in (*READING, *SHARED, *(issue for kind in OWN for issue in kind.issues))}
     found = findings([part_of("train", layout, read_table(path))])
     return {finding.code: finding.rows for finding in found if finding.code in lost}
 

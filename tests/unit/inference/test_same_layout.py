@@ -1,7 +1,6 @@
-"""Predictions of tags in the scheme and columns of their file, and of SQuAD by id."""
+"""Predictions of tags in the columns of their file, and of SQuAD by id."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,63 +10,20 @@ from support.predicted_files import predict
 from support.runs import FinishedRun, trained_run
 
 from finetune.commands.features.embeddings import rows_of_file
+from finetune.data.reading import read_table
 from finetune.inference.predict_plan import default_output
 from finetune.inference.predictor import Predictor, load_predictor
-from finetune.metrics.entities import to_iob2
 from finetune.task_types.columns import Layout
-from finetune.task_types.tagging.own import in_scheme, scheme_of
 from finetune.task_types.trained_form import form_for
 from finetune.task_types.types import named_type
 
-WRITTEN = {
-    "IOB2": ["B-PER I-PER O B-LOC B-LOC", "B-LOC O B-PER I-PER I-PER"],
-    "IOB1": ["I-PER I-PER O I-LOC B-LOC", "I-LOC O I-PER I-PER I-PER"],
-    "IOBES": ["B-PER E-PER O S-LOC S-LOC", "S-LOC O B-PER I-PER E-PER"],
-    "BILOU": ["B-PER L-PER O U-LOC U-LOC", "U-LOC O B-PER I-PER L-PER"],
-    "BMES": ["B-PER E-PER O S-LOC S-LOC", "S-LOC O B-PER M-PER E-PER"],
-    "BMEW": ["B_PER E_PER O W_LOC W_LOC", "W_LOC O B_PER M_PER E_PER"],
-}
-
-
-@pytest.mark.parametrize("name", WRITTEN)
-def test_tags_come_back_in_their_scheme(name: str) -> None:
-    layout = Layout(shape="tagging", text=("words",), label=("tags",))
-    layout = Layout(shape="tagging", text=("words",), file={"tags": scheme_of(layout, WRITTEN[name])})
-    for line, plain in zip(WRITTEN[name], WRITTEN["IOB2"], strict=True):
-        assert in_scheme(plain.split(), layout) == line.split()
-        assert to_iob2(layout.tags(line)) == plain.split()
-
-
-@pytest.mark.parametrize(("seen", "letters"), [("B-X E-X O", "BIES"), ("O S-X", "BIES"), ("B-X L-X", "BILU")])
-def test_letters_that_no_row_has_are_those_of_the_scheme(seen: str, letters: str) -> None:
-    layout = Layout(shape="tagging", text=("words",), label=("tags",))
-    assert scheme_of(layout, [seen])["letters"] == letters
-
-
-@pytest.mark.parametrize(
-    ("form", "outside", "lines"),
-    [
-        ("suffix", "O", ["PER-B PER-E O LOC-S", "O PER-B PER-I PER-E"]),
-        ("bare", "O", ["PER PER O LOC", "O PER PER PER"]),
-        ("untyped", "-", ["B I - B", "- B I I"]),
-    ],
-)
-def test_tags_of_another_form_come_back(form: Any, outside: str, lines: Sequence[str]) -> None:
-    layout = Layout(shape="tagging", text=("words",), label=("tags",), tag_form=form, outside=outside)
-    layout = Layout(
-        shape="tagging", text=("words",), tag_form=form, outside=outside, file={"tags": scheme_of(layout, lines)}
-    )
-    for line in lines:
-        assert in_scheme(to_iob2(layout.tags(line)), layout) == line.split()
-
 
 @pytest.mark.parametrize("form", ["suffix", "bare"])
-def test_tags_of_another_form_than_in_training_are_read_and_written_in_theirs(form: Any) -> None:
-    kind, trained = named_type("tagging"), Layout(shape="tagging", text=("words",), label=("tags",), tag_form=form)
-    layout = kind.with_spelling(trained, {"tags": ["B-PER I-PER O B-LOC"]})
+def test_tags_of_another_form_than_in_training_are_read(form: Any, tmp_path: Path) -> None:
+    trained = Layout(shape="tagging", text=("words",), label=("tags",), tag_form=form)
+    (tmp_path / "a.csv").write_text("words,tags\na b c d,B-PER I-PER O B-LOC\n")
+    layout = named_type("tagging").as_written(trained, read_table(tmp_path / "a.csv"))
     assert layout.tags("B-PER I-PER O B-LOC") == ["B-PER", "I-PER", "O", "B-LOC"]
-    assert in_scheme(["B-LOC", "O"], layout) == ["B-LOC", "O"]
-    assert kind.with_spelling(trained, {"tags": ["O O", None]}).tag_form == form
 
 
 SIGNS = "的一是不了人我在有他这为之大来以个中上们到说国和地也子时道出"
@@ -93,7 +49,7 @@ def test_tags_of_another_form_have_the_same_scores(tagger: Predictor, tmp_path: 
     tags = {
         line.rpartition("\t")[2] for line in (tmp_path / "other.out.conll").read_text().splitlines() if "\t" in line
     }
-    assert tags <= {"O", "LOC_B", "LOC_I", "LOC_M", "LOC_E", "LOC_S"}
+    assert tags <= {"O", "B-LOC", "I-LOC"}
 
 
 @pytest.mark.parametrize("suffix", [".bmes", ".iob2", ".txt", ".conll"])
@@ -114,7 +70,7 @@ def test_lines_of_words_are_written_as_columns_with_the_tags_last(
     before = [line for line in text.split("\n") if "\t" in line]
     after = [line for line in (tmp_path / output).read_text().split("\n") if line]
     assert [line.rpartition("\t")[0] for line in after] == before
-    assert {line.rpartition("\t")[2] for line in after} <= {"O", "B-LOC", "M-LOC", "E-LOC", "S-LOC"}
+    assert {line.rpartition("\t")[2] for line in after} <= {"O", "B-LOC", "I-LOC"}
 
 
 def test_a_sentence_that_cannot_be_read_is_noted(tagger: Predictor, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Metrics of ordered labels equal scikit-learn's; those of labels in a tree equal ones counted by hand."""
+"""Metrics of ordered labels equal scikit-learn's."""
 
 import random
 
@@ -7,14 +7,12 @@ from sklearn.metrics import cohen_kappa_score, mean_absolute_error
 
 from finetune.metrics.metric import find_metric
 from finetune.metrics.ordinal import ordinal_metrics
-from finetune.metrics.tree import path_of, tree_metrics
 
 ORDER = ("bad", "ok", "good", "great")
-TREE = ("News > Sport > Tennis", "News > Sport > Chess", "News > Politics", "Fun > Jokes")
 
 
 def score(name: str, gold: list[str], answers: list[str]) -> float:
-    metric = find_metric(name, (*ordinal_metrics(ORDER), *tree_metrics(TREE, ">")))
+    metric = find_metric(name, ordinal_metrics(ORDER))
     assert metric.score is not None and metric.sums is not None
     found = metric.score(gold, answers)
     assert found == pytest.approx(metric.sums(gold, answers).score)
@@ -51,19 +49,3 @@ def test_an_error_is_shown_with_two_decimals_and_less_is_better() -> None:
         "-0.25",
     )
     assert error.rank(0.1) > error.rank(0.2)
-
-
-def test_levels_are_scored_by_labels_that_are_cut_off() -> None:
-    gold = list(TREE)
-    answers = ["News > Sport > Chess", "News > Sport > Chess", "News > Sport > Chess", "News > Politics"]
-    assert [score(f"level {level}/accuracy", gold, answers) for level in (1, 2, 3)] == [0.75, 0.5, 0.25]
-    assert score("level 1/macro f1", gold, answers) == pytest.approx((6 / 7 + 0) / 2)
-    right, given, there = 2 + 3 + 1 + 0, 3 + 3 + 3 + 2, 3 + 3 + 2 + 2  # names on each path, and those that both have
-    assert score("hierarchical f1", gold, answers) == pytest.approx(2 * right / (given + there))
-    assert score("hierarchical f1", gold, gold) == 1
-
-
-def test_a_missing_prediction_is_wrong_at_every_level() -> None:
-    assert path_of(None, ">") == ()
-    assert score("hierarchical f1", list(TREE[:2]), [None, TREE[1]]) == pytest.approx(2 * 3 / (3 + 6))  # type: ignore[list-item]
-    assert score("level 1/accuracy", list(TREE[:2]), [None, TREE[1]]) == 0.5  # type: ignore[list-item]

@@ -23,7 +23,6 @@ from finetune.task_types.explained import Asked
 from finetune.task_types.row_builder import row_of
 from finetune.task_types.tagging.segments import segmented, spans_of, tags_for
 from finetune.task_types.tagging.task import entity_spans
-from finetune.task_types.types import named_type
 
 TEXT = "김철수는 New York에서 (don't) 산다"
 SPANS = ((0, 3, "PER"), (5, 13, "LOC"))
@@ -209,14 +208,3 @@ def test_characters_with_blanks_among_them_are_one_text() -> None:
     values = {"words": ["서", "울", "", "역"], "tags": ["B-LC", "I-LC", "O", "O"]}
     row = row_of(layout, Record(row=1, line=1, values=values))
     assert (row.text, row.words, row.starts) == ("서울 역", ("서", "울", " ", "역"), (0, 1, 2, 3))
-
-
-@pytest.mark.parametrize("key", ["term", "target", "text"])
-def test_the_text_of_a_span_has_the_name_that_came_in(key: str) -> None:
-    layout = Layout(shape="tagging", text=("text",), label=("terms",), spans=("from", "to", "polarity"))
-    given = {"text": [TEXT, "x"], "terms": [[{key: "New York", "from": 5, "to": 13, "polarity": "PER"}], []]}
-    layout = named_type("tagging").with_spelling(layout, given)
-    assert layout.file.get("span_text", "text") == key
-    unlabelled = named_type("tagging").with_spelling(layout, {"text": [TEXT]})
-    cells = cells_of(unlabelled, Record(row=1, line=1, values={"text": TEXT}))
-    assert cells["prediction"] == [{"from": 0, "to": 3, key: "김철수", "polarity": "PER"}]

@@ -12,9 +12,7 @@ from finetune.commands.check.api import findings_of
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous
-from finetune.task_types.choice.task import ChoiceRow
 from finetune.task_types.own_data import own_data
-from finetune.task_types.types import named_type
 
 
 @pytest.mark.parametrize(("first", "stray"), [(0, 3), (1, 0)])
@@ -25,33 +23,6 @@ def test_one_wrong_label_moves_no_others(first: int, stray: int, tmp_path: Path)
     loaded = task.load(Source(), "train")
     assert "6" not in {row.id for row in loaded.rows}
     assert all(row.gold == (int(row.id) - 1) % 3 for row in loaded.rows)
-
-
-@pytest.mark.parametrize(
-    ("columns", "expected"),
-    [
-        ({}, ("choice1", "0 (choice1)")),
-        ({"label": lambda i: 1 + i % 3}, ("choice1", "1 (choice1)")),
-        ({"label": lambda i: "ABC"[i % 3]}, ("choice1", "A (choice1)")),
-        ({"label": lambda i: text(i + i % 3)}, ("choice1", "choice1")),
-    ],
-)
-def test_choices_are_named_as_in_the_file(columns: dict[str, Any], expected: tuple[str, str], tmp_path: Path) -> None:
-    task: Any = own_task(exam(tmp_path, **columns))
-    kind = named_type("choice").for_layout(task.read.layout)
-    row = ChoiceRow(id="1", context="a", choices=("b", "c", "d"), gold=0)
-    assert (list(kind.facts(row))[1], kind.facts(row)["label"]) == expected
-    assert kind.labels_in(0) == expected[1:]
-
-
-def test_choices_in_a_list_are_numbered_as_their_labels_are(tmp_path: Path) -> None:
-    listed = rows(
-        question=lambda i: text(i, 12), options=lambda i: [text(i), text(i + 1)], answer=lambda i: i % 2,
-    )  # fmt: skip
-    task: Any = own_task(write(tmp_path, listed))
-    row = ChoiceRow(id="1", context="a", choices=("b", "c"), gold=1)
-    facts = named_type("choice").for_layout(task.read.layout).facts(row)
-    assert (list(facts)[1:3], facts["label"]) == (["choice 0", "choice 1"], "choice 1")
 
 
 SIGNS = [
@@ -65,12 +36,9 @@ SIGNS = [
 
 @pytest.mark.parametrize("signs", SIGNS)
 def test_labels_with_words_and_signs_name_choices(signs: Any, tmp_path: Path) -> None:
-    """They are read, and predictions are written with the same signs."""
     task: Any = own_task(exam(tmp_path, label=lambda i: signs[i % len(signs)]))
     rows = task.load(Source(), "train").rows
     assert all(row.gold == (int(row.id) - 1) % len(signs) for row in rows)
-    assert [task.named(place) for place in range(len(signs))] == list(signs)
-    assert [task.place(task.named(place)) for place in range(3)] == [0, 1, 2]
 
 
 def listed(folder: Path, label: Any) -> str:

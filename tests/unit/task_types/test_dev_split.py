@@ -10,8 +10,10 @@ from finetune.data import reading
 from finetune.data.source import Source
 from finetune.task_types import own_data
 from finetune.task_types.classification.own import Regression
+from finetune.task_types.classification.task import SentenceRow
 from finetune.task_types.dev_split import dev_rows
 
+NUMBERS = list(map(float, range(20)))
 SPLIT = [12, 13, 19, 20, 26, 30, 43, 63, 64, 95, 96]
 GROUPED = [19, 23, 35, 39, 43, 47, 51, 55, 59, 67, 71, 79]
 
@@ -39,8 +41,9 @@ def test_groups_stay_on_one_side() -> None:
 
 def test_a_class_with_one_row_stays_in_training() -> None:
     assert dev_rows(["a", "b", "c"], ["x", "x", "once"]) in ({0}, {1})
-    assert Regression().strata([5.0, 1.0, 9.0, 4.0]) == [1, 0, 1, 0]
-    assert Regression().strata([float(i) for i in range(20)]) == [i // 2 for i in range(20)]
+    few, many = ([SentenceRow(id="", text="", gold=gold) for gold in some] for some in ((5.0, 1.0, 9.0, 4.0), NUMBERS))
+    assert Regression().strata(few) == [1, 0, 1, 0]
+    assert Regression().strata(many) == [i // 2 for i in range(20)]
 
 
 def test_dev_stays_small_whatever_the_labels_and_groups_are() -> None:

@@ -30,11 +30,11 @@ SHAPES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ),
     (
         {"note": text, "kind": lambda i: ["x", "y", "z"][i % 3]},
-        {"shape": "classification", "text": ("note",), "label": ("kind",), "labels": ("x", "y", "z")},
+        {"shape": "classification", "text": ("note",), "label": ("kind",)},
     ),
     (
         {"id": str, "document": text, "label": lambda i: i % 2},
-        {"id": "id", "text": ("document",), "labels": ("0", "1")},
+        {"id": "id", "text": ("document",)},
     ),
     (
         {"발화": text, "방언": lambda i: ["경상", "전라"][i % 2], "화자": lambda i: f"s{i // 2}"},
@@ -44,18 +44,18 @@ SHAPES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"title": text, "body": text, "topic": lambda i: "ab"[i % 2]}, {"text": ("title", "body"), "label": ("topic",)}),
     ({"premise": text, "hypothesis": text, "gold_label": lambda i: "en"[i % 2]}, {"text": ("premise", "hypothesis")}),
     ({"sentence1": text, "sentence2": text, "score": lambda i: i / 8}, {"shape": "regression", "label": ("score",)}),
-    ({"text": text, "label": lambda i: ["a", "b"][: i % 3]}, {"shape": "multi-label", "labels": ("a", "b")}),
+    ({"text": text, "label": lambda i: ["a", "b"][: i % 3]}, {"shape": "multi-label"}),
     (
         {"text": text, "tags": lambda i: ["sport", "news", "sport|news", "art|news"][i % 4]},
-        {"shape": "multi-label", "separator": "|", "labels": ("art", "news", "sport")},
+        {"shape": "multi-label", "separator": "|"},
     ),
     (
         {"comment": text, "toxic": lambda i: i % 2, "insult": lambda i: i // 2 % 2},
-        {"shape": "multi-label", "label": ("toxic", "insult"), "labels": ("toxic", "insult")},
+        {"shape": "multi-label", "label": ("toxic", "insult")},
     ),
     (
         {"tokens": lambda i: ["in", "Bonn"], "ner_tags": lambda i: ["O", "B-LOC"]},
-        {"shape": "tagging", "text": ("tokens",), "label": ("ner_tags",), "labels": ("LOC",)},
+        {"shape": "tagging", "text": ("tokens",), "label": ("ner_tags",)},
     ),
     ({"words": "in Bonn", "tags": "O B-LOC"}, {"shape": "tagging", "text": ("words",), "label": ("tags",)}),
     (
@@ -68,7 +68,7 @@ SHAPES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ),
     (
         {"question": text, "passage": lambda i: text(i + 1), "answer": lambda i: i % 2 == 0},
-        {"shape": "classification", "text": ("question", "passage"), "label": ("answer",), "labels": ("false", "true")},
+        {"shape": "classification", "text": ("question", "passage"), "label": ("answer",)},
     ),
     (
         {"comment": text, "mood": lambda i: 1 + i % 2, "place": lambda i: 1 + i // 2 % 2},
@@ -151,7 +151,7 @@ def test_cells_become_rows() -> None:
     assert row("classification", {"t": "a", "y": 1.0}, text=("t",), label=("y",)).gold == "1"
     assert row("regression", {"t": "a", "y": "2,5"}, text=("t",), label=("y",), decimal=",").gold == 2.5
     assert row("regression", {"t": "a", "y": "1,234.5"}, text=("t",), label=("y",)).gold == 1234.5
-    several = {"text": ("t",), "label": ("x", "y"), "labels": ("x", "y")}
+    several = {"text": ("t",), "label": ("x", "y")}
     assert row("multi-label", {"t": "a", "x": "0", "y": "1"}, **several).gold == ("y",)
     assert row("multi-label", {"t": "a", "x": None, "y": ""}, **several).gold is None
     tagged = {"text": ("w",), "label": ("t",)}

@@ -103,7 +103,7 @@ def test_two_positions_between_a_comma_are_asked_about(tmp_path: Path) -> None:
     assert own_task(data, {"shape": "multi-label"}).labels == ("label 1", "label 2")
 
 
-def test_predictions_have_the_form_of_the_training_file(here: Finetune, tiny_bert: Path, tmp_path: Path) -> None:
+def test_predictions_are_the_names_of_the_labels(here: Finetune, tiny_bert: Path, tmp_path: Path) -> None:
     rows = zip(TEXTS, map(FORMS["commas"], MARKS), strict=True)
     (tmp_path / "data.csv").write_text("text,labels\n" + "".join(f'{text},"{marks}"\n' for text, marks in rows))
     ran = here("run", "data.csv", "train.epochs=1", f"model={tiny_bert}", "max_length=16", "pooling=family")
@@ -113,11 +113,8 @@ def test_predictions_have_the_form_of_the_training_file(here: Finetune, tiny_ber
     assert predicted.returncode == 0, predicted.stderr
     with (tmp_path / "out.csv").open() as file:
         found = list(csv.DictReader(file))
-    for row in found:
-        marks = row["prediction"].split(",")
-        listed = json.loads(row["predicted labels"])
-        assert [f"label {place}" for place, mark in enumerate(marks, 1) if mark == "1"] == listed
-        assert len(marks) == 3
+    listed = {name for row in found for name in json.loads(row["prediction"])}
+    assert listed <= {"label 1", "label 2", "label 3"}
     assert "micro f1" in predicted.stdout + predicted.stderr  # of the labels that the file has
     sure = here("predict", "data.csv", "data.csv", "--output", "sure.csv", "--coverage", "0.5", "--label-sets", "0.8")
     assert sure.returncode == 0, sure.stderr

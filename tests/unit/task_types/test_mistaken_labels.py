@@ -1,20 +1,16 @@
-"""Labels of a single row that are unlike the others: mistakes are left out, others are trained on, each with a line."""
+"""Labels of a single row that are slips of a frequent one are left out, each with a line."""
 
-import json
-import re
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from support.checked_files import labels, reviews
-from support.cli import InProcess
 from support.own_data import own_task
 
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.task_types.classification.mistakes import unlike
+from finetune.task_types.classification.mistakes import slips_in
 from finetune.task_types.task import Task
 
 COUNTS = {"good": 60, "bad": 50, "excellent": 40, "so so": 9}
@@ -31,23 +27,16 @@ def train_rows(task: Task) -> Rows:
         ("excelent", "perhaps 'excellent'"),
         ("exceellent", "perhaps 'excellent'"),
         ("exclelent", "perhaps 'excellent'"),
-        ("2021-03-04", "a date, unlike the others"),
-        ("04.03.2021 10:30", "a date, unlike the others"),
-        ("4 March 2021", "a date, unlike the others"),
-        ("https://example.org/a", "a link, unlike the others"),
         ("Tone", "the column's name"),
-        ("We went there twice, and it was closed both times.", "a sentence among names"),
-        ("I could not tell what this one was meant to be", "a sentence among names"),
-        ("이 문장은 무슨 감정인지 잘 모르겠어서 나중에 다시 보겠습니다", "a sentence among names"),
-        ("??", "a sign among words"),
+        ("2021-03-04", ""),
         ("mixed", ""),
         ("Good", ""),
         ("neither good nor bad", ""),
     ],
 )
-def test_a_label_of_one_row_is_a_mistake_where_it_is_unlike_all_others(name: str, why: str) -> None:
-    assert unlike({**COUNTS, name: 1}, "tone") == ({name: why} if why else {}, {})
-    assert unlike({**COUNTS, name: 2}, "tone") == ({}, {})
+def test_a_label_of_one_row_is_a_slip_where_it_is_nearly_a_frequent_one(name: str, why: str) -> None:
+    assert slips_in({**COUNTS, name: 1}, "tone") == ({name: why} if why else {})
+    assert slips_in({**COUNTS, name: 2}, "tone") == {}
 
 
 @pytest.mark.parametrize(
@@ -65,31 +54,8 @@ def test_a_label_of_one_row_is_a_mistake_where_it_is_unlike_all_others(name: str
         ("国际新闻", "国内新闻"),
     ],
 )
-def test_what_may_be_another_word_is_only_a_doubt(name: str, meant: str) -> None:
-    assert unlike({meant: 40, "other": 40, name: 1}, "label") == ({}, {name: f"perhaps '{meant}'"})
-
-
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        ("5", "without letters, which all others have"),
-        ("65+", "without letters, which all others have"),
-        ("$$$", "without letters, which all others have"),
-        ("😡", "without letters, which all others have"),
-        ("Malignant neoplasm of bronchus and lung", "much longer than the others"),
-        ("Ministry of Education, Culture, Sports, Science and Technology of Japan", "much longer than the others"),
-        ("Waste, recycling, and environmental services etc.", "much longer than the others"),
-    ],
-)
-def test_a_number_a_sign_or_a_long_name_is_only_a_doubt(name: str, why: str) -> None:
-    assert unlike({**COUNTS, name: 1}, "tone") == ({}, {name: why})
-    assert unlike({"1": 40, "2": 40, "five": 1}, "stars") == ({}, {"five": "with letters, which no other has"})
-
-
-def test_a_slip_that_is_a_word_of_the_texts_is_only_a_doubt() -> None:
-    counts = {"contract": 40, "other": 40, "contact": 1}
-    assert unlike(counts, "label")[0] == {"contact": "perhaps 'contract'"}
-    assert unlike(counts, "label", ["Whom do I Contact?"]) == ({}, {"contact": "perhaps 'contract'"})
+def test_what_may_be_another_word_is_none(name: str, meant: str) -> None:
+    assert slips_in({meant: 40, "other": 40, name: 1}, "label") == {}
 
 
 @pytest.mark.parametrize(
@@ -103,98 +69,50 @@ def test_a_slip_that_is_a_word_of_the_texts_is_only_a_doubt() -> None:
         {"good": 60, "bad": 50} | {str(number): 1 for number in range(50)},
     ],
 )
-def test_labels_that_are_as_the_data_has_them_are_no_mistakes(counts: Mapping[str, int]) -> None:
-    assert unlike(counts, "label") == ({}, {})
-
-
-def test_of_few_rows_none_is_left_out() -> None:
-    why = "without letters, which all others have"
-    assert unlike({"good": 5, "bad": 4, "2021-03-04": 1}, "label") == ({}, {"2021-03-04": why})
+def test_labels_that_are_as_the_data_has_them_are_no_slips(counts: Mapping[str, int]) -> None:
+    assert slips_in(counts, "label") == {}
 
 
 def test_their_rows_are_left_out_with_a_line_that_says_how_to_keep_them(tmp_path: Path) -> None:
-    data = reviews(tmp_path / "a.csv", label={7: "2021-03-04", 9: "mixed"})
+    data = reviews(tmp_path / "a.csv", label={7: "goood", 9: "mixed"})
     task = own_task(data)
     assert task.labels == ("bad", "good", "mixed")
     rows = train_rows(task)
     assert "7" not in {row.id for row in rows.rows}
-    (note,) = [note for note in rows.notes if "2021-03-04" in note]
-    assert "keep=2021-03-04 keeps it" in note and "row 7" in note and note.endswith("left out")
+    (note,) = [note for note in rows.notes if "goood" in note]
+    assert "keep=all keeps" in note and "row 7" in note and note.endswith("left out")
 
 
-@pytest.mark.parametrize("label", ["2021-03-04", "2021-03-04 10:30:00", "?", "..."])
-def test_what_the_line_says_keeps_the_label_when_typed(label: str, tmp_path: Path, in_process: InProcess) -> None:
-    """Also where a setting of that text would be read as a date."""
-    reviews(tmp_path / "a.csv", label={7: label})
-    (typed,) = advised(in_process, tmp_path, r"no other row has; (.*?) keeps it")
-    code, again, err = in_process("check", "a.csv", typed, data=tmp_path)
-    assert code == 0 and "label-mistake" not in again, err
-
-
-@pytest.mark.parametrize("label", ["1.50", "007", "1_000", "+5", "-1e5", "[1]", "{}.", '"""', "12:30", "5=5", "1,5"])
-def test_what_the_line_says_leaves_a_doubtful_label_out_or_accepts_it(
-    label: str, tmp_path: Path, in_process: InProcess
-) -> None:
-    """Also where a setting of that text would be read as a time, a number or a list."""
-    data = reviews(tmp_path / "a.csv", label={7: label})
-    (note,) = [note for note in train_rows(own_task(data)).notes if "may be a mistake" in note]
-    assert "row 7" in note
-    drop, keep = advised(in_process, tmp_path, r"have\); (drop=.*?|'drop=.*?') leaves it out, (.*?) hides this line")
-    out = in_process("check", "a.csv", drop, data=tmp_path)[1]
-    assert "label-dropped" in out and "2 different values, 1 left out" in out
-    out = in_process("check", "a.csv", keep, data=tmp_path)[1]
-    assert "label-unlike" not in out and "3 different values" in out
-
-
-def advised(in_process: InProcess, folder: Path, pattern: str) -> list[str]:
-    """The settings that `check` names in a message like this, as a shell reads them."""
-    findings = json.loads(in_process("check", "a.csv", "--json", data=folder)[1])["findings"]
-    (found,) = [match for one in findings if (match := re.search(pattern, one["message"]))]
-    return shlex.split(" ".join(found.groups()))
-
-
-@pytest.mark.parametrize("keep", ["2021-03-04", "all"])
+@pytest.mark.parametrize("keep", ["goood", "all"])
 def test_a_label_is_kept(keep: str, tmp_path: Path) -> None:
-    task = own_task(reviews(tmp_path / "a.csv", label={7: "2021-03-04", 9: "mixed"}), {"keep": keep})
-    assert "2021-03-04" in task.labels
-    assert not [note for note in train_rows(task).notes if "2021-03-04" in note]
+    task = own_task(reviews(tmp_path / "a.csv", label={7: "goood", 9: "mixed"}), {"keep": keep})
+    assert "goood" in task.labels
+    assert not [note for note in train_rows(task).notes if "goood" in note]
 
 
-def test_a_label_to_keep_that_no_row_has_is_an_error(tmp_path: Path) -> None:
+def test_settings_that_name_no_label_of_the_data_are_errors(tmp_path: Path) -> None:
+    data = reviews(tmp_path / "a.csv")
     for setting in ("keep", "drop"):
         with pytest.raises(UserError, match=rf"{setting}=goood: no row has the label 'goood'. Did you mean 'good'"):
-            own_task(reviews(tmp_path / "a.csv"), {setting: "goood"})
-
-
-def test_a_label_to_keep_that_is_not_left_out_is_an_error(tmp_path: Path) -> None:
-    data = reviews(tmp_path / "a.csv", label={7: "2021-03-04"})
-    with pytest.raises(UserError, match=r"keep=good: 'good' is not left out. Those that may be .* are '2021-03-04'"):
-        own_task(data, {"keep": "good"})
-    with pytest.raises(UserError, match="keep= and drop= both name the label '2021-03-04'"):
-        own_task(data, {"keep": "2021-03-04", "drop": "2021-03-04"})
+            own_task(data, {setting: "goood"})
+    with pytest.raises(UserError, match="keep= and drop= both name the label 'good'"):
+        own_task(data, {"keep": "good", "drop": "good"})
     with pytest.raises(UserError, match="drop= names classes, and this data has shape=multi-label"):
         own_task(data, {"shape": "multi-label", "drop": "good"})
 
 
-@pytest.mark.parametrize(
-    "keep", [["2021-03-04", "so-so, as a sentence of a row."], "2021-03-04,so-so, as a sentence of a row."]
-)
-def test_several_labels_are_kept_that_may_have_commas(keep: object, tmp_path: Path) -> None:
-    data = reviews(tmp_path / "a.csv", label={7: "2021-03-04", 9: "so-so, as a sentence of a row."})
-    assert {"2021-03-04", "so-so, as a sentence of a row."} <= set(own_task(data, {"keep": keep}).labels)
-
-
 def test_labels_to_drop_are_left_out_however_many_rows_they_have(tmp_path: Path) -> None:
-    task = own_task(reviews(tmp_path / "a.csv", label=dict.fromkeys(range(7, 30), "unsure")), {"drop": "unsure"})
+    label = dict.fromkeys(range(7, 30), "so-so, as a sentence of a row.")
+    task = own_task(reviews(tmp_path / "a.csv", label=label), {"drop": "so-so, as a sentence of a row."})
     assert task.labels == ("bad", "good")
     assert any("which drop= leaves out" in note and note.endswith("left out") for note in train_rows(task).notes)
 
 
 def test_a_label_is_counted_over_all_splits(tmp_path: Path) -> None:
-    data = reviews(tmp_path / "train.csv", label={7: "2021-03-04"})
-    dev = reviews(tmp_path / "dev.csv", label={8: "2021-03-04"})
-    assert "2021-03-04" in own_task(data, {"dev": str(dev)}).labels
-    assert "2021-03-04" not in own_task(data).labels
+    data = reviews(tmp_path / "train.csv", label={7: "goood"})
+    dev = reviews(tmp_path / "dev.csv", label={8: "goood"})
+    assert "goood" in own_task(data, {"dev": str(dev)}).labels
+    assert "goood" not in own_task(data).labels
 
 
 def test_a_header_once_more_is_left_out_and_hides_no_header(tmp_path: Path) -> None:

@@ -117,4 +117,4 @@ def test_a_nested_label_in_another_file_is_no_label(shape: str) -> None:
 
 def test_a_label_with_brackets_is_a_label(tmp_path: Path) -> None:
     path = written(tmp_path, lambda i, spans: ["{joy}", "[anger]", "[a] {b}"][i % 3])
-    assert guess(table_of(path, ""), {}).labels == ("[a] {b}", "[anger]", "{joy}")
+    assert own_task(path).labels == ("[a] {b}", "[anger]", "{joy}")

@@ -1,5 +1,6 @@
 """Raw texts for a model of tags: signs are split off the words where the training data has them apart."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,7 @@ def test_the_training_data_decides(tmp_path: Path) -> None:
         task = trained_task(layout, name=name)
         row = task.row("She left Paris.")  # type: ignore[attr-defined]
         assert row.words == (("She", "left", "Paris", ".") if apart else ("She", "left", "Paris."))
-        (_, given), *_ = rows_of(named_type("tagging").without_labels(layout, task), table)
+        (_, given), *_ = rows_of(replace(named_type("tagging").fitted(layout, task), label=()), table)
         assert given.words == ("EU", "," if apart else "Ltd,", "Paris", ".")  # type: ignore[union-attr]
 
 
@@ -62,7 +63,7 @@ def test_an_entity_ends_before_the_full_stop(tmp_path: Path) -> None:
 def test_a_raw_text_becomes_characters_where_the_task_has_them() -> None:
     """Its spaces are only in the text; a text of single characters is taken to be split already."""
     kind = named_type("tagging")
-    layout = kind.without_labels(Layout(shape="tagging", text=("text",)), find("klue-ner"))
+    layout = kind.fitted(Layout(shape="tagging", text=("text",)), find("klue-ner"))
     first, second = (kind.row(layout, {"text": text}, "1") for text in ("김 구는 2번 갔다.", "김 구 는"))
     assert ("".join(first.words), first.text) == ("김구는2번갔다.", "김 구는 2번 갔다.")
     assert [first.text[start] for start in first.starts] == list(first.words)

@@ -1,4 +1,4 @@
-"""Labels in an order or in a tree are recognised by evidence, and by what the user names; else nothing changes."""
+"""Labels in an order are recognised by evidence, and by what the user names; else nothing changes."""
 
 import itertools
 from collections.abc import Sequence
@@ -6,22 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from finetune.task_types.label_relations import could_be_related, with_relations
 from support.checked_files import write_csv
 from support.cli import InProcess, assert_error
 from support.own_data import own_task
 
 from finetune.errors import UserError
+from finetune.task_types.classification.order import with_order
 from finetune.task_types.columns import Layout
-from finetune.task_types.classification.order import with_relations
 from finetune.task_types.types import columns_of, layout_from, layout_of, trained_task
 
 LOW = ["low", "medium", "high"]
 
 
-def found(labels: Sequence[str], *, column: str = "label", order: Any = "", levels: str = "") -> Layout:
+def found(labels: Sequence[str], *, column: str = "label", order: Any = "") -> Layout:
     layout = Layout(shape="classification", text=("text",), label=(column,), labels=tuple(sorted(labels)))
-    return with_relations(layout, order, levels)
+    return with_order(layout, order)
 
 
 @pytest.mark.parametrize(
@@ -49,15 +48,11 @@ def test_words_of_a_scale_are_in_its_order_under_any_column(labels: list[str]) -
         ("rating", [str(n) for n in range(11)]),
         ("고객 만족도", ["1", "2", "3"]),
         ("user_score", ["1", "1.5", "2", "2.5", "10"]),
-        ("grade", ["F", "D", "C", "B-", "B", "B+", "A"]),
     ],
 )
-def test_numbers_and_letters_are_in_order_where_the_columns_name_says_degrees(column: str, labels: list[str]) -> None:
+def test_numbers_are_in_order_where_the_columns_name_says_degrees(column: str, labels: list[str]) -> None:
     assert found(labels, column=column).order == tuple(labels)
-    plain = found(labels, column="topic")
-    assert plain.order == ()
-    assert list(could_be_related(plain)) == [f"not in an order, but could be: order={','.join(labels)}"]
-    assert not list(could_be_related(found(labels, column="topic", order="none")))
+    assert found(labels, column="topic").order == ()
 
 
 @pytest.mark.parametrize(
@@ -71,8 +66,7 @@ def test_numbers_and_letters_are_in_order_where_the_columns_name_says_degrees(co
     ],
 )
 def test_other_labels_are_in_no_order(labels: list[str]) -> None:
-    layout = found(labels, column="score")
-    assert (layout.order, layout.levels, list(could_be_related(layout))) == ((), "", [])
+    assert found(labels, column="score").order == ()
 
 
 def test_a_given_order_decides_and_may_have_labels_without_rows() -> None:
@@ -88,55 +82,12 @@ def test_a_given_order_decides_and_may_have_labels_without_rows() -> None:
         ({"order": "low,high"}, "lacks the label 'medium'"),
         ({"order": "low,medum,high"}, "lacks the label 'medium', and no row has 'medum'"),
         ({"order": "low,medium,high,low"}, "names 'low' twice"),
-        ({"levels": "::"}, "levels=::: no label has it"),
     ],
 )
 def test_what_does_not_fit_is_an_error(settings: dict[str, str], what: str) -> None:
     with pytest.raises(UserError) as error:
         found(LOW, **settings)  # type: ignore[arg-type]
     assert what in str(error.value)
-
-
-TREES = {
-    ">": ["News > Sport", "News > Politics", "Fun > Jokes", "Fun > Games > Chess", "Fun > Games > Go"],
-    "/": ["news/sport/tennis", "news/sport/golf", "news/world", "fun/jokes"],
-    "::": ["db::read", "db::write", "net::send", "net::receive", "other"],
-    "->": ["A -> x", "A -> y", "B -> z"],
-}
-
-
-@pytest.mark.parametrize("delimiter", TREES)
-def test_a_tree_has_names_with_several_below_them(delimiter: str) -> None:
-    layout = found(TREES[delimiter])
-    assert layout.levels == delimiter
-    assert found(TREES[delimiter], levels="none").levels == ""
-
-
-@pytest.mark.parametrize(
-    "labels",
-    [
-        ["N/A", "TCP/IP", "and/or", "sport"],
-        ["he/him", "he/they", "she/her", "she/they", "they/them"],
-        ["1/5", "2/5", "3/5", "4/5"],
-        ["24/7", "24/8", "25/7"],
-        ["red/small", "red/large", "blue/small", "blue/large"],
-        ["food::good", "food::bad", "service::good", "service::bad"],
-        ["m/s", "m/h", "km/h"],
-        ["a/", "a/b", "c/d"],
-        ["sport", "politics", "art", "news/world", "news/home"],
-        ["> 50", "> 20", "> 10"],
-    ],
-)
-def test_labels_that_only_hold_a_sign_are_in_no_tree(labels: list[str]) -> None:
-    assert found(labels).levels == ""
-
-
-def test_a_tree_by_two_signs_is_left_to_the_user() -> None:
-    both = ["a/x::1", "a/y::2", "b/z::3", "b/w::4", "a/x::5"]
-    layout = found(both)
-    assert layout.levels == ""
-    assert list(could_be_related(layout)) == ["not in a tree, but could be: levels=:: or levels=/"]
-    assert found(both, levels="/").levels == "/"
 
 
 def graded(path: Path, labels: Sequence[str], column: str = "stars") -> Path:
@@ -153,13 +104,6 @@ def test_recognition_adds_scores_and_an_order_that_is_given_decides(tmp_path: Pa
     assert given.metric_names[:2] == ("quadratic kappa", "mean absolute error")
     assert columns_of(task) == columns_of(plain)  # so that the id of a run stays
     assert columns_of(given) == columns_of(plain) | {"order": tuple("12345")}
-
-
-def test_levels_add_scores_and_decide_nothing(tmp_path: Path) -> None:
-    path = graded(tmp_path / "a.csv", TREES["/"], "topic")
-    task, plain = own_task(path), own_task(path, {"levels": "none"})
-    assert task.metric_names[2:5] == ("hierarchical f1", "level 1/accuracy", "level 1/macro f1")
-    assert columns_of(task) == columns_of(plain)
 
 
 @pytest.mark.parametrize("settings", [{}, {"order": "1,2,3,4,5"}, {"order": "none"}])
@@ -184,10 +128,3 @@ def test_check_says_what_was_recognised_and_how_to_change_it(in_process: InProce
     code, _, err = in_process("check", str(path), "order=1,2,3,4", data=tmp_path)
     assert code == 2
     assert_error(err, "order=1,2,3,4", "'5'")
-
-
-def test_arrows_of_a_tree_are_no_words_of_a_text(tmp_path: Path) -> None:
-    names = ["News > Water sports > High diving", "News > Town hall > New roads", "Fun > Old jokes > Short ones"]
-    rows = [(f"the cat saw {number} dogs on the mat today", names[number % 3]) for number in range(60)]
-    write_csv(tmp_path / "topics.csv", [("text", "label"), *rows])
-    assert own_task(str(tmp_path / "topics.csv"), {}).labels == tuple(sorted(names))
