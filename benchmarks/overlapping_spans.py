@@ -1,4 +1,4 @@
-"""Pairs of start and end against tags of words, on flat entities and on nested ones: strict F1 over all spans.
+"""A tagger for each label against one for all, on flat entities and on nested ones: strict F1 over all spans.
 
 python benchmarks/overlapping_spans.py --out results/benchmarks/overlapping_spans.json
 
@@ -126,7 +126,7 @@ def _weights(rows: int) -> np.ndarray:
 
 def main() -> None:
     """Measures what is not there yet, prints and writes it."""
-    parser = out_parser("Spans that overlap: pairs of start and end, and tags")
+    parser = out_parser("Spans that overlap: a tagger for each label, and one for all")
     parser.add_argument("--size", type=int, default=500, help="training rows")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--sets", nargs="+", choices=("flat", "nested"), default=["flat", "nested"])
@@ -141,7 +141,7 @@ def main() -> None:
         draws[key] = measured(given, form, seed, options.work / "results")
         print(key, {part: round(score, 3) for part, score in draws[key]["scores"].items()}, flush=True)
         facts = {
-            "about": "strict F1 over all spans of dev, by tags of words and by pairs of start and end",
+            "about": "strict F1 over all spans of dev, by a tagger for all labels and by one for each",
             **machine.facts(), "settings": SETTINGS, "dev_rows": DEV_ROWS,
         }  # fmt: skip
         write_json(options.out, {**facts, "draws": draws})

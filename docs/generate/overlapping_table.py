@@ -7,7 +7,7 @@ from typing import Any
 from finetune.analysis.form import Cells, markdown_table
 
 SETS = {"flat": "entities", "nested": "entities, and names in them"}
-FORMS = {"tagging": "tags (`tagging`)", "overlapping-spans": "pairs (`overlapping-spans`)"}
+FORMS = {"tagging": "one tagger (`tagging`)", "overlapping-spans": "one for each label (`overlapping-spans`)"}
 PARTS = ("f1", "precision", "recall")
 
 
