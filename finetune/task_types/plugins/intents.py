@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from finetune.data import ADDED_LATER, as_text, cell_at
-from finetune.errors import UserError
 from finetune.metrics import Counted, Metric, accuracy, class_metric
 from finetune.models.feature import Feature
 from finetune.task_types import (
@@ -207,28 +206,20 @@ class IntentAndSlots(Tagging):
     label_is: ClassVar[Any] = (dict,)
 
     def find(self, evidence: Evidence) -> Layout | None:
-        """Finds words and tags, or a text and its spans, and a column that is called intent; or both, by name.
-
-        Raises UserError where the user named two columns that do not fit, or that fit in the other order.
-        """
+        """Finds words and tags, or a text and its spans, and a column that is called intent; or both, by name."""
         label = evidence.chosen.get("label") or []
-        if len(label) == 2:
-            found = self._of(evidence, label[:1], label[1])
-            if found is None and (evidence.shape or self._of(evidence, label[1:], label[0])):
-                what = f"{evidence.file}: label={','.join(label)} are not tags for each word, or spans, and an intent"
-                raise UserError(what, "Name a column of each: label=SLOTS,INTENT; the words with text=COLUMN")
-        else:
-            called = [] if label else _called_intent(evidence)
-            found = next(filter(None, (self._of(evidence, [], intent) for intent in called)), None)
+        columns = [(label[:1], label[1]), (label[1:], label[0])] if len(label) == 2 else []
+        if not label:
+            columns = [([], intent) for intent in _called_intent(evidence)]
+        found = next(filter(None, (self._of(evidence, *pair) for pair in columns)), None)
         layout = with_chosen(self, evidence, found)
-        return layout and with_signs(layout, evidence)
+        return layout and with_signs(replace(layout, label=found.label if found else layout.label), evidence)
 
     def _of(self, evidence: Evidence, tags: list[str], intent: str) -> Layout | None:
-        """The layout of columns of words and `tags`, or any if they are not named, next to one of intents."""
-        if not _may_be_intents(evidence, intent):
-            return None
-        others = replace(evidence.without([intent]), chosen={**evidence.chosen, "label": tags})
-        if (layout := words_and_tags(others)) is None:
+        """The layout of columns of words and `tags`, or any if they are not named, next to one of names, a row each."""
+        fact, others = evidence.facts[intent], replace(evidence, chosen={**evidence.chosen, "label": tags})
+        layout = words_and_tags(others.without([intent])) if fact.kind in ("category", "text") or fact.whole else None
+        if layout is None:
             return None
         (name,), what = layout.label, "character spans" if layout.spans else "tags"
         why = f"{layout.text[0]} has {what} in {name} and an intent in {intent}; label={name} reads the {what} alone"
@@ -325,11 +316,6 @@ def _tagged_line(line: Line) -> Line:
     """A saved row as a tagger predicts it."""
     chances = {name: line[name][1:] for name in ("probabilities", "label_probabilities") if line.get(name)}
     return {**line, **{side: line[side][SLOTS] for side in ("gold", "prediction")}, **chances}
-
-
-def _may_be_intents(evidence: Evidence, name: str) -> bool:
-    """Whether a column has a name a row, not a list or a number with a fraction."""
-    return evidence.facts[name].kind in ("category", "text") or evidence.facts[name].whole
 
 
 def _called_intent(evidence: Evidence) -> list[str]:

@@ -152,10 +152,6 @@ class SeveralTasks(Task):
         whole = isinstance(value, Mapping) and row.task in value
         return whole and self._named(row.task).fits(value[row.task], self._own(row))
 
-    def encode_together(self, before: PartRow, row: PartRow) -> bool:
-        together = self._named(row.task).encode_together
-        return before.task == row.task and together(self._own(before), self._own(row))
-
     def new_tokens(self, rows: Iterable[PartRow]) -> Sequence[str]:
         return [token for task, _, own in self._parts(list(rows)) for token in task.new_tokens(own)]
 

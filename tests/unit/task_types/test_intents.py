@@ -76,6 +76,7 @@ def task_of(rows: Sequence[IntentRow] = ()) -> IntentTask:
         (listed, {}, ("tags", "intents")),
         (spans, {}, ("slots", "intent")),
         (renamed(intent="의도", text="문장", slots="태그"), {}, ("태그", "의도")),
+        (renamed(intent="domain"), {"label": "domain,slots"}, ("slots", "domain")),
         (renamed(intent="domain"), {"label": "slots,domain"}, ("slots", "domain")),
         (renamed(intent="domain"), {"label": "slots,domain", "shape": BOTH}, ("slots", "domain")),
         (spans, {"label": "slots,intent"}, ("slots", "intent")),
@@ -117,14 +118,13 @@ def test_what_is_not_clearly_an_intent_leaves_a_tagger(
     ("make", "settings", "named"),
     [
         (asked, {"shape": BOTH, "label": "intent"}, "cannot infer"),
-        (asked, {"label": "intent,slots"}, "label=intent,slots"),
         (renamed(intent="domain"), {"shape": BOTH}, "cannot infer"),
         (
             lambda n: {**asked(n), "domain": "ab"[n % 2]},
             {"shape": BOTH, "label": "intent,domain"},
-            "label=intent,domain",
+            "cannot infer",
         ),
-        (lambda n: {**asked(n), "intent": ["a", "b"]}, {"shape": BOTH, "label": "slots,intent"}, "label=slots,intent"),
+        (lambda n: {**asked(n), "intent": ["a", "b"]}, {"shape": BOTH, "label": "slots,intent"}, "cannot infer"),
     ],
 )
 def test_columns_that_do_not_fit_are_refused(tmp_path: Path, make: Any, settings: Fields, named: str) -> None:
