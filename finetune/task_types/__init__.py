@@ -21,7 +21,7 @@ from finetune.task_types.ranking.task import RankingRow, RankingTask
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow, unusable
 from finetune.task_types.span.questions import SpanRow
 from finetune.task_types.span.task import SpanTask
-from finetune.task_types.tagging.findings import SPAN, span_findings
+from finetune.task_types.tagging.findings import SPAN, changed_span_findings
 from finetune.task_types.tagging.guess import span_layout, words_and_tags
 from finetune.task_types.tagging.own import Tagging, with_signs
 from finetune.task_types.tagging.segments import changed_spans, segmented, tags_for
@@ -65,13 +65,13 @@ __all__ = [
     "Target",
     "Task",
     "TextTask",
+    "changed_span_findings",
     "changed_spans",
     "entities_of",
     "marks_of_both",
     "option",
     "paired_spans",
     "segmented",
-    "span_findings",
     "span_layout",
     "tags_for",
     "teaching_of",

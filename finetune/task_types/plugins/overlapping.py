@@ -32,13 +32,13 @@ from finetune.task_types import (
     TaggingRow,
     TaggingTask,
     Task,
+    changed_span_findings,
     changed_spans,
     entities_of,
     marks_of_both,
     option,
     paired_spans,
     segmented,
-    span_findings,
     span_layout,
     tags_for,
     with_chosen,
@@ -226,7 +226,7 @@ class OverlappingSpans(OwnType):
 
     def findings(self, rows: SplitRows) -> Iterator[Finding]:
         """The spans that were changed."""
-        return span_findings(self.changes(rows.layout, rows.table))
+        return changed_span_findings(self.changes(rows.layout, rows.table))
 
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> OverlapRow:
         """The text with its spans. Raises NoRow for a missing text, and for a cell that has no list of spans."""

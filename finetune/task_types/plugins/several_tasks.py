@@ -1,8 +1,8 @@
 """Several tasks on one encoder, each with its head, trained on the rows of all mixed (Liu et al. 2019, MT-DNN).
 
-In a file of your own, `finetune run FILE.py:both` trains two tasks together:
+A file for `finetune run FILE.py:both` ends with such a list:
 
-    TASKS = [SeveralTasks(name="both", tasks=(installed_task("mrpc"), installed_task("rte")))]
+    TASKS = [SeveralTasks(name="both", tasks=(mrpc, rte))]
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -42,7 +42,7 @@ def tagging_findings(rows: SplitRows, golds: Sequence[Sequence[str] | None]) -> 
         yield from constant_findings(counts, "the tag {label}", most, worst=rows.trains)
     elif {*counts} == {"O"}:
         yield Finding(ONE_LABEL, "nothing is in an entity: all tags are O", worst=rows.trains)
-    yield from span_findings(changed_spans(layout, columns))
+    yield from changed_span_findings(changed_spans(layout, columns))
     if layout.spans or layout.tag_form == "plain" or not layout.label or layout.label[0] not in columns:
         return
     cells = columns[layout.label[0]]
@@ -58,7 +58,7 @@ def tagging_findings(rows: SplitRows, golds: Sequence[Sequence[str] | None]) -> 
         yield Finding(TAG_TRANSITION, what, broken)
 
 
-def span_findings(changes: Mapping[str, Sequence[int]]) -> Iterator[Finding]:
+def changed_span_findings(changes: Mapping[str, Sequence[int]]) -> Iterator[Finding]:
     """What was changed in spans, with the indexes of the rows."""
     for what, indexes in changes.items():
         yield Finding(SPAN, what, indexes, worst=what.endswith(LEFT_OUT))
