@@ -36,6 +36,10 @@ GONE: dict[str, tuple[str, str]] = {
         "chose another part of the training rows to hold out",
         "Leave it out, and hold out others with another held_out.seed",
     ),
+    "longest_span": (
+        "was the longest span that was scored as a pair of words",
+        "Leave it out: spans that overlap are tagged, of any length",
+    ),
     "levels": ("said what is between the names in labels of a tree", "Leave it out: each label is a class"),
     "loss=pairwise": ("learned pairs of passages", "Set loss=listwise, which scored the same"),
     "negatives": (

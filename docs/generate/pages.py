@@ -30,7 +30,6 @@ from growth_chart import growth_chart, growth_table, growth_table_ko
 from heads_charts import heads_charts
 from heads_tables import equal_table, heads_facts, heads_table, off_table
 from memory_chart import memory_chart
-from overlapping_table import overlapping_table
 from padding_table import padding_table
 from ranking_table import ranking_table
 from speed_tables import (
@@ -90,7 +89,6 @@ MEASURED: dict[str, tuple[Table, *tuple[str, ...]]] = {
     "few-rows": (few_rows_table, "few_rows", "setfit_few_rows"),
     "few-labels": (few_labels_table, "few_labels", "few_rows", "setfit_few_rows"),
     "ranking": (ranking_table, "ranking"),
-    "overlapping": (overlapping_table, "overlapping_spans"),
     "report-page": (benchmark_tables.report_page_table, "report_page"),
     "structure": (benchmark_tables.structure_table, "structure"),
     "start-up": (benchmark_tables.start_up_table, "start_up"),

@@ -63,7 +63,7 @@ class Comparison:
         mcnemar: p of McNemar's exact test, where rows are right or wrong.
         changed: The rows that only one side has right.
         notes: What to take into account.
-        queries: The number of groups of rows that are scored together, as those of a query; 0 where each row is scored alone.
+        queries: Groups of rows that are scored together, as the passages of a query; 0 where each row is scored alone.
     """
 
     a: Sequence[str]
@@ -91,7 +91,7 @@ class Comparison:
     def counted(self) -> str:
         """`480 rows`, or `120 groups (480 rows)`."""
         rows = so_many(self.rows)
-        return f"{so_many(self.groups, "group")} ({rows})" if self.groups else rows
+        return f"{so_many(self.groups, 'group')} ({rows})" if self.groups else rows
 
     @property
     def columns(self) -> list[str]:

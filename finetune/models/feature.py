@@ -1,5 +1,6 @@
 """Features: token ids with their row's number. Needs no torch, so that data can be encoded and checked without it."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -21,12 +22,12 @@ class Feature:
     """One sequence of tokens, from row number `row`; or several that share one label (`choices`).
 
     `label` is the target of the head's loss: an int or a float, or a list of either (one for each token, or a start and
-    an end), or a mapping of names to such targets for a head with several losses, or None where there is no label.
-    IGNORED in a list, of floats too, is an item without one, and so is a number by itself that is NaN. A target of two
-    axes `(items, n)` has a label for each item but those whose first number is IGNORED. `reads` are the positions that
-    a head on the sequence output reads (None: all), and that its labels and logits are for. `note` is metadata for
-    `Task.decode`, opaque to the trainer. `states` returns precomputed hidden states of a frozen encoder
-    (`inference.hidden_states`).
+    an end), or a mapping of names to such targets for a head with several losses, of which a feature may lack some; or
+    None where there is no label. IGNORED in a list, of floats too, is an item without one, and so is a number by itself
+    that is NaN. A target of two axes `(items, n)` has a label for each item but those whose first number is IGNORED.
+    `reads` are the positions that a head on the sequence output reads (None: all), and that its labels and logits are
+    for. `note` is metadata for `Task.decode`, opaque to the trainer. `states` returns precomputed hidden states of a
+    frozen encoder (`inference.hidden_states`).
     """
 
     row: int
@@ -152,13 +153,22 @@ class Sequences(Sequence[Feature]):
 
 
 def labels_by_name(features: Sequence[Feature]) -> dict[str, list[Any]]:
-    """The targets of all features by name; empty where one has none."""
+    """The targets of all features by name, IGNORED where one has others; empty where one has none."""
     labels = [feature.label for feature in features]
     if any(label is None for label in labels):
         return {}
-    if isinstance(labels[0], Mapping):
-        return {name: [label[name] for label in labels] for name in labels[0]}
-    return {LABEL: labels}
+    if not isinstance(labels[0], Mapping):
+        return {LABEL: labels}
+    examples = {name: target for label in labels for name, target in label.items()}
+    return {name: [label.get(name, _without_target(one)) for label in labels] for name, one in examples.items()}
+
+
+def _without_target(like: Any) -> Any:
+    """What a feature without a target has next to one with a target like this."""
+    array = np.asarray(like)
+    if array.ndim == 0:
+        return math.nan if array.dtype.kind == "f" else IGNORED
+    return array[:0]
 
 
 def label_counts(features: Sequence[Feature]) -> dict[str, int]:

@@ -11,7 +11,7 @@ from transformers.activations import ACT2FN
 from finetune.errors import UserError
 from finetune.models.backbone import Backbone
 from finetune.models.batch import Batch
-from finetune.models.families import HeadName, Layers, head_dropout
+from finetune.models.families import HeadName, Layers, has_own_class, head_dropout
 from finetune.models.feature import LABEL
 
 Output = Literal["pooled", "sequence"]
@@ -32,10 +32,10 @@ class Head(nn.Module):
     them.
     """
 
-    inputs: ClassVar[frozenset[Output]]
-    reads: ClassVar[Literal["tokens", "words"]] = "tokens"
+    inputs: frozenset[Output]
+    reads: Literal["tokens", "words"] = "tokens"
     pretrains: ClassVar[bool] = False
-    auto_class: ClassVar[str]
+    auto_class: str
     output: nn.Linear
     solved_as: Literal["", "class", "flags", "number"] = ""
     problem_type: str = ""
@@ -129,6 +129,70 @@ class Head(nn.Module):
     def from_checkpoint(self, state: dict[str, Tensor]) -> None:
         """Loads the parameters from a transformers checkpoint."""
         self.load_state_dict({ours: state[theirs] for ours, theirs in self.names_in_checkpoint().items()})
+
+
+class JoinedHead(Head):
+    """Heads by name on one encoder, whose logits are next to each other: each is trained on the labels of its name.
+
+    Logits are `(batch, n)` where all heads read the pooled output, else `(batch, words, n)`, in which those of a text
+    are the same at each of its words. A batch may lack the labels of a head, and a row may have none of its name.
+    """
+
+    def __init__(self, backbone: Backbone, made: "Mapping[str, HeadFor]") -> None:
+        """Raises UserError where layers are mixed, and heads read the last one as well as the pooled output."""
+        backbone.has_row = has_own_class(backbone.config)  # also where it is loaded in finetune's own format
+        heads = {name: head_for(backbone) for name, head_for in made.items()}
+        super().__init__([f"{name}: {label}" for name, head in heads.items() for label in head.labels])
+        self.names, self.heads = tuple(heads), nn.ModuleList(heads.values())
+        self.widths = [head.output.out_features for head in heads.values()]
+        self.inputs = frozenset[Output]().union(*(head.inputs for head in heads.values()))
+        if len(self.inputs) == 2 and backbone.reader is not None:
+            what = f"{' and '.join(heads)} are read from the last layer alone"
+            raise UserError(what, "Leave layers and bilstm out of its settings")
+        self.reads = "words" if "sequence" in self.inputs else "tokens"
+        self.auto_class = next(iter(heads.values())).auto_class
+        self.rows_by_label = {
+            f"heads.{number}.{begin}": labels
+            for number, head in enumerate(heads.values())
+            for begin, labels in head.rows_by_label.items()
+        }
+        self.uses_pooler = any(head.uses_pooler for head in heads.values())
+        self.has_class = False  # no class of transformers has several
+
+    def reading(self, output: Output) -> dict[str, Any]:
+        """The heads that read an output, by name."""
+        heads: Mapping[str, Any] = dict(zip(self.names, self.heads, strict=True))
+        return {name: head for name, head in heads.items() if output in head.inputs}
+
+    def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Tensor:
+        """`(batch, words, width)`, or without words `(batch, width)`, and of both outputs also `pooled`."""
+        of_text = hidden if pooled is None else pooled
+        parts = {name: head(of_text, mask) for name, head in self.reading("pooled").items()}
+        if pooled is not None:
+            parts = {name: part.unsqueeze(1).expand(-1, hidden.shape[1], -1) for name, part in parts.items()}
+        parts |= {name: head(hidden, mask) for name, head in self.reading("sequence").items()}
+        return torch.cat([parts[name] for name in self.names], dim=-1)
+
+    def losses(self, logits: Tensor, labels: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Each head's own loss, by its name, where the batch has labels of it."""
+        texts, words = self.reading("pooled"), self.reading("sequence")
+        losses = dict[str, Tensor]()
+        for name, part in zip(self.names, torch.split(logits, self.widths, dim=-1), strict=True):
+            if name in labels and name in words:
+                losses[name] = words[name].loss(part, labels[name])
+            elif name in labels:
+                losses[name] = texts[name].loss(part[:, 0] if words else part, labels[name])
+        first = next(iter(losses))
+        losses[first] = losses[first] + 0 * logits.float().mean()  # a gradient for all, which processes wait for
+        return losses
+
+    def initialise(self) -> None:
+        heads: Sequence[Any] = list(self.heads)
+        for head in heads:
+            head.initialise()
+
+    def names_in_checkpoint(self) -> dict[str, str]:
+        return {name: name for name in self.state_dict()}
 
 
 def dropout_layer(config: PretrainedConfig, names: Sequence[str]) -> nn.Dropout:

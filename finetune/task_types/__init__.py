@@ -5,7 +5,6 @@ The public names are those that a task or a task type in another package is made
 
 from finetune.data.issues import Finding
 from finetune.data.rows import Rows
-from finetune.models.tokenizers.encoding import character_offsets
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 from finetune.task_types.classification.marked import EntitySpan, with_markers
@@ -15,23 +14,24 @@ from finetune.task_types.classification.texts import PooledTask, TextRow
 from finetune.task_types.columns import Layout
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText, Pick, Target
-from finetune.task_types.findings import SplitRows, constant_findings
+from finetune.task_types.findings import SplitRows
 from finetune.task_types.own_type import Evidence, OwnType, with_chosen
-from finetune.task_types.parts import Answer, BatchMaker
+from finetune.task_types.parts import Answer, BatchMaker, teaching_of
 from finetune.task_types.predictions import DecisionRow, Decisions, Line, Predictions, marks_of_both, paired_spans
 from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.row_issues import MISSING_TEXT, NoRow, unusable
 from finetune.task_types.span.questions import SpanRow
 from finetune.task_types.span.task import SpanTask
+from finetune.task_types.tagging.findings import SPAN, changed_span_findings
 from finetune.task_types.tagging.guess import span_layout, words_and_tags
 from finetune.task_types.tagging.own import Tagging, with_signs
-from finetune.task_types.tagging.segments import segmented
-from finetune.task_types.tagging.task import TaggingRow, TaggingTask
+from finetune.task_types.tagging.segments import changed_spans, segmented, tags_for
+from finetune.task_types.tagging.task import TaggingRow, TaggingTask, entities_of
 from finetune.task_types.task import Task
-from finetune.task_types.words.encoding import owning_windows
 
 __all__ = [
     "MISSING_TEXT",
+    "SPAN",
     "Ambiguous",
     "Answer",
     "Asked",
@@ -68,14 +68,18 @@ __all__ = [
     "TextRow",
     "TextTask",
     "TextType",
+    "changed_span_findings",
+    "changed_spans",
     "character_offsets",
     "constant_findings",
+    "entities_of",
     "marks_of_both",
     "option",
-    "owning_windows",
     "paired_spans",
     "segmented",
     "span_layout",
+    "tags_for",
+    "teaching_of",
     "unusable",
     "with_chosen",
     "with_markers",

@@ -9,6 +9,7 @@ from transformers import PretrainedConfig
 from finetune.errors import UserError
 from finetune.models.backbone import Backbone
 from finetune.models.families import OTHER, PLAIN, HeadName, Layers
+from finetune.models.feature import IGNORED
 from finetune.models.head import Head
 from finetune.task_types.classification.texts import LabelKind
 
@@ -60,12 +61,16 @@ class LabelHead(PooledHead):
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Cross-entropy of logits `(batch, labels)`, squared error of `(batch, 1)`, or binary cross-entropy of each
-        label `(batch, labels)`; summed over the batch.
+        label `(batch, labels)`; summed over the rows that have a label.
         """
         if self.kind == "number":
-            return functional.mse_loss(logits.squeeze(-1), labels.to(logits.dtype), reduction="sum")
+            numbers = logits.squeeze(-1)
+            labels = labels.to(logits.dtype)
+            return functional.mse_loss(numbers, labels.where(~labels.isnan(), numbers.detach()), reduction="sum")
         if self.kind == "flags":
-            return functional.binary_cross_entropy_with_logits(logits, labels.to(logits.dtype), reduction="sum")
+            there = (labels != IGNORED).to(logits.dtype)
+            labels = labels.to(logits.dtype)
+            return functional.binary_cross_entropy_with_logits(logits, labels, weight=there, reduction="sum")
         return functional.cross_entropy(logits, labels, weight=self.class_weights, reduction="sum")
 
 

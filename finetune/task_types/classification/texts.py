@@ -102,7 +102,7 @@ def logits_by_row(logits: Sequence[np.ndarray], features: Sequence[Feature], cou
     owners = np.array([feature.row for feature in features])
     means = np.zeros((count, stacked.shape[1]), dtype=stacked.dtype)
     np.add.at(means, owners, stacked)
-    means /= np.bincount(owners, minlength=count)[:, None]
+    means /= np.maximum(1, np.bincount(owners, minlength=count))[:, None]
     return means
 
 

@@ -1,35 +1,28 @@
 """Intents with slots: one intent for a text, and a tag for each of its words, from one pass (Chen, Zhuo and Wang 2019).
 
-All that concerns tags is asked of the task and the type of tagging: this file adds the intent.
+The tags are those of a tagger, the intent is that of a task on sentences: this file joins both.
 """
 
 import json
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from finetune.data import ADDED_LATER, as_text, cell_at
-from finetune.errors import UserError
 from finetune.metrics import Counted, Metric, accuracy, class_metric
 from finetune.models.feature import Feature
 from finetune.task_types import (
-    Ambiguous,
     Answer,
-    Asked,
     DecisionRow,
     Decisions,
     Evidence,
-    ExplainTarget,
     Finding,
     Layout,
     Line,
     NoRow,
-    Pick,
     Predictions,
     SentenceRow,
     SentenceTask,
@@ -37,9 +30,7 @@ from finetune.task_types import (
     Tagging,
     TaggingRow,
     TaggingTask,
-    Target,
     Task,
-    constant_findings,
     unusable,
     with_chosen,
     with_signs,
@@ -50,7 +41,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
     from finetune.models.backbone import Backbone
-    from finetune.models.head import Head
+    from finetune.models.head import JoinedHead
 
 INTENT, SLOTS = "intent", "slots"  # the parts of a label and of a prediction, and the names of their losses
 PREFIX = f"{INTENT}: "  # before an intent's name among labels, which are the types of slots too
@@ -58,7 +49,7 @@ COLUMN_NAMES = (
     "intent", "intent.name", "intents", "intent_label", "intent_name", "intention", "user_intent", "의도", "인텐트",
     "발화의도", "발화_의도",
 )  # fmt: skip
-NAME_WORDS, ROWS_LOOKED_AT = 3, 1_000
+NAME_WORDS = 3
 HALF_LABEL = unusable(
     "half-label",
     "an intent without tags, or tags without an intent",
@@ -88,6 +79,11 @@ class IntentRow(TaggingRow):
         tags = self.gold and self.gold[1]
         return TaggingRow(id=self.id, words=self.words, gold=tags, text=self.text, starts=self.starts, raw=self.raw)
 
+    @property
+    def sentence(self) -> SentenceRow:
+        """The row without its tags."""
+        return SentenceRow(id=self.id, text=self.input, gold=self.gold and self.gold[0])
+
 
 @dataclass(frozen=True, kw_only=True)
 class IntentTask(Task):
@@ -110,7 +106,7 @@ class IntentTask(Task):
     def __post_init__(self) -> None:
         slots = map(Metric, (*OF_SLOTS.values(), *(f"{kind}/{part}" for kind in self.types for part in OF_SLOTS)))
         by_intent = [class_metric(name, part) for name in self.intents for part in OF_SLOTS]
-        named = (replace(metric, name=f"{PREFIX}{metric.name}") for metric in by_intent)
+        named = (replace(metric, name=f"{PREFIX}{metric.name}", score=None) for metric in by_intent)
         object.__setattr__(self, "metrics", (EXACT, ACCURACY, *slots, *named))
         super().__post_init__()
 
@@ -120,19 +116,17 @@ class IntentTask(Task):
         names = ("name", "read", "types", "running_text", "signs_apart", "plain")
         return TaggingTask(**{name: getattr(self, name) for name in names})
 
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The names of the logits: tags, then intents."""
-        return (*self.tagger.labels, *(f"{PREFIX}{name}" for name in self.intents))
+    @cached_property
+    def chooser(self) -> SentenceTask:
+        """The task of the intents alone."""
+        return SentenceTask(name=self.name, read=self.read, labels=self.intents, metrics=(accuracy,))
 
     @property
     def label_names(self) -> tuple[str, ...]:
         return (*self.types, *(f"{PREFIX}{name}" for name in self.intents))
 
     def fault(self, row: Any) -> str:
-        if row.gold is not None and row.gold[0] not in self.intents:
-            return f"has the intent '{row.gold[0]}'; it must be one of {', '.join(self.intents)}"
-        return self.tagger.fault(row.tagged)
+        return self.chooser.fault(row.sentence) or self.tagger.fault(row.tagged)
 
     def fits(self, value: Any, row: Any) -> bool:
         whole = isinstance(value, Mapping) and value.keys() == {INTENT, SLOTS}
@@ -142,16 +136,15 @@ class IntentTask(Task):
         """A row of words, or of a text whose words are found as a tagger finds them."""
         return _bare(self.tagger.row(words))
 
-    def head(self, backbone: "Backbone") -> "Head":
-        """The head that reads the sequence output and the pooled output."""
-        from finetune.task_types.plugins.intents_head import IntentHead
+    def head(self, backbone: "Backbone") -> "JoinedHead":
+        """The heads of both tasks (section 3.2)."""
+        from finetune.models.head import JoinedHead
 
-        count = len(self.tagger.labels)
-        return IntentHead(backbone, self.labels[:count], self.labels[count:])
+        return JoinedHead(backbone, {SLOTS: self.tagger.head, INTENT: self.chooser.head})
 
     def encode(self, rows: Sequence[IntentRow], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> list[Feature]:
         """Windows as in tagging, each with the intent of its row."""
-        intents = [None if row.gold is None else self.intents.index(row.gold[0]) for row in rows]
+        intents = [self.chooser.label_for_loss(row.sentence) for row in rows]
         features = self.tagger.encode([row.tagged for row in rows], tokenizer, max_length)
         return [f if f.label is None else replace(f, label={INTENT: intents[f.row], SLOTS: f.label}) for f in features]
 
@@ -160,41 +153,29 @@ class IntentTask(Task):
     ) -> list[Answer]:
         """Tags as in tagging, and the most probable intent by the mean of its logits over the row's windows.
 
-        All intents are equally likely for a text without a token.
+        Probabilities are that of the intent, then those of the tags.
         """
-        from scipy.special import softmax
-
-        count, tagged = len(self.tagger.labels), [row.tagged for row in rows]
-        sums, windows = np.zeros((len(rows), len(self.intents))), np.zeros((len(rows), 1))
-        for scores, feature in zip(logits, features, strict=True):
-            sums[feature.row] += scores[0, count:]
-            windows[feature.row] += 1
-        chances = softmax(sums / np.maximum(windows, 1), axis=-1)
-        tags = self.tagger.decode([scores[:, :count] for scores in logits], list(map(_of_tags, features)), tagged)
-        return list(map(self._answer, rows, tags, chances))
-
-    def _answer(self, row: IntentRow, tags: Answer, chances: np.ndarray) -> Answer:
-        best = int(chances.argmax())
-        parts: dict[str, Any] = {"probabilities": [float(chances[best]), *(tags.probabilities or ())]}
-        if row.gold is not None:
-            own = getattr(tags, "label_probabilities", None) or ()
-            parts["label_probabilities"] = [float(chances[self.intents.index(row.gold[0])]), *own]
-        return replace(tags, value={INTENT: self.intents[best], SLOTS: list(tags.value)}, **parts)
-
-    def cells(self, answer: Answer, row: IntentRow) -> dict[str, Any]:
-        """The intent and the tags; the intent by itself with its probability, and what tagging says of the tags."""
-        return _with_intent(answer, self.tagger.cells(_slots_of(answer), row.tagged))
+        count = len(self.tagger.labels)
+        tags = self.tagger.decode([scores[:, :count] for scores in logits], features, [row.tagged for row in rows])
+        of_text = [scores[0, count:].astype(np.float64) for scores in logits]
+        intents = self.chooser.decode(of_text, features, [row.sentence for row in rows])
+        answers = list[Answer]()
+        for row, ours, intent in zip(rows, tags, intents, strict=True):
+            chances = dict(zip(self.intents, intent.probabilities or (), strict=True))
+            parts: dict[str, Any] = {"probabilities": [chances[intent.value], *(ours.probabilities or ())]}
+            if row.gold is not None:
+                own = getattr(ours, "label_probabilities", None) or ()
+                parts["label_probabilities"] = [chances[row.gold[0]], *own]
+            answers.append(replace(ours, value={INTENT: intent.value, SLOTS: list(ours.value)}, **parts))
+        return answers
 
     def labels_of(self, rows: Sequence[IntentRow]) -> list[Answer]:
         labels = ({INTENT: row.gold[0], SLOTS: list(row.gold[1])} if row.gold else None for row in rows)
         return [Answer(value=label) for label in labels]
 
-    def score(self, answers: Sequence[Answer], rows: Sequence[IntentRow]) -> dict[str, float]:
-        """Every metric; those of the slots are of entities, as conlleval counts them."""
-        return {name: counted.score for name, counted in self.sums(answers, rows).items()}
-
     def sums(self, answers: Sequence[Answer], rows: Sequence[IntentRow]) -> dict[str, Counted]:
-        whole = [[answer.value for answer in side] for side in (self.labels_of(rows), answers)]
+        """All metrics; those of the slots are of entities, as conlleval counts them."""
+        whole = self._values(answers, rows)
         intents = [[value[INTENT] for value in side] for side in whole]
         slots = self.tagger.sums(list(map(_slots_of, answers)), [row.tagged for row in rows])
         sums = {OF_SLOTS.get(name, name): counted for name, counted in slots.items()}
@@ -205,38 +186,12 @@ class IntentTask(Task):
 
     def baselines(self, train: Sequence[IntentRow], rows: Sequence[IntentRow]) -> dict[str, list[Answer]]:
         """The same tags twice, with the intents of two methods."""
-        ((name, tags),) = self.tagger.baselines([r.tagged for r in train], [r.tagged for r in rows]).items()
-        intents = self._chooser.baselines(_texts(train), _texts(rows)).values()
+        ((name, tags),) = self.tagger.baselines([row.tagged for row in train], [row.tagged for row in rows]).items()
+        intents = self.chooser.baselines([row.sentence for row in train], [row.sentence for row in rows])
         return {
             method: [Answer(value={INTENT: a.value, SLOTS: b.value}) for a, b in zip(answers, tags, strict=True)]
-            for method, answers in zip((name, "tfidf-logistic"), intents, strict=True)
+            for method, answers in zip((name, "tfidf-logistic"), intents.values(), strict=True)
         }
-
-    @property
-    def _chooser(self) -> SentenceTask:
-        """The task of the intents alone."""
-        return SentenceTask(name=self.name, read=self.read, labels=self.intents, metrics=(accuracy,))
-
-    def explain_target(
-        self, row: IntentRow, answer: Answer, features: Sequence[Feature], asked: Asked
-    ) -> ExplainTarget:
-        """The intent, by the mean of its logit over the windows; with `word` the tag of that word.
-
-        A logit, not log-odds: the others at its place are of tags and of intents.
-        """
-        if asked.word is not None:
-            tags = self.tagger.explain_target(row.tagged, _slots_of(answer), features, asked)
-            picks = [[replace(pick, against=None) for pick in target.picks] for target in tags.targets]
-            bare = [Target(label=t.label, picks=logits) for t, logits in zip(tags.targets, picks, strict=True)]
-            return replace(tags, targets=bare)
-        name = asked.one_of(self.intents) or answer.value[INTENT]
-        place = 0, len(self.tagger.labels) + self.intents.index(name)
-        mean = [Pick(feature=n, place=place, weight=1 / len(features)) for n in range(len(features))]
-        chance = None if answer.probabilities is None else float(answer.probabilities[0])
-        target = Target(label=name, picks=mean)
-        return ExplainTarget(
-            texts=row.named_texts, prediction=answer.value[INTENT], confidence=chance, targets=[target]
-        )
 
 
 class IntentAndSlots(Tagging):
@@ -251,37 +206,26 @@ class IntentAndSlots(Tagging):
     label_is: ClassVar[Any] = (dict,)
 
     def find(self, evidence: Evidence) -> Layout | None:
-        """Finds words and tags, or a text and its spans, and a column called intent; or both, if the user named two.
+        """Finds words and tags, or a text and its spans, and a column that is called intent; or both, by name."""
+        label = evidence.chosen.get("label") or []
+        columns = [(label[:1], label[1]), (label[1:], label[0])] if len(label) == 2 else []
+        if not label:
+            columns = [([], intent) for intent in _called_intent(evidence)]
+        found = next(filter(None, (self._of(evidence, *pair) for pair in columns)), None)
+        layout = with_chosen(self, evidence, found)
+        return layout and with_signs(replace(layout, label=found.label if found else layout.label), evidence)
 
-        Raises Ambiguous where several columns fit, and UserError where those that the user named do not.
-        """
-        label, readings = evidence.chosen.get("label") or [], list[Layout]()
-        intents = label if len(label) == 2 else () if label else _called_intent(evidence)
-        for intent in intents:
-            slots = [name for name in label if name != intent]
-            layout = words_and_tags(replace(evidence.without([intent]), chosen={**evidence.chosen, "label": slots}))
-            if layout is not None:
-                (tags,), what = layout.label, "character spans" if layout.spans else "tags"
-                why = f"{layout.text[0]} has {what} in {tags} and an intent in {intent}"
-                why += f"; label={tags} reads the {what} alone"
-                readings.append(replace(layout, shape=self.name, label=(tags, intent), reasons={"shape": why}))
-        fitting = [layout for layout in readings if _once_a_row(evidence.columns, layout.text[0], layout.label[1])]
-        if len(fitting) > 1 and not label:
-            choices = [(f"label={layout.label[1]},{layout.label[0]}", "an intent, and slots") for layout in fitting]
-            raise Ambiguous(f"{evidence.file}: {len(fitting)} columns are called intent", choices)
-        if label and len(fitting) != 1 and (evidence.shape or len(readings) == 1):
-            raise UserError(
-                f"{evidence.file}: label={','.join(label)} are not an intent a row, and tags for each word or spans",
-                "Name a column of each: label=INTENT,SLOTS; the words with text=COLUMN",
-            )
-        layout = with_chosen(self, evidence, fitting[0] if len(fitting) == 1 else None)
-        return layout and with_signs(_slots_first(layout, evidence.columns), evidence)
+    def _of(self, evidence: Evidence, tags: list[str], intent: str) -> Layout | None:
+        """The layout of columns of words and `tags`, or any if they are not named, next to one of names, a row each."""
+        fact, others = evidence.facts[intent], replace(evidence, chosen={**evidence.chosen, "label": tags})
+        layout = words_and_tags(others.without([intent])) if fact.kind in ("category", "text") or fact.whole else None
+        if layout is None:
+            return None
+        (name,), what = layout.label, "character spans" if layout.spans else "tags"
+        why = f"{layout.text[0]} has {what} in {name} and an intent in {intent}; label={name} reads the {what} alone"
+        return replace(layout, shape=self.name, label=(name, intent), reasons={"shape": why})
 
-    def as_written(self, layout: Layout, table: Any) -> Layout:
-        """As for tagging; with the column of the slots first, which a user may name second."""
-        return super().as_written(_slots_first(layout, table.columns), table)
-
-    def labels_in(self, gold: Any) -> Sequence[str]:
+    def labels_in(self, gold: Any) -> tuple[str, ...]:
         """The intent and the types of the slots, of a label or a prediction."""
         if gold is None:
             return ()
@@ -291,12 +235,9 @@ class IntentAndSlots(Tagging):
     def strata(self, rows: Sequence[Any]) -> Sequence[str]:
         return ["" if row.gold is None else row.gold[0] for row in rows]
 
-    def findings(self, rows: SplitRows) -> Iterator[Finding]:
-        """Those of tags, and an intent that all rows have or nearly all."""
-        yield from super().findings(replace(rows, golds=[gold and gold[1] for gold in rows.golds]))
-        counts = Counter(gold[0] for gold in rows.golds if gold is not None)
-        most = "the most frequent intent is {label}: always predicting it has the accuracy {accuracy}"
-        yield from constant_findings(counts, "the intent {label}", most, worst=rows.trains)
+    def findings(self, rows: SplitRows) -> Iterable[Finding]:
+        """Those of tags."""
+        return super().findings(replace(rows, golds=[gold and gold[1] for gold in rows.golds]))
 
     def fitted(self, layout: Layout, task: Any) -> Layout:
         return super().fitted(layout, task.tagger)
@@ -308,12 +249,11 @@ class IntentAndSlots(Tagging):
         if not layout.label:
             return bare
         slots, column = layout.label[0], layout.label[-1]
-        cell = cell_at(values, column)
-        intent = _repeated(cell) if isinstance(cell, list) and len(cell) == len(bare.words) else cell
+        intent = cell_at(values, column)
         if isinstance(intent, list | dict):
             raise NoRow(f"has several values in the column '{column}'; a row has one {INTENT}")
         if (missing := layout.lacks(intent)) == (tagged.gold is None):
-            return bare if missing else replace(bare, gold=(_name(intent), tagged.gold))
+            return bare if missing else replace(bare, gold=(as_text(intent).strip(), tagged.gold))
         there, lacking = (slots, column) if missing else (column, slots)
         raise NoRow(f"has a label in the column '{there}' and none in '{lacking}'", HALF_LABEL)
 
@@ -333,8 +273,11 @@ class IntentAndSlots(Tagging):
         )
 
     def cells(self, task: Any, layout: Layout, answer: Answer, row: Any) -> dict[str, Any]:
-        """The task's cells, the slots as in the training file: tags in its scheme, or character spans in its form."""
-        return _with_intent(answer, super().cells(task.tagger, layout, _slots_of(answer), row.tagged))
+        """The slots as in the training file: tags in its scheme, or character spans in its form; and the intent."""
+        cells, intent = super().cells(task.tagger, layout, _slots_of(answer), row.tagged), answer.value[INTENT]
+        chances = answer.probabilities or ()
+        sure = {f"{INTENT} probability": round(float(chance), 6) for chance in chances[:1]}
+        return {**cells, "prediction": {INTENT: intent, SLOTS: cells["prediction"]}, INTENT: intent, **sure}
 
     def value(self, task: Any, layout: Layout, cell: Any, row: Any) -> Any:
         both = json.loads(cell) if isinstance(cell, str) else cell
@@ -363,15 +306,6 @@ def _bare(row: TaggingRow) -> IntentRow:
     return IntentRow(id=row.id, words=row.words, text=row.text, starts=row.starts, raw=row.raw)
 
 
-def _texts(rows: Sequence[IntentRow]) -> list[SentenceRow]:
-    return [SentenceRow(id=row.id, text=row.input, gold=row.gold and row.gold[0]) for row in rows]
-
-
-def _of_tags(feature: Feature) -> Feature:
-    """A feature as a tagger has it."""
-    return feature if feature.label is None else replace(feature, label=feature.label[SLOTS])
-
-
 def _slots_of(answer: Answer) -> Answer:
     """The tags of a prediction, with their probabilities."""
     chances = {name: values and values[1:] for name, values in vars(answer).items() if name != "value"}
@@ -384,43 +318,9 @@ def _tagged_line(line: Line) -> Line:
     return {**line, **{side: line[side][SLOTS] for side in ("gold", "prediction")}, **chances}
 
 
-def _with_intent(answer: Answer, cells: Mapping[str, Any]) -> dict[str, Any]:
-    """The cells of a tagger's prediction with the intent."""
-    intent = answer.value[INTENT]
-    chance = {} if answer.probabilities is None else {f"{INTENT} probability": round(float(answer.probabilities[0]), 6)}
-    return {**cells, "prediction": {INTENT: intent, SLOTS: cells["prediction"]}, INTENT: intent, **chance}
-
-
 def _called_intent(evidence: Evidence) -> list[str]:
-    """The columns that are called intent, and hold one of a few values a row, or names of a few words."""
+    """The columns that are called intent, and hold one of a few values, or names of a few words."""
     columns = {name.lower().replace(" ", "_"): name for name in evidence.columns}
     called = [columns[name] for name in COLUMN_NAMES if name in columns]
     facts = [(name, evidence.facts[name]) for name in called if name not in evidence.chosen.get("text", [])]
-    names = [(name, fact) for name, fact in facts if fact.kind in ("category", "text") or fact.whole]
-    return [name for name, fact in names if fact.words < NAME_WORDS or 2 * fact.distinct <= fact.filled]
-
-
-def _once_a_row(columns: Mapping[str, Sequence[Any]], words: str, name: str) -> bool:
-    """Whether a column has one value a row, not a list or an item for each of several words."""
-    several = 0
-    for text, cell in islice(zip(columns[words], map(_repeated, columns[name]), strict=True), ROWS_LOOKED_AT):
-        count = len(text if isinstance(text, list) else str(text).split())
-        several += str(cell).startswith("[") or count == len(str(cell).split()) > 1
-    return 2 * several < min(ROWS_LOOKED_AT, len(columns[name]))
-
-
-def _slots_first(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> Layout:
-    if len(layout.label) != 2 or not {*layout.label} <= columns.keys():
-        return layout
-    first, second = (_once_a_row(columns, layout.text[0], name) for name in layout.label)
-    return replace(layout, label=layout.label[::-1]) if first and not second else layout
-
-
-def _repeated(cell: Any) -> Any:
-    """The value of all words of a list, as files with one word per line have an intent; else the cell itself."""
-    items = set(cell) if isinstance(cell, list) and all(isinstance(item, str) for item in cell) else set()
-    return items.pop() if len(items) == 1 else cell
-
-
-def _name(cell: Any) -> str:
-    return as_text(_repeated(cell)).strip()
+    return [name for name, fact in facts if fact.words < NAME_WORDS or 2 * fact.distinct <= fact.filled]

@@ -1,7 +1,7 @@
 """Findings on tags and spans: a file's tag scheme, rows that break it, and spans that were changed."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from finetune.data.issues import Finding, Issue
@@ -42,8 +42,7 @@ def tagging_findings(rows: SplitRows, golds: Sequence[Sequence[str] | None]) -> 
         yield from constant_findings(counts, "the tag {label}", most, worst=rows.trains)
     elif {*counts} == {"O"}:
         yield Finding(ONE_LABEL, "nothing is in an entity: all tags are O", worst=rows.trains)
-    for what, indexes in changed_spans(layout, columns).items():
-        yield Finding(SPAN, what, indexes, worst=what.endswith(LEFT_OUT))
+    yield from changed_span_findings(changed_spans(layout, columns))
     if layout.spans or layout.tag_form == "plain" or not layout.label or layout.label[0] not in columns:
         return
     cells = columns[layout.label[0]]
@@ -57,6 +56,12 @@ def tagging_findings(rows: SplitRows, golds: Sequence[Sequence[str] | None]) -> 
         example = shown(next(_breaks(written[broken[0]], main)))
         what = f"rows with a tag that must not follow the one before it in {main}, such as {example}"
         yield Finding(TAG_TRANSITION, what, broken)
+
+
+def changed_span_findings(changes: Mapping[str, Sequence[int]]) -> Iterator[Finding]:
+    """What was changed in spans, with the indexes of the rows."""
+    for what, indexes in changes.items():
+        yield Finding(SPAN, what, indexes, worst=what.endswith(LEFT_OUT))
 
 
 def is_legal(tags: Sequence[str], scheme: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from support.cli import InProcess, assert_error
+from support.cli import InProcess
 from support.own_data import own_task
 from support.toys import intent_task
 from support.training import CPU, PLAIN, build
@@ -21,9 +21,8 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.batch import collate
 from finetune.models.building import build_model
-from finetune.models.feature import IGNORED, label_counts
+from finetune.models.feature import IGNORED, counted_labels
 from finetune.runs.recipe import Recipe
-from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.parts import Answer
 from finetune.task_types.plugins.intents import IntentRow, IntentTask
 from finetune.training.keep_labels import carry_head
@@ -80,7 +79,7 @@ def task_of(rows: Sequence[IntentRow] = ()) -> IntentTask:
         (renamed(intent="domain"), {"label": "domain,slots"}, ("slots", "domain")),
         (renamed(intent="domain"), {"label": "slots,domain"}, ("slots", "domain")),
         (renamed(intent="domain"), {"label": "slots,domain", "shape": BOTH}, ("slots", "domain")),
-        (spans, {"label": "intent,slots"}, ("slots", "intent")),
+        (spans, {"label": "slots,intent"}, ("slots", "intent")),
         (lambda n: {**asked(n), "intent": {"name": asked(n)["intent"]}}, {}, ("slots", "intent.name")),
     ],
 )
@@ -118,29 +117,20 @@ def test_what_is_not_clearly_an_intent_leaves_a_tagger(
 @pytest.mark.parametrize(
     ("make", "settings", "named"),
     [
-        (asked, {"shape": BOTH, "label": "intent"}, "label=intent"),
+        (asked, {"shape": BOTH, "label": "intent"}, "cannot infer"),
         (renamed(intent="domain"), {"shape": BOTH}, "cannot infer"),
         (
             lambda n: {**asked(n), "domain": "ab"[n % 2]},
             {"shape": BOTH, "label": "intent,domain"},
-            "label=intent,domain",
+            "cannot infer",
         ),
-        (lambda n: {**asked(n), "intent": ["a", "b"]}, {"label": "intent,slots"}, "are not an intent"),
-        (lambda n: {**asked(n), "intent": "V D A N N C"}, {"label": "intent,slots"}, "are not an intent"),
+        (lambda n: {**asked(n), "intent": ["a", "b"]}, {"shape": BOTH, "label": "slots,intent"}, "cannot infer"),
     ],
 )
 def test_columns_that_do_not_fit_are_refused(tmp_path: Path, make: Any, settings: Fields, named: str) -> None:
     with pytest.raises(UserError) as error:
         own_task(written(tmp_path / "a.jsonl", make), settings)
     assert named in error.value.what and "label=" in error.value.way_out
-
-
-def test_two_columns_called_intent_are_a_question_with_answers_that_work(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.jsonl", lambda n: {**asked(n), "intents": ("x", "y", "z")[n % 3]})
-    with pytest.raises(Ambiguous) as question:
-        own_task(path)
-    found = [own_task(path, {"label": setting.removeprefix("label=")}) for setting, _ in question.value.choices]
-    assert [len(task.intents) for task in found] == [2, 3]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -163,11 +153,9 @@ def test_a_row_without_one_of_both_is_named_and_left_out(tmp_path: Path, cells: 
     assert findings_of(path, {}).findings
 
 
-def test_an_intent_of_one_row_and_a_single_intent_are_found(tmp_path: Path) -> None:
+def test_an_intent_of_one_row_and_tags_of_one_kind_are_found(tmp_path: Path) -> None:
     found = findings_of(written(tmp_path / "a.jsonl", changed={7: {"intent": "rare"}}), {}).findings
     assert any(one.code == "single-row" and "intent: rare" in one.what for one in found)
-    alone = findings_of(written(tmp_path / "b.jsonl", lambda n: {**asked(n), "intent": "one"}), {}).findings
-    assert any(one.code == "one-label" and "the intent 'one'" in one.what for one in alone)
     bare = findings_of(written(tmp_path / "c.jsonl", lambda n: {**asked(n), "slots": "O O O O O O"}), {}).findings
     assert any(one.code == "one-label" and "all tags are O" in one.what for one in bare)
 
@@ -176,19 +164,20 @@ def test_a_kept_head_carries_the_rows_of_both_layers_by_their_labels(tiny_bert: 
     recipe = Recipe(task="any")
     new_task = replace(task_of(), types=("b", "c"), intents=("new", "stop"))
     trained, new = (build_model(tiny_bert, task.head, recipe, device=CPU)[0] for task in (task_of(), new_task))
-    before = new.head.intent.weight[0].clone()  # type: ignore[union-attr, index]
+    before = new.head.heads[1].output.weight[0].clone()
     with torch.no_grad():
         carry_head(trained, new)
-    places = {name: trained.head.labels.index(name) for name in ("O", "B-b", "I-b")}
-    for name, place in places.items():
-        assert torch.equal(new.head.output.weight[new.head.labels.index(name)], trained.head.output.weight[place])
-    own, theirs = (head.intent.weight for head in (new.head, trained.head))
-    assert torch.equal(own[1], theirs[1]) and torch.equal(own[0], before)  # type: ignore[index]
+    (theirs, of_intents), (ours, intents) = (
+        [head.output.weight for head in each.head.heads] for each in (trained, new)
+    )
+    places = [(task.tagger.labels.index(name) for task in (new_task, task_of())) for name in ("O", "B-b", "I-b")]
+    assert all(torch.equal(ours[place], theirs[other]) for place, other in places)
+    assert torch.equal(intents[1], of_intents[1]) and torch.equal(intents[0], before)
 
 
 def test_an_encoder_without_a_pooler_gets_a_layer_and_a_layer_mix_is_refused(tiny_roberta: Path) -> None:
     model, _ = build_model(tiny_roberta, task_of().head, Recipe(task="any"), device=CPU)
-    assert not model.head.uses_pooler and isinstance(model.head.pooler, torch.nn.Sequential)
+    assert not model.head.uses_pooler and isinstance(model.head.heads[1].dense, torch.nn.Linear)
     with pytest.raises(UserError) as error:
         build_model(tiny_roberta, task_of().head, Recipe(task="any", layers=[1]), device=CPU)
     assert "layers" in error.value.way_out
@@ -200,7 +189,7 @@ def test_spans_that_overlap_keep_their_own_form_unless_both_columns_are_named(tm
 
     path = written(tmp_path / "a.jsonl", nested)
     assert own_task(path).read.layout.shape == "overlapping-spans"  # type: ignore[attr-defined]
-    task = own_task(path, {"label": "intent,slots"})
+    task = own_task(path, {"label": "slots,intent"})
     assert isinstance(task, IntentTask)
     assert any("overlap a longer one" in note for note in task.load(Source(), "train").notes)
 
@@ -209,19 +198,19 @@ def test_the_loss_is_that_of_a_plain_computation(tiny_bert: Path) -> None:
     trainer, features = build(intent_task(), tiny_bert, PLAIN)
     model, batch = trainer.engine.model.eval(), collate(features[:16], pad_id=0)
     encoded = model.backbone.encoder(batch.input_ids, batch.attention_mask, batch.token_type_ids)
-    head: Any = model.head
-    intents = functional.linear(encoded.pooler_output, head.intent.weight, head.intent.bias)
+    of_tags, of_intents = (head.output for head in model.head.heads)
+    intents = functional.linear(encoded.pooler_output, of_intents.weight, of_intents.bias)
     words = torch.gather(
         encoded.last_hidden_state,
         1,
         batch.positions.clamp(min=0).unsqueeze(-1).expand(-1, -1, model.backbone.width),  # type: ignore[union-attr]
     )
-    tags = functional.linear(words, head.output.weight, head.output.bias)
+    tags = functional.linear(words, of_tags.weight, of_tags.bias)
     own = functional.cross_entropy(intents, batch.labels["intent"]) + functional.cross_entropy(
         tags.flatten(0, 1), batch.labels["slots"].flatten(), ignore_index=IGNORED
     )
-    counts = label_counts(features[:16])
-    losses = head.losses(model(*batch.inputs()), batch.labels)
+    counts = counted_labels(features[:16])
+    losses = model.head.losses(model(*batch.inputs()), batch.labels)
     assert float(sum(loss / counts[name] for name, loss in losses.items())) == pytest.approx(float(own), rel=1e-5)
     assert counts == {"intent": 16, "slots": sum(len(one.reads) for one in features[:16])}  # type: ignore[arg-type]
 
@@ -232,7 +221,7 @@ def test_windows_are_averaged_for_the_intent_and_each_word_has_a_tag(tiny_bert: 
     features = task.encode([row], tokenizer, 16)
     assert len(features) > 2 and {one.label["intent"] for one in features} == {1}
     assert sum(len(one.label["slots"]) for one in features) == 40
-    logits = [np.zeros((len(one.reads), len(task.labels)), np.float32) for one in features]  # type: ignore[arg-type]
+    logits = [np.zeros((len(one.reads), 7), np.float32) for one in features]  # type: ignore[arg-type]
     for number, each in enumerate(logits):
         each[:, 5:] = [0, 4] if number == 0 else [1, 0]
     (answer,) = task.decode(logits, features, [row])
@@ -281,8 +270,8 @@ def test_a_file_with_one_of_both_labels_says_what_is_missing(
     assert code == 0 and "no column slots: not scored" in out + err
 
 
-@pytest.mark.parametrize(("label", "scored"), [("mood,marks", True), ("marks,mood", True), ("mood", False)])
-def test_labels_of_other_names_are_scored_in_any_order(
+@pytest.mark.parametrize(("label", "scored"), [("marks,mood", True), ("mood", False)])
+def test_labels_of_other_names_are_scored(
     copied_run: Callable[[str], Path], tmp_path: Path, in_process: InProcess, label: str, scored: bool
 ) -> None:
     run = copied_run("intent")
@@ -291,43 +280,3 @@ def test_labels_of_other_names_are_scored_in_any_order(
     code, out, err = in_process("predict", str(run), "new.jsonl", f"label={label}", "-o", "out.jsonl", data="")
     assert code == 0 and ("exact match" in out + err) == scored
     assert ("not scored" in out + err) != scored
-
-
-def one_word_a_line(path: Path, *, intent: bool = True) -> str:
-    """A file in CoNLL's form, of words, tags and the sentence's intent at each word or a part of speech."""
-    made = []
-    for number in range(40):
-        row = asked(number)
-        words = [*row["text"].split()[:-1], "abcdefghij"[number % 10]]
-        third = [row["intent"]] * len(words) if intent else ["V", "D", "A", "N", "N", "C"]
-        made.append("\n".join(map(" ".join, zip(words, row["slots"].split(), third, strict=True))))
-    path.write_text("\n\n".join(made) + "\n")
-    return str(path)
-
-
-def test_predictions_of_such_a_file_have_the_tags_and_the_intent(
-    tmp_path: Path, in_process: InProcess, tiny_bert: Path
-) -> None:
-    one_word_a_line(tmp_path / "a.conll")
-    settings = (
-        "label=column 3,tags",
-        f"model={tiny_bert}",
-        "train.epochs=6",
-        "train.learning_rate=3e-3",
-        "max_length=32",
-    )
-    code, _, err = in_process("run", "a.conll", *settings, "train.batch_size=4", data="")
-    assert code == 0, err
-    code, _, err = in_process("predict", "a.conll", "a.conll", "-o", "out.conll", data="")
-    assert code == 0, err
-    lines = [line.split() for line in (tmp_path / "out.conll").read_text().splitlines()]
-    given, answered = ([tuple(line[at] for at in places) for line in lines if line] for places in ((1, 2), (3, 4)))
-    assert answered == given and len(lines) == 40 * 7
-
-
-def test_the_label_that_is_explained_is_an_intent(copied_run: Callable[[str], Path], in_process: InProcess) -> None:
-    run = copied_run("intent")
-    for label in ("B-PET", "PET"):
-        code, _, err = in_process("explain", str(run), "play the cat now", "--label", label, data="")
-        assert code == 2
-        assert_error(err, f"'{label}'", "book, music")

@@ -18,7 +18,6 @@ from finetune.models.feature import Feature, TextFeatures, lengths, truncated_ro
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.task_types import prepare
 from finetune.task_types.classification.task import SentenceTask
-from finetune.task_types.plugins.overlapping_pairs import KEYS
 from finetune.task_types.prepare import array_features, row_chunks
 from finetune.task_types.task import Task
 
@@ -83,17 +82,15 @@ def shape(task: Task, feature: Feature) -> tuple[int, ...]:
     if feature.choices:
         return (len(feature.choices),)
     if isinstance(feature.label, dict):
-        return (len(feature.reads), len(task.labels))
+        outputs = [*getattr(task, "taggers", {}).values()] or [task.tagger, task.chooser]
+        return (len(feature.reads), sum(len(part.labels) for part in outputs))
     if isinstance(feature.label, list | tuple) and type(task).__name__ not in (
         "MultiLabelTask",
-        "OverlapTask",
         "SpanTask",
     ):
         return (len(feature.label), len(getattr(task, "labels", "1")))
     if type(task).__name__ == "SpanTask":
         return (len(feature), 2)
-    if type(task).__name__ == "OverlapTask":
-        return (len(feature.reads), 2 * len(task.labels) + 2 * KEYS)
     return (len(getattr(task, "labels", ())) or 1,)
 
 
