@@ -183,6 +183,8 @@ DEFAULTS: dict[str, Any] = {
     "distil.confidence": "",
     "distil.states": False,
     "held_out.fold": 0,
+    "options.ordinal": False,
+    "options.read_at": "cls",
     "options.generator_size": 0.25,
     "options.replace": [0.8, 0.1, 0.1],
     "rehearse": 0.0,
