@@ -20,7 +20,6 @@ from finetune.metrics.metric import Metric
 from finetune.runs.folder import RESULTS, RunFolder
 from finetune.runs.recipe import load_recipe
 from finetune.runs.recipe_diff import DEFAULTS, settings_of
-from finetune.runs.recipe_tables import BY_LABELS
 from finetune.runs.record import RunRecord
 from finetune.runs.record_parts import MOST_COMPARED
 from finetune.runs.seeds import CONSTANT
@@ -40,6 +39,7 @@ LEAST_NOISE = 0.02  # of a score, where its interval is not known
 
 MANY_CONTRADICT, SOME_CONTRADICT = 0.1, 0.05  # shares of the training rows; some are named where the model is bad
 MANY_CUT, SOME_CUT = 0.6, 0.3  # the same of truncated features
+ADAM = ("adam", "radam")  # solvers that train all weights on the labels; radam is of earlier versions
 ROWS_TO_LEARN = 10  # rows that a label needs to be learned
 RARE, RARE_SHARE = 25, 0.05  # rows that are few for a label that has less than this share of all
 TOO_FEW_TO_TELL = 20  # rows of dev, of which the interval of a score is wider than 30 points
@@ -145,7 +145,7 @@ class Figures:
         self.is_good = self.is_better or (of_all and record.score >= NEARLY_ALL)
         self.train: dict[str, Any] = record.recipe.get("train", {})
         solver = self.train.get("solver", "adam")
-        self.by_updates = solver in BY_LABELS
+        self.by_updates = solver in ADAM
         self.losses = self._finite("loss")
         self.dev_losses = self._finite("dev_loss")
         self.ranks = [self.metric.rank(epoch["headline"]) for epoch in record.epochs]
@@ -153,7 +153,7 @@ class Figures:
         if self.updates is None:
             batches = record.features.get("train", 0) / int(self.train.get("batch_size", 32))
             self.updates = len(record.epochs) * math.ceil(batches)
-        adam = solver in ("adam", "radam") and self.train.get("schedule", "linear") != "noam"
+        adam = solver in ADAM and self.train.get("schedule", "linear") != "noam"  # of earlier versions
         self.rate: float | None = self.train.get("learning_rate") if adam else None
 
     def _finite(self, name: str) -> list[float]:

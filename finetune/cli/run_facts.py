@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from finetune.analysis.diagnosis import diagnosis_of
 from finetune.cli.console import Terminal, as_plain_text
 from finetune.cli.next_commands import GivenOptions
 from finetune.data.files import is_data
@@ -106,14 +105,14 @@ def _part(record: RunRecord) -> str:
 
 
 def _use(record: RunRecord, given: GivenOptions, settings: Mapping[str, Any]) -> list[str]:
-    """The next command for a run's model: to use it, or, where it is worse than a baseline, to check the data, if no
-    card of a diagnosis has a better one.
+    """The next command for a run's model: to use it, or, where it is not better than a baseline, to see why.
 
     A pre-trained encoder is fine-tuned next.
     """
     if record.is_pretraining:
         return [given.command("run", "FILE", f"model={record.id}")]
-    task = str(record.recipe["task"])
-    if verdict_of([record]).level == "worse" and is_data(task):
-        return [] if diagnosis_of(record).command else [given.command("check", task, *typed_settings(settings))]
+    level, task = verdict_of([record]).level, str(record.recipe["task"])
+    if level in ("worse", "unclear"):
+        check = [given.command("check", task, *typed_settings(settings))] if is_data(task) and level == "worse" else []
+        return [given.command("show", record.id), *check]
     return [given.command("predict", record.id, "FILE")]

@@ -13,7 +13,7 @@ from finetune.errors import UserError
 from finetune.metrics.metric import Metric, find_metric
 from finetune.task_types.declared_options import declared_names
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText
-from finetune.task_types.parts import Answer, Teaching
+from finetune.task_types.parts import Answer
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -155,8 +155,8 @@ class Task(ABC):
         raise UserError(f"predictions of {self.name} cannot be explained", "Give its task type `explain_target`")
 
     @property
-    def teach(self) -> Teaching | None:
-        """What a student learns of its logits; None for a task that cannot be taught."""
+    def teach(self) -> tuple[str, ...] | None:
+        """The classes whose logits a student can learn; None for a task without any."""
         return None
 
     # Rows and tokens.

@@ -16,7 +16,7 @@ from torch import Tensor, cuda, nn
 from torch.nn.utils import get_total_norm
 
 from finetune.models.batch import Batch
-from finetune.training.passes import BatchPasses
+from finetune.training.updates import BatchPasses
 
 Shape = tuple[Any, ...]
 WAITS = "no CUDA graphs: this model's passes make the CPU wait for the GPU"

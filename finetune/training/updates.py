@@ -2,16 +2,16 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
 from accelerate import Accelerator
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_, get_total_norm
 from torch.optim.lr_scheduler import LRScheduler
 
@@ -19,24 +19,66 @@ from finetune.data.messages import first_of
 from finetune.data.rows import Row
 from finetune.inference.engine import Engine
 from finetune.inference.feature_batches import Diverged
+from finetune.models.batch import Batch
 from finetune.models.device import is_out_of_memory
 from finetune.models.feature import Feature, label_counts
+from finetune.models.head import as_float
 from finetune.models.kernels import dropout
 from finetune.runs import interrupts
 from finetune.runs.events import Note, Updates
 from finetune.runs.recipe_tables import Train
 from finetune.training.batching import share
 from finetune.training.checkpoints import Progress
-from finetune.training.passes import BatchPasses, Objective
 
 ROWS_SHOWN = 3
 DRAW = 1_000_003  # follows (data_seed, update) in the seed of what `draw` makes: dropout's is followed by a rank
+Objective = Callable[[Any, Batch], dict[str, Tensor]]  # of logits, each loss by the name of its labels
 Draw = Callable[[Sequence[Feature], np.random.Generator], Sequence[Feature]]
 
 
-def as_they_are(features: Sequence[Feature], _: np.random.Generator) -> Sequence[Feature]:
-    """The features of a batch in which nothing is random."""
+def no_masking(features: Sequence[Feature], _: np.random.Generator) -> Sequence[Feature]:
+    """The default `draw`: the batch unchanged."""
     return features
+
+
+@dataclass(kw_only=True)
+class BatchPasses:
+    """Adds the gradients of a batch's loss to those of the weights.
+
+    `model` is the one that Accelerate prepared, `objective` gives the losses, by default those of the head. `notes` are
+    for the user.
+    """
+
+    engine: Engine
+    model: Any
+    objective: Objective | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @cached_property
+    def parameters(self) -> list[nn.Parameter]:
+        """Those of the model, in a list: going through all modules takes a millisecond."""
+        return list(self.engine.model.parameters())
+
+    def __call__(self, batch: Batch, weights: Mapping[str, float]) -> Tensor:
+        """The loss of a batch, each loss of it multiplied by its weight `()`."""
+        return self.passed(batch, weights)
+
+    def freed(self) -> bool:
+        """Gives back what memory it can do without, and returns whether there was any."""
+        return False
+
+    def passed(self, batch: Batch, weights: Mapping[str, float | Tensor]) -> Tensor:
+        """As a call, with weights that may be tensors."""
+        accelerator = self.engine.accelerator
+        with accelerator.autocast():
+            logits = as_float(self.model(*batch.inputs()))
+            losses = (self.objective or self._of_head)(logits, batch)
+            loss = sum((loss * weights[name] for name, loss in losses.items()), torch.tensor(0.0))
+        accelerator.backward(loss * accelerator.num_processes)
+        return loss.detach()
+
+    def _of_head(self, logits: Any, batch: Batch) -> dict[str, Tensor]:
+        return self.engine.model.head.losses(logits, batch.labels)
 
 
 @dataclass(kw_only=True)
@@ -55,7 +97,7 @@ class Updater:
     settings: Train
     data_seed: int
     rows: Sequence[Row] = ()
-    draw: Draw = as_they_are
+    draw: Draw = no_masking
     objective: Objective | None = None
 
     def group(self, batches: Sequence[Sequence[Feature]], progress: Progress, *, epoch: int) -> None:
@@ -66,7 +108,7 @@ class Updater:
         """
         started = time.perf_counter()
         self.model.train()
-        losses, norms, rates = list[torch.Tensor](), list[torch.Tensor](), list[float]()
+        losses, norms, rates = list[Tensor](), list[Tensor](), list[float]()
         for batch in batches:
             rates.append(max(group["lr"] for group in self.optimizer.param_groups))
             generator = np.random.default_rng([self.data_seed, progress.update, DRAW])
@@ -92,7 +134,7 @@ class Updater:
         if asked_anywhere:
             raise interrupts.Stopping
 
-    def _step(self) -> torch.Tensor:
+    def _step(self) -> Tensor:
         """Clips and applies the gradient; returns its norm, or 0 where half precision overflowed.
 
         Then the step is skipped, which lowers the loss scale. Accelerate's `step_was_skipped` misses it if the
@@ -109,7 +151,7 @@ class Updater:
         self.schedule.step()
         return norm
 
-    def _loss(self, batch: Sequence[Feature], progress: Progress) -> torch.Tensor:
+    def _loss(self, batch: Sequence[Feature], progress: Progress) -> Tensor:
         """Backward pass of a batch; where memory runs out, again in twice as many parts, with a note.
 
         Parts do not change the update, except for rounding and dropout masks.
@@ -139,7 +181,7 @@ class Updater:
                 progress.notes.append(text)
                 self.engine.watch(Note(text))
 
-    def _backward(self, features: Sequence[Feature], update: int, parts: int) -> torch.Tensor:
+    def _backward(self, features: Sequence[Feature], update: int, parts: int) -> Tensor:
         """Backward pass of a batch in `parts`; returns this process's part of the mean loss over the whole batch.
 
         A loss is a sum over labels divided by their number in the whole batch, so that every label has equal weight
@@ -167,29 +209,23 @@ class Updater:
     def passes(self) -> BatchPasses:
         """The passes of a part of a batch."""
         kind: type[BatchPasses] = BatchPasses
-        if self._has_graphs():
+        accelerator = self.engine.accelerator
+        plain = accelerator.num_processes == 1 and accelerator.scaler is None
+        if accelerator.device.type == "cuda" and plain and not self.settings.gradient_checkpointing:
             from finetune.training.graphs import GraphedPasses
 
-            kind = GraphedPasses
+            # The buffers of cuDNN's recurrent layers do not outlive the making of a graph (measured: wrong addresses).
+            if not any(isinstance(each, nn.RNNBase) for each in self.engine.model.modules()):
+                kind = GraphedPasses
         return kind(engine=self.engine, model=self.model, objective=self.objective)
-
-    def _has_graphs(self) -> bool:
-        """Whether CUDA graphs hold these passes: not those that are computed twice, or go through cuDNN's recurrent
-        layers, whose buffers do not outlive a graph's making (measured: wrong addresses).
-        """
-        accelerator, model = self.engine.accelerator, self.engine.model
-        plain = accelerator.num_processes == 1 and accelerator.scaler is None
-        repeated = self.settings.gradient_checkpointing or any(isinstance(each, nn.RNNBase) for each in model.modules())
-        return accelerator.device.type == "cuda" and plain and not repeated
 
     def _diverged(self, what: str, update: int, rate: float, batch: Sequence[Feature]) -> Diverged:
         """The error that names the update, the learning rate and rows of the batch."""
-        rate_of = "noam_factor" if self.settings.schedule == "noam" else "learning_rate"
         rows = list(dict.fromkeys(feature.row for feature in batch))
         shown = first_of([repr(self.rows[row].id) if self.rows else str(row) for row in rows], ROWS_SHOWN)
         return Diverged(
             f"{what} after update {update} (learning rate {rate:.3g}, rows {shown}): training has diverged",
-            f"Lower train.{rate_of}, raise train.warmup, or look at these rows; earlier checkpoints are kept",
+            "Lower train.learning_rate, raise train.warmup, or look at these rows; earlier checkpoints are kept",
         )
 
 
@@ -202,6 +238,6 @@ def _seed(data_seed: int, update: int, accelerator: Accelerator) -> None:
     dropout.seed(value)
 
 
-def _norm_of_weights(parameters: Sequence[nn.Parameter]) -> torch.Tensor:
+def _norm_of_weights(parameters: Sequence[nn.Parameter]) -> Tensor:
     """The norm of all trainable weights; nan if any is nan."""
     return get_total_norm([p.detach() for p in parameters if p.requires_grad])

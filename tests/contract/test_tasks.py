@@ -54,7 +54,7 @@ from finetune.task_types.registry import available
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.tagging.task import TaggingTask
 from finetune.task_types.task import Task
-from finetune.training.evaluation import DevEvaluation, Evaluated
+from finetune.training.evaluation import Evaluated, official_scores
 
 TOYS: list[Task] = [
     *every_shape(),

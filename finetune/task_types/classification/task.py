@@ -36,7 +36,7 @@ from finetune.task_types.classification.texts import (
 )
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import NamedText
-from finetune.task_types.parts import Answer, Teaching
+from finetune.task_types.parts import Answer
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -102,9 +102,9 @@ class SentenceTask(PooledTask):
         object.__setattr__(self, "labels", self.order)  # probabilities are of steps in this order
 
     @property
-    def teach(self) -> Teaching:
-        """A row's class, number, steps or labels."""
-        return Teaching(learns="flags" if self.kind == "steps" else self.kind, labels=logit_names(self))
+    def teach(self) -> tuple[str, ...] | None:
+        """The labels; steps and numbers are not taught."""
+        return self.labels if self.kind == "class" else None
 
     def unused_options(self) -> tuple[str, ...]:
         """As for `Task`; regression has no class weights, texts with two spans no windows, and two labels no steps.
@@ -274,11 +274,6 @@ class MultiLabelTask(PooledTask):
         over_all = (micro_f1_of_sets, macro_f1_of_sets, exact_match_of_sets)
         object.__setattr__(self, "metrics", (*over_all, *by_label))
         super().__post_init__()
-
-    @property
-    def teach(self) -> Teaching:
-        """A row's class, number, steps or labels."""
-        return Teaching(learns="flags" if self.kind == "steps" else self.kind, labels=logit_names(self))
 
     @property
     def kind(self) -> LabelKind:
