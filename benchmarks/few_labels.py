@@ -16,6 +16,7 @@ from typing import Any
 
 import machine
 from dated import out_parser, write_json
+from finetune.training.solvers import FEW_TO_LEARN, fit_contrastive, fit_then_all
 
 from finetune.data.source import Source
 from finetune.inference.engine import Engine
@@ -23,7 +24,6 @@ from finetune.runs.events import unwatched
 from finetune.training.evaluation import DevEvaluation
 from finetune.training.few_rows import FewRows
 from finetune.training.prepare import build_run, plan_run
-from finetune.training.solvers import FEW_TO_LEARN, fit_contrastive, fit_then_all
 from finetune.training.targets import load_target
 from finetune.training.trainer import Trainer
 

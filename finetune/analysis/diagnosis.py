@@ -25,8 +25,8 @@ from finetune.runs.record_parts import MOST_COMPARED
 from finetune.runs.seeds import CONSTANT
 from finetune.runs.toml import flat, typed_settings
 from finetune.runs.verdict import FEW_ROWS, verdict_of
+from finetune.task_types.columns import OPTIONS
 from finetune.task_types.dev_split import DEV_SHARE
-from finetune.task_types.own_data import OPTIONS
 from finetune.task_types.starting_recipe import DEV_TO_CHOOSE, default_rate
 from finetune.task_types.types import data_types
 from finetune.task_types.vocabulary import MISFIT, suggested_encoder

@@ -1,16 +1,14 @@
 """From recipes or data to finished runs: what `finetune run` and `finetune.train` both call."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from finetune.checks.refusal import with_findings
 from finetune.data.files import is_data
 from finetune.data.paths import is_pattern
 from finetune.errors import UserError
-from finetune.models.untrained import require_vocabulary, size_of
 from finetune.runs.recipe import is_new
-from finetune.task_types.pretraining.own import is_text
+from finetune.task_types.columns import own_data
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.first_runs import checkpoint_of, with_first_runs
 from finetune.training.targets import expand_targets
@@ -36,10 +34,23 @@ def plan(
     if settings.get("distil.teacher") == "":  # which a variable of a shell may be
         raise UserError("distil.teacher is empty", "Name a run, or leave it out")
     model = str(settings.get("model", ""))
-    for target in filter(is_data, targets) if is_new(model) else ():
-        if not is_pattern(target) and not is_text(target, settings):  # before it is read, which may take a while
-            size_of(model)
-            require_vocabulary(model, str(settings.get("tokenizer", "")), texts=target)
+    if is_new(model):
+        _require_vocabulary(model, filter(is_data, targets), settings)
     checkpoint = checkpoint_of(settings, out)
     planned = expand_targets(list(targets), dict(settings), seeds=seeds, shares=shares, checkpoint=checkpoint)
-    return with_first_runs(with_findings(planned), out)
+    if any(own_data(one.task) for one in planned):
+        from finetune.checks.refusal import with_findings  # with all checks
+
+        planned = with_findings(planned)
+    return with_first_runs(planned, out)
+
+
+def _require_vocabulary(model: str, targets: Iterable[str], settings: Mapping[str, Any]) -> None:
+    """Raises UserError for a new encoder without a vocabulary, before data is read, which may take a while."""
+    from finetune.models.untrained import require_vocabulary, size_of
+    from finetune.task_types.pretraining.own import is_text
+
+    for target in targets:
+        if not is_pattern(target) and not is_text(target, settings):
+            size_of(model)
+            require_vocabulary(model, str(settings.get("tokenizer", "")), texts=target)

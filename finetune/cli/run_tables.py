@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
@@ -18,12 +19,14 @@ from finetune.cli.terminal import one_line
 from finetune.data.messages import noun, so_many
 from finetune.metrics.scores import plain_metrics
 from finetune.runs.data_sizes import best_group
-from finetune.runs.interrupted import InterruptedRun
 from finetune.runs.pace import duration
 from finetune.runs.recipe_diff import listed_differences
 from finetune.runs.record import ListedRun, RunRecord
 from finetune.runs.seeds import by_setting, differing_settings, failures, mean_score, shared_encoders, summarised
 from finetune.runs.verdict import interval_of
+
+if TYPE_CHECKING:
+    from finetune.runs.interrupted import InterruptedRun
 
 CONSTANT = "no better than constant"  # runs, as `failed` counts them
 TAG_BASELINE = "most-frequent-tag"  # which every tagging task has
@@ -117,7 +120,7 @@ def _headline_score(run: ListedRun) -> str:
     return f"{run.headline} {run.metric(run.headline).shown(run.score)}"
 
 
-def interrupted_table(runs: Iterable[InterruptedRun]) -> FittedTable:
+def interrupted_table(runs: "Iterable[InterruptedRun]") -> FittedTable:
     """A line per run without a record: how far it came, and what it resumes from."""
     rows = [
         {
@@ -132,7 +135,7 @@ def interrupted_table(runs: Iterable[InterruptedRun]) -> FittedTable:
     return table_from_cells("interrupted runs", rows, notes=[note])
 
 
-def running_table(runs: Iterable[InterruptedRun]) -> FittedTable:
+def running_table(runs: "Iterable[InterruptedRun]") -> FittedTable:
     """A line per training run: its process, progress, rate and time left."""
     rows = [
         {

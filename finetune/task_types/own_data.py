@@ -1,7 +1,6 @@
 """A user's own data as a task and as a recipe: `finetune run reviews.csv`."""
 
 import json
-import shlex
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,7 +25,7 @@ from finetune.runs.folder import data_name
 from finetune.storage.stored import data_name_of
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.classification.marked import without_markers
-from finetune.task_types.columns import Layout
+from finetune.task_types.columns import OPTIONS, Layout
 from finetune.task_types.declared_options import declared_names
 from finetune.task_types.dev_split import drawn_for_dev
 from finetune.task_types.first_rows import describe_rows, file_line, tokens_of_nearly_all
@@ -42,27 +41,6 @@ from finetune.task_types.trained_form import form_facts, form_for
 from finetune.task_types.types import data_types, named_type, trained_task
 from finetune.task_types.unknown_labels import UnknownLabels
 
-OPTIONS = (
-    "shape",
-    "text",
-    "label",
-    "labels",
-    "decimal",
-    "spans",
-    "span_ends",
-    "choices_by",
-    "id",
-    "group",
-    "dev",
-    "test",
-    "split",
-    "encoding",
-    "sheet",
-    "keep",
-    "drop",
-    "order",
-    "levels",
-)  # of data
 NOT_GUESSED = ("encoding", "sheet", "keep", "drop", "order", "levels")  # options that the columns do not leave open
 ROWS_SHOWN = 3
 MOST_BYTES = 1_000_000_000  # of a split.json, which has the ids of all rows
@@ -220,18 +198,6 @@ def own_table(path: Path, encoding: str, sheet: str) -> Table:
     """
     parts = paths_in(path)
     return joined_tables([table_of(part, encoding, named_sheet(part, sheet) if sheet else None) for part in parts])
-
-
-def own_data(task: Task) -> OwnData | None:
-    """A task's reader, if it reads user data."""
-    read = getattr(task, "read", None)
-    return read if isinstance(read, OwnData) else None
-
-
-def checking(typed: Sequence[str], *, fix: bool = False) -> str:
-    """`finetune check reviews.csv test=test.csv --fix fixed.csv` for words behind `finetune run`; empty for none."""
-    data = [word for word in typed if "=" not in word or word.partition("=")[0].removeprefix("options.") in OPTIONS]
-    return shlex.join(["finetune", "check", *data, *(["--fix", "fixed.csv"] if fix else [])]) if data else ""
 
 
 def every_option() -> tuple[str, ...]:

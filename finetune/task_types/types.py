@@ -3,7 +3,8 @@
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, get_args
 
@@ -11,36 +12,33 @@ from finetune.data.documents import USUAL
 from finetune.data.formats.tag_forms import FormOfTags
 from finetune.errors import UserError, first_line, nearest
 from finetune.gone import gone
-from finetune.task_types.choice.columns import Choice
-from finetune.task_types.classification.own import Classification, MultiLabel, Regression
 from finetune.task_types.columns import Layout
 from finetune.task_types.data_type import DataType
-from finetune.task_types.plugins.intents import IntentAndSlots
-from finetune.task_types.plugins.overlapping import OverlappingSpans
-from finetune.task_types.pretraining.own import Text
-from finetune.task_types.ranking.columns import Ranking
-from finetune.task_types.span.columns import Span
-from finetune.task_types.tagging.own import Tagging
 from finetune.task_types.task import Task
 
-OWN: tuple[DataType, ...] = (
-    Choice(),
-    Span(),
-    OverlappingSpans(),
-    IntentAndSlots(),
-    Tagging(),
-    Ranking(),
-    Classification(),
-    Regression(),
-    MultiLabel(),
-    Text(),
+OWN = (  # the class of a type's tasks, and where the type is: imported when it is asked for
+    ("ChoiceTask", "choice.columns:Choice"),
+    ("SpanTask", "span.columns:Span"),
+    ("OverlapTask", "plugins.overlapping:OverlappingSpans"),
+    ("IntentTask", "plugins.intents:IntentAndSlots"),
+    ("TaggingTask", "tagging.own:Tagging"),
+    ("RankingTask", "ranking.columns:Ranking"),
+    ("SentenceTask", "classification.own:Classification"),
+    ("SentenceTask", "classification.own:Regression"),
+    ("MultiLabelTask", "classification.own:MultiLabel"),
+    ("TextTask", "pretraining.own:Text"),
 )
 GROUP = "finetune.task_types"  # group of entry points that name subclasses of DataType
 
 
 def data_types() -> dict[str, DataType]:
     """All types by name, those of plugins first. Raises UserError for a plugin that cannot be used."""
-    return _with_plugins(tuple(sys.path))
+    types: dict[str, DataType] = {}
+    for each in (*_plugins(tuple(sys.path)), *own_types()):
+        if each.name in types:
+            raise UserError(f"two task types are called '{each.name}'", "Remove the plugin of one")
+        types[each.name] = each
+    return types
 
 
 def named_type(name: str) -> DataType:
@@ -55,7 +53,9 @@ def named_type(name: str) -> DataType:
 
 def type_of(task: Task) -> DataType | None:
     """The type of the data that a task's model can read; None where it is unknown."""
-    return next((each for each in data_types().values() if each.reads_for(task)), None)
+    classes = {one.__name__ for one in type(task).__mro__}
+    own = (_own(place) for name, place in OWN if name in classes)
+    return next((each for each in (*_plugins(tuple(sys.path)), *own) if each.reads_for(task)), None)
 
 
 def inputs_fault(layout: Layout | None, count: int) -> str:
@@ -110,16 +110,22 @@ def layout_from(saved: Mapping[str, Any]) -> Layout:
         ) from error
 
 
+def own_types() -> list[DataType]:
+    """The types of the package."""
+    return [_own(place) for _, place in OWN]
+
+
+@cache
+def _own(place: str) -> DataType:
+    module, _, name = place.partition(":")
+    kind: DataType = getattr(import_module(f"finetune.task_types.{module}"), name)()
+    return kind
+
+
 @lru_cache(maxsize=1)
-def _with_plugins(_: tuple[str, ...]) -> dict[str, DataType]:
-    """All types, cached until `sys.path`, where plugins are found, changes."""
-    plugins = [_loaded(entry) for entry in entry_points(group=GROUP)]
-    types: dict[str, DataType] = {}
-    for each in (*plugins, *OWN):
-        if each.name in types:
-            raise UserError(f"two task types are called '{each.name}'", "Remove the plugin of one")
-        types[each.name] = each
-    return types
+def _plugins(_: tuple[str, ...]) -> list[DataType]:
+    """The types of plugins, cached until `sys.path`, where they are found, changes."""
+    return [_loaded(entry) for entry in entry_points(group=GROUP)]
 
 
 def _loaded(entry: Any) -> DataType:

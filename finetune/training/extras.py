@@ -32,8 +32,8 @@ from finetune.task_types.task import Task
 from finetune.task_types.types import columns_of
 from finetune.training.checkpoints import Progress
 from finetune.training.evaluation import Answers, DevEvaluation, Evaluated
+from finetune.training.passes import Objective
 from finetune.training.trainer import Trainer
-from finetune.training.updates import Objective
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

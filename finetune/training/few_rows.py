@@ -33,11 +33,10 @@ from finetune.runs.events import EpochDone, EpochResult, Note, Training, Working
 from finetune.runs.recipe import Recipe, is_new
 from finetune.runs.recipe_tables import HeldOut, Train
 from finetune.runs.verdict import baseline_words, by_folds
+from finetune.task_types.columns import own_data
 from finetune.task_types.held_out import held_out_rows
-from finetune.task_types.own_data import own_data
 from finetune.task_types.parts import Answer
 from finetune.task_types.resampling import margin
-from finetune.task_types.starting_recipe import DEV_TO_CHOOSE
 from finetune.task_types.task import TEST
 from finetune.training.checkpoints import Progress
 from finetune.training.evaluation import DevEvaluation, Evaluated
@@ -134,6 +133,8 @@ def _notes_by_folds(run: RunState) -> Iterator[str]:
     """The score of the same training by folds of your training rows, where dev is too small to tell and no rows of test
     will, next to the best baseline's.
     """
+    from finetune.task_types.starting_recipe import DEV_TO_CHOOSE
+
     task, rows, features = run.task, run.train_rows, run.features[run.task.train_split]
     few = 2 * FOLDS <= len(rows) < FEW_ROWS and len(run.rows[task.dev_splits[0]]) < DEV_TO_CHOOSE
     if own_data(task) is None or TEST in run.splits or not few:

@@ -1,4 +1,5 @@
-"""What `model=` names besides an encoder: a finished run, whose encoder is taken, or a recipe, which is run first.
+"""What `model=` names besides an encoder: a finished run, whose encoder is taken, or a recipe, which is run first; and
+the runs that `distil.teacher=` names.
 
 The name of a recipe may be followed by settings of it, as in a command: `model = "pretrain objective=ltr"`.
 """
@@ -9,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from finetune.data.messages import first_of
 from finetune.data.paths import exists, is_file
 from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
@@ -16,11 +18,16 @@ from finetune.runs.lookup import find_run, first_checkpoint, no_run, runs_of
 from finetune.runs.recipe import load_recipe
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
+from finetune.task_types import registry
 from finetune.task_types.options import option_names
 from finetune.task_types.resolved_run import ResolvedRun
+from finetune.task_types.run_task import trained_on
+from finetune.task_types.task import Task
+from finetune.task_types.types import type_of
 from finetune.training.targets import expand_targets, find_recipes, recipe_files, split_arguments
 
 MODEL, TEACHER = "model", "distil.teacher"  # the settings that may name a run
+LABELS_SHOWN = 6
 
 
 def with_first_runs(planned: Sequence[ResolvedRun], out: Path) -> list[ResolvedRun]:
@@ -31,10 +38,7 @@ def with_first_runs(planned: Sequence[ResolvedRun], out: Path) -> list[ResolvedR
     that does not fit.
     """
     made: dict[tuple[str, int], ResolvedRun] = {}
-    planned = list(planned)
     if any(one.recipe.distil.teachers for one in planned):
-        from finetune.training.teacher import with_teachers
-
         planned = [with_teachers(one, out) if one.recipe.distil.teachers else one for one in planned]
     return [_with_first(one, out, (), made) for one in planned]
 
@@ -187,3 +191,66 @@ def _with_first(
             )
         made[name, seed] = _with_first(runs[0], out, (*chain, file), made)
     return replace(one, first=made[name, seed])
+
+
+def with_teachers(one: ResolvedRun, out: Path) -> ResolvedRun:
+    """The run with the folders of the runs that `distil.teacher` names.
+
+    Raises UserError for a task without classes, and for a teacher that is not a run, has other labels, or is no better
+    than its own baselines.
+    """
+    distil = one.recipe.distil
+    if one.task.teach is None:
+        raise UserError(f"{one.task.name}: a teacher's classes are learned, and it has none", "Leave distil out")
+    if distil.text and not is_file(Path(distil.text)):  # before anything is trained
+        raise UserError(f"distil.text={distil.text}: there is no such file", "Name a file of rows without labels")
+    folders = list[str]()
+    for name in distil.teachers:
+        run, note = meant_run(name, TEACHER, out)
+        if run is None:
+            error = no_run(name, out)
+            raise UserError(f"distil.teacher={name}: {error.what}", error.way_out)
+        if "," in str(run.path):
+            raise UserError(f"{run.path}: a comma separates teachers", "Keep results in a folder without one (`out`)")
+        _require_fit(name, run, one)
+        folders, one = [*folders, str(run.path)], with_named(one, TEACHER, name, run, note)
+    named = distil.model_copy(update={"teacher": ",".join(folders)})
+    return replace(one, recipe=one.recipe.model_copy(update={"distil": named}))
+
+
+def _require_fit(name: str, run: RunFolder, student: ResolvedRun) -> None:
+    """Raises UserError for a teacher of another task type or with other labels, and for one that a baseline equals."""
+    record, ours = load_record(run.record_file), student.task
+    in_file = registry.in_file(student.recipe.task) and record.task == ours.name
+    theirs = trained_on(run, task=student.default if in_file else None)
+    kinds = [type_name(task) for task in (theirs, ours)]
+    if theirs.teach is None or kinds[0] != kinds[1]:
+        raise UserError(
+            f"distil.teacher={name}: it is a {kinds[0]} model, and {ours.name} is a {kinds[1]} task",
+            "Name a teacher of the same task type",
+        )
+    if set(theirs.teach) != set(ours.teach or ()):
+        labels = [first_of(task.label_names, LABELS_SHOWN) for task in (theirs, ours)]
+        raise UserError(
+            f"distil.teacher={name}: it has the labels {labels[0]}, and {ours.name} has {labels[1]}",
+            "Name a teacher with the same labels",
+        )
+    if not student.recipe.distil.weak:
+        _require_better(name, record)
+
+
+def type_name(task: Task) -> str:
+    """The name of a task's type, such as `regression`; of one without, its class."""
+    kind = type_of(task)
+    return type(task).__name__ if kind is None else kind.name
+
+
+def _require_better(name: str, record: RunRecord) -> None:
+    metric, split = record.metric(record.headline), record.first_split
+    best = record.best_baseline(split, record.headline)
+    if best is not None and not record.beats_baselines:
+        raise UserError(
+            f"distil.teacher={name}: its {split} {record.headline} is {metric.shown(record.score)}, and the best of "
+            f"its own baselines has {metric.shown(best)}",
+            "Train a better teacher; or set distil.weak=true to take this one",
+        )

@@ -15,8 +15,8 @@ from finetune.runs.predictions import read_lines
 from finetune.runs.recipe import is_new
 from finetune.runs.record import RunRecord
 from finetune.task_types import registry
+from finetune.task_types.columns import own_data
 from finetune.task_types.options import changed_options, configured
-from finetune.task_types.own_data import own_data
 from finetune.task_types.predictions import row_of_line
 from finetune.task_types.run_task import trained_on
 from finetune.task_types.task import Task

@@ -18,7 +18,6 @@ from finetune.runs.toml import flat, override_value, read_toml, typed_settings
 from finetune.task_types import registry
 from finetune.task_types.options import data_options, option_names
 from finetune.task_types.resolved_run import ResolvedRun, resolved_run
-from finetune.task_types.starting_recipe import starting_recipe
 from finetune.task_types.task import Task
 
 RECIPES = Path(__file__).parents[1] / "recipes"
@@ -129,6 +128,8 @@ def _loaded(
     if (is_task or own) and (other := settings.get("task", target)) != target:
         raise UserError(f"{target} and task={other} name two tasks", "Name the one to train on, and leave out `task=`")
     if own:
+        from finetune.task_types.starting_recipe import starting_recipe
+
         started, task = starting_recipe(target, settings, checkpoint=checkpoint)
         defaults[_task_key(started)] = task
         yield target, started

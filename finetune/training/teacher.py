@@ -14,8 +14,7 @@ import torch
 from scipy.special import log_softmax, logsumexp, softmax
 from torch import Tensor
 
-from finetune.data.messages import first_of, so_many
-from finetune.data.paths import is_file
+from finetune.data.messages import so_many
 from finetune.data.reading import first_rows, table_of
 from finetune.data.rows import Row
 from finetune.errors import UserError
@@ -27,88 +26,18 @@ from finetune.models.feature import IGNORED, LABEL, TAUGHT, Feature, LazyFeature
 from finetune.models.head import Head
 from finetune.runs.events import Working
 from finetune.runs.folder import RunFolder
-from finetune.runs.lookup import no_run
 from finetune.runs.recipe_tables import Distil
-from finetune.runs.record import RunRecord
-from finetune.runs.record_files import load_record
 from finetune.runs.run_id import data_fingerprint
 from finetune.storage.cache import hash_of
 from finetune.task_types import registry
-from finetune.task_types.own_data import own_data, usable_rows
+from finetune.task_types.columns import own_data
+from finetune.task_types.own_data import usable_rows
 from finetune.task_types.prepare import array_features
-from finetune.task_types.resolved_run import ResolvedRun
-from finetune.task_types.run_task import trained_on
 from finetune.task_types.shared_rows import known_keys
 from finetune.task_types.task import Task
 from finetune.task_types.trained_form import form_for
 from finetune.task_types.types import type_of
 from finetune.training.extras import Extra, RunState
-from finetune.training.first_runs import TEACHER, meant_run, with_named
-
-LABELS_SHOWN = 6
-
-
-def with_teachers(one: ResolvedRun, out: Path) -> ResolvedRun:
-    """The run with the folders of the runs that `distil.teacher` names.
-
-    Raises UserError for a task without classes, and for a teacher that is not a run, has other labels, or is no better
-    than its own baselines.
-    """
-    distil = one.recipe.distil
-    if one.task.teach is None:
-        raise UserError(f"{one.task.name}: a teacher's classes are learned, and it has none", "Leave distil out")
-    if distil.text:  # before anything is trained
-        rows_without_labels(one.task, Path(distil.text))
-    folders = list[str]()
-    for name in distil.teachers:
-        run, note = meant_run(name, TEACHER, out)
-        if run is None:
-            error = no_run(name, out)
-            raise UserError(f"distil.teacher={name}: {error.what}", error.way_out)
-        if "," in str(run.path):
-            raise UserError(f"{run.path}: a comma separates teachers", "Keep results in a folder without one (`out`)")
-        _require_fit(name, run, one)
-        folders, one = [*folders, str(run.path)], with_named(one, TEACHER, name, run, note)
-    named = distil.model_copy(update={"teacher": ",".join(folders)})
-    return replace(one, recipe=one.recipe.model_copy(update={"distil": named}))
-
-
-def _require_fit(name: str, run: RunFolder, student: ResolvedRun) -> None:
-    """Raises UserError for a teacher of another task type or with other labels, and for one that a baseline equals."""
-    record, ours = load_record(run.record_file), student.task
-    in_file = registry.in_file(student.recipe.task) and record.task == ours.name
-    theirs = trained_on(run, task=student.default if in_file else None)
-    kinds = [type_name(task) for task in (theirs, ours)]
-    if theirs.teach is None or kinds[0] != kinds[1]:
-        raise UserError(
-            f"distil.teacher={name}: it is a {kinds[0]} model, and {ours.name} is a {kinds[1]} task",
-            "Name a teacher of the same task type",
-        )
-    if set(theirs.teach) != set(ours.teach or ()):
-        labels = [first_of(task.label_names, LABELS_SHOWN) for task in (theirs, ours)]
-        raise UserError(
-            f"distil.teacher={name}: it has the labels {labels[0]}, and {ours.name} has {labels[1]}",
-            "Name a teacher with the same labels",
-        )
-    if not student.recipe.distil.weak:
-        _require_better(name, record)
-
-
-def type_name(task: Task) -> str:
-    """The name of a task's type, such as `regression`; of one without, its class."""
-    kind = type_of(task)
-    return type(task).__name__ if kind is None else kind.name
-
-
-def _require_better(name: str, record: RunRecord) -> None:
-    metric, split = record.metric(record.headline), record.first_split
-    best = record.best_baseline(split, record.headline)
-    if best is not None and not record.beats_baselines:
-        raise UserError(
-            f"distil.teacher={name}: its {split} {record.headline} is {metric.shown(record.score)}, and the best of "
-            f"its own baselines has {metric.shown(best)}",
-            "Train a better teacher; or set distil.weak=true to take this one",
-        )
 
 
 def rows_without_labels(task: Task, path: Path) -> list[Row]:
@@ -116,8 +45,6 @@ def rows_without_labels(task: Task, path: Path) -> list[Row]:
 
     Raises UserError for a file that cannot be read, for missing columns, and where no row can be used.
     """
-    if not is_file(path):
-        raise UserError(f"distil.text={path}: there is no such file", "Name a file of rows without labels")
     own = own_data(task)
     trained = None if own is None else own.layout
     form = form_for(path, trained, {}, inputs=task.inputs)

@@ -30,7 +30,8 @@ from finetune.runs.recipe_tables import Train
 from finetune.training.batching import Batches, batches_of_rows
 from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.optimizer import build_optimizer, build_schedule
-from finetune.training.updates import Draw, Objective, Updater, no_masking
+from finetune.training.passes import Objective
+from finetune.training.updates import Draw, Updater, no_masking
 
 LOSSES_AT_ONCE = 10  # updates between reads of the loss, each of which synchronises a GPU; in an epoch 1, 2, 4 first
 

@@ -2,9 +2,9 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -19,66 +19,24 @@ from finetune.data.messages import first_of
 from finetune.data.rows import Row
 from finetune.inference.engine import Engine
 from finetune.inference.feature_batches import Diverged
-from finetune.models.batch import Batch
 from finetune.models.device import is_out_of_memory
 from finetune.models.feature import Feature, label_counts
-from finetune.models.head import as_float
 from finetune.models.kernels import dropout
 from finetune.runs import interrupts
 from finetune.runs.events import Note, Updates
 from finetune.runs.recipe_tables import Train
 from finetune.training.batching import share
 from finetune.training.checkpoints import Progress
+from finetune.training.passes import BatchPasses, GraphedPasses, Objective
 
 ROWS_SHOWN = 3
 DRAW = 1_000_003  # follows (data_seed, update) in the seed of what `draw` makes: dropout's is followed by a rank
-Objective = Callable[[Any, Batch], dict[str, Tensor]]  # of logits, each loss by the name of its labels
 Draw = Callable[[Sequence[Feature], np.random.Generator], Sequence[Feature]]
 
 
 def no_masking(features: Sequence[Feature], _: np.random.Generator) -> Sequence[Feature]:
     """The default `draw`: the batch unchanged."""
     return features
-
-
-@dataclass(kw_only=True)
-class BatchPasses:
-    """Adds the gradients of a batch's loss to those of the weights.
-
-    `model` is the one that Accelerate prepared, `objective` gives the losses, by default those of the head. `notes` are
-    for the user.
-    """
-
-    engine: Engine
-    model: Any
-    objective: Objective | None = None
-    notes: list[str] = field(default_factory=list)
-
-    @cached_property
-    def parameters(self) -> list[nn.Parameter]:
-        """Those of the model, in a list: going through all modules takes a millisecond."""
-        return list(self.engine.model.parameters())
-
-    def __call__(self, batch: Batch, weights: Mapping[str, float]) -> Tensor:
-        """The loss of a batch, each loss of it multiplied by its weight `()`."""
-        return self.passed(batch, weights)
-
-    def freed(self) -> bool:
-        """Gives back what memory it can do without, and returns whether there was any."""
-        return False
-
-    def passed(self, batch: Batch, weights: Mapping[str, float | Tensor]) -> Tensor:
-        """As a call, with weights that may be tensors."""
-        accelerator = self.engine.accelerator
-        with accelerator.autocast():
-            logits = as_float(self.model(*batch.inputs()))
-            losses = (self.objective or self._of_head)(logits, batch)
-            loss = sum((loss * weights[name] for name, loss in losses.items()), torch.tensor(0.0))
-        accelerator.backward(loss * accelerator.num_processes)
-        return loss.detach()
-
-    def _of_head(self, logits: Any, batch: Batch) -> dict[str, Tensor]:
-        return self.engine.model.head.losses(logits, batch.labels)
 
 
 @dataclass(kw_only=True)
@@ -208,15 +166,12 @@ class Updater:
     @cached_property
     def passes(self) -> BatchPasses:
         """The passes of a part of a batch."""
-        kind: type[BatchPasses] = BatchPasses
         accelerator = self.engine.accelerator
         plain = accelerator.num_processes == 1 and accelerator.scaler is None
-        if accelerator.device.type == "cuda" and plain and not self.settings.gradient_checkpointing:
-            from finetune.training.graphs import GraphedPasses
-
-            # The buffers of cuDNN's recurrent layers do not outlive the making of a graph (measured: wrong addresses).
-            if not any(isinstance(each, nn.RNNBase) for each in self.engine.model.modules()):
-                kind = GraphedPasses
+        # The buffers of cuDNN's recurrent layers do not outlive the making of a graph (measured: wrong addresses).
+        repeats = any(isinstance(each, nn.RNNBase) for each in self.engine.model.modules())
+        by_graphs = accelerator.device.type == "cuda" and plain and not self.settings.gradient_checkpointing
+        kind = GraphedPasses if by_graphs and not repeats else BatchPasses
         return kind(engine=self.engine, model=self.model, objective=self.objective)
 
     def _diverged(self, what: str, update: int, rate: float, batch: Sequence[Feature]) -> Diverged:

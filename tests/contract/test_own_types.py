@@ -11,7 +11,7 @@ from support.paths import ROOT, only_run
 from support.toys import sentences
 
 from finetune.task_types import own_data
-from finetune.task_types.types import GROUP, OWN, data_types, named_type
+from finetune.task_types.types import GROUP, data_types, named_type, own_types
 
 InProcess = Callable[..., tuple[int, str, str]]
 ROWS = 60
@@ -71,7 +71,7 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_there_is_a_file_of_every_type(plugin: None) -> None:
     assert set(data_types()) == set(FILES)
-    assert len(FILES) == len(OWN) + 1
+    assert len(FILES) == len(own_types()) + 1
 
 
 @pytest.mark.parametrize("shape", FILES)
@@ -125,7 +125,7 @@ def test_the_import_rules_name_every_type() -> None:
     rules = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
     (layers,) = (rule["layers"] for rule in rules if rule["name"].startswith("Task types do not know each other"))
     independent, shared = layers
-    folders = {type(kind).__module__.split(".")[2] for kind in OWN}
+    folders = {type(kind).__module__.split(".")[2] for kind in own_types()}
     assert {*independent.split(" | "), shared} == folders - {"plugins"}
     assert shared == "classification"
 
@@ -133,7 +133,7 @@ def test_the_import_rules_name_every_type() -> None:
 def test_a_type_of_a_plugin_is_gone_with_it() -> None:
     assert not any("installed" in folder for folder in sys.path)
     assert "word-numbers" not in data_types()
-    assert list(data_types()) == [kind.name for kind in OWN]
+    assert list(data_types()) == [kind.name for kind in own_types()]
 
 
 def test_every_type_says_how_its_columns_are_named() -> None:

@@ -19,7 +19,7 @@ from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.starting_recipe import starting_recipe
 from finetune.task_types.task import Task
 from finetune.training import graphs
-from finetune.training.graphs import GraphedPasses
+from finetune.training.passes import GraphedPasses
 from finetune.training.run import run
 from finetune.training.run_options import RunOptions
 from finetune.training.trainer import Trainer

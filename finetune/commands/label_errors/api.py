@@ -17,8 +17,8 @@ from finetune.api.run import Run, runs_of_records
 from finetune.data.rows import OwnRow
 from finetune.data.source import source_of
 from finetune.errors import UserError
+from finetune.task_types.columns import own_data
 from finetune.task_types.data_type import DataType
-from finetune.task_types.own_data import own_data
 from finetune.task_types.pretraining.own import Text
 from finetune.task_types.types import named_type
 from finetune.training.run_options import RunOptions

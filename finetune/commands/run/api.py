@@ -17,7 +17,7 @@ from finetune.runs.data_sizes import shares_of
 from finetune.runs.record_files import records_on
 from finetune.runs.run_id import data_fingerprint
 from finetune.storage.stored import STORE
-from finetune.task_types.own_data import OPTIONS
+from finetune.task_types.columns import OPTIONS
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.run_options import RunOptions, Saving

@@ -22,7 +22,7 @@ from finetune.runs.data_sizes import of_largest_sizes, shares_of
 from finetune.runs.environment import first_process
 from finetune.runs.events import unwatched
 from finetune.runs.record import RunRecord
-from finetune.task_types.own_data import own_data
+from finetune.task_types.columns import own_data
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.run_options import RunOptions, Saving
 from finetune.training.targets import split_arguments

@@ -13,7 +13,7 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.choice.task import ChoiceRow
-from finetune.task_types.own_data import own_data
+from finetune.task_types.columns import own_data
 from finetune.task_types.types import named_type
 
 

@@ -14,9 +14,10 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.batch import collate
 from finetune.models.feature import Feature, label_counts
+from finetune.task_types.columns import own_data
 from finetune.task_types.first_rows import describe_rows
 from finetune.task_types.options import resolved
-from finetune.task_types.own_data import own_data, own_task
+from finetune.task_types.own_data import own_task
 from finetune.task_types.parts import Answer
 from finetune.task_types.ranking.bm25 import K1, B, Bm25, terms_of
 from finetune.task_types.ranking.head import RankingHead

@@ -7,6 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from finetune.training.solvers import (
+    TEMPERATURE,
+    contrastive_loss,
+    drawn_from,
+    fit_contrastive,
+    fit_then_all,
+    shared_labels,
+)
+from finetune.training.solvers import require_contrast as require
 from support.cli import InProcess, assert_error
 from support.encoders import SIZES
 from support.predicted_files import written
@@ -29,15 +38,6 @@ from finetune.task_types.task import Task
 from finetune.training.evaluation import DevEvaluation, Evaluated
 from finetune.training.run import run
 from finetune.training.run_options import RunOptions
-from finetune.training.solvers import (
-    TEMPERATURE,
-    contrastive_loss,
-    drawn_from,
-    fit_contrastive,
-    fit_then_all,
-    shared_labels,
-)
-from finetune.training.solvers import require_contrast as require
 from finetune.training.targets import expand_targets
 
 CONTRASTIVE = Train(solver="contrastive", learning_rate=1e-3, epochs=10, batch_size=16, dropout=0.0)

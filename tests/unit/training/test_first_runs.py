@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from finetune.training.named_runs import MODEL, meant_run
 from support.cli import InProcess
 from support.records import change_record
 from support.runs import FinishedRun
@@ -16,7 +17,6 @@ from finetune.models.pretrained import resolve
 from finetune.runs.lookup import lineage_at
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.first_runs import NotTheRecipe, checkpoint_of, with_first_runs, with_parents
-from finetune.training.named_runs import MODEL, meant_run
 from finetune.training.targets import expand_targets
 
 

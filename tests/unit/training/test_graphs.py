@@ -15,7 +15,7 @@ from support.toys import cat_task
 from support.training import PLAIN, Losses, build, unscored
 
 from finetune.training import graphs, updates
-from finetune.training.graphs import DIFFERS, DRAWS, TOO_LARGE, WAITS, GraphedPasses
+from finetune.training.passes import DIFFERS, DRAWS, TOO_LARGE, WAITS, GraphedPasses
 
 SETTINGS = PLAIN.model_copy(update={"epochs": 4})
 

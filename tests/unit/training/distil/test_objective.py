@@ -7,6 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from finetune.training.distil.lessons import (
+    TaughtFeatures,
+    TaughtLosses,
+    has_label,
+    item_logits,
+    joint_answers,
+    soft_loss,
+)
 from scipy.special import expit, log_softmax, softmax
 from support.toys import (
     cat_rows,
@@ -28,14 +36,6 @@ from finetune.task_types.parts import Teaching
 from finetune.task_types.ranking.task import RankingTask
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.task import Task
-from finetune.training.distil.lessons import (
-    TaughtFeatures,
-    TaughtLosses,
-    has_label,
-    item_logits,
-    joint_answers,
-    soft_loss,
-)
 
 T = 2.5
 KINDS = {

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from finetune.training.distil.lessons import notes_on_scored_rows, soft_labels
+from finetune.training.distil.teachers import with_teachers
 from support.cli import Finetune, assert_error
 from support.records import change_record
 from support.runs import DATA, FAST, REVIEWS, FinishedRun, as_csv
@@ -18,8 +20,6 @@ from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.task_types.own_data import own_task
 from finetune.task_types.resolved_run import resolved_run
-from finetune.training.distil.lessons import notes_on_scored_rows, soft_labels
-from finetune.training.distil.teachers import with_teachers
 from finetune.training.prepare import plan_run
 from finetune.training.targets import load_target
 

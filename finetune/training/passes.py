@@ -1,4 +1,4 @@
-"""The passes of a batch as CUDA graphs: the GPU gets one launch where it would get a thousand.
+"""The forward and backward passes of a batch; on a GPU as CUDA graphs: one launch where there would be a thousand.
 
 A small encoder's passes are launched slower than a GPU computes them. A graph holds the launches of one shape of a
 batch, so that batches are padded to few shapes. It gives the same gradients, dropout included, since its random numbers
@@ -6,18 +6,21 @@ are drawn from the same generator.
 """
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor, cuda, nn
 from torch.nn.utils import get_total_norm
 
+from finetune.inference.engine import Engine
 from finetune.models.batch import Batch
-from finetune.training.updates import BatchPasses
+from finetune.models.head import as_float
 
+Objective = Callable[[Any, Batch], dict[str, Tensor]]  # of logits, each loss by the name of its labels
 Shape = tuple[Any, ...]
 WAITS = "no CUDA graphs: this model's passes make the CPU wait for the GPU"
 DRAWS = "no CUDA graphs: this model's passes depend on random numbers of the CPU"
@@ -25,6 +28,46 @@ DIFFERS = "no CUDA graphs: they do not give this model's loss and gradients"
 TOO_LARGE = "no CUDA graphs: memory ran out"
 MOST_DIFFERENCE = 1e-2  # of a loss, or of the norm of all gradients
 MOST_GRAPHS = 64  # each keeps the launches of its shape
+
+
+@dataclass(kw_only=True)
+class BatchPasses:
+    """Adds the gradients of a batch's loss to those of the weights.
+
+    `model` is the one that Accelerate prepared, `objective` gives the losses, by default those of the head. `notes` are
+    for the user.
+    """
+
+    engine: Engine
+    model: Any
+    objective: Objective | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @cached_property
+    def parameters(self) -> list[nn.Parameter]:
+        """Those of the model, in a list: going through all modules takes a millisecond."""
+        return list(self.engine.model.parameters())
+
+    def __call__(self, batch: Batch, weights: Mapping[str, float]) -> Tensor:
+        """The loss of a batch, each loss of it multiplied by its weight `()`."""
+        return self.passed(batch, weights)
+
+    def freed(self) -> bool:
+        """Gives back what memory it can do without, and returns whether there was any."""
+        return False
+
+    def passed(self, batch: Batch, weights: Mapping[str, float | Tensor]) -> Tensor:
+        """As a call, with weights that may be tensors."""
+        accelerator = self.engine.accelerator
+        with accelerator.autocast():
+            logits = as_float(self.model(*batch.inputs()))
+            losses = (self.objective or self._of_head)(logits, batch)
+            loss = sum((loss * weights[name] for name, loss in losses.items()), torch.tensor(0.0))
+        accelerator.backward(loss * accelerator.num_processes)
+        return loss.detach()
+
+    def _of_head(self, logits: Any, batch: Batch) -> dict[str, Tensor]:
+        return self.engine.model.head.losses(logits, batch.labels)
 
 
 @dataclass(frozen=True, kw_only=True)
