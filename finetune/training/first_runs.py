@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.data.messages import first_of
-from finetune.data.paths import exists, is_file
+from finetune.data.paths import exists, is_file, is_folder
 from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import find_run, first_checkpoint, no_run, runs_of
@@ -209,7 +209,8 @@ def with_teachers(one: ResolvedRun, out: Path) -> ResolvedRun:
         run, note = meant_run(name, TEACHER, out)
         if run is None:
             error = no_run(name, out)
-            raise UserError(f"distil.teacher={name}: {error.what}", error.way_out)
+            what = "that folder is not a finished run" if is_folder(Path(name)) else error.what
+            raise UserError(f"distil.teacher={name}: {what}", error.way_out)
         if "," in str(run.path):
             raise UserError(f"{run.path}: a comma separates teachers", "Keep results in a folder without one (`out`)")
         _require_fit(name, run, one)

@@ -166,13 +166,17 @@ class Updater:
     @cached_property
     def passes(self) -> BatchPasses:
         """The passes of a part of a batch."""
-        accelerator = self.engine.accelerator
-        plain = accelerator.num_processes == 1 and accelerator.scaler is None
-        # The buffers of cuDNN's recurrent layers do not outlive the making of a graph (measured: wrong addresses).
-        repeats = any(isinstance(each, nn.RNNBase) for each in self.engine.model.modules())
-        by_graphs = accelerator.device.type == "cuda" and plain and not self.settings.gradient_checkpointing
-        kind = GraphedPasses if by_graphs and not repeats else BatchPasses
+        kind = GraphedPasses if self._has_graphs() else BatchPasses
         return kind(engine=self.engine, model=self.model, objective=self.objective)
+
+    def _has_graphs(self) -> bool:
+        """Whether CUDA graphs hold these passes: not those that are computed twice, or go through cuDNN's recurrent
+        layers, whose buffers do not outlive a graph's making (measured: wrong addresses).
+        """
+        accelerator, model = self.engine.accelerator, self.engine.model
+        plain = accelerator.num_processes == 1 and accelerator.scaler is None
+        repeated = self.settings.gradient_checkpointing or any(isinstance(each, nn.RNNBase) for each in model.modules())
+        return accelerator.device.type == "cuda" and plain and not repeated
 
     def _diverged(self, what: str, update: int, rate: float, batch: Sequence[Feature]) -> Diverged:
         """The error that names the update, the learning rate and rows of the batch."""

@@ -54,6 +54,7 @@ from finetune.task_types.registry import available
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.tagging.task import TaggingTask
 from finetune.task_types.task import Task
+from finetune.training.evaluation import official_scores
 
 TOYS: list[Task] = [
     *every_shape(),

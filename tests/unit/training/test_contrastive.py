@@ -7,15 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from finetune.training.solvers import (
-    TEMPERATURE,
-    contrastive_loss,
-    drawn_from,
-    fit_contrastive,
-    fit_then_all,
-    shared_labels,
-)
-from finetune.training.solvers import require_contrast as require
 from support.cli import InProcess, assert_error
 from support.encoders import SIZES
 from support.predicted_files import written
@@ -36,6 +27,15 @@ from finetune.runs.verdict import verdict_of
 from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.task import Task
 from finetune.training.evaluation import DevEvaluation, Evaluated
+from finetune.training.few_rows import (
+    TEMPERATURE,
+    contrastive_loss,
+    drawn_from,
+    fit_contrastive,
+    fit_then_all,
+    shared_labels,
+)
+from finetune.training.few_rows import require_contrast as require
 from finetune.training.run import run
 from finetune.training.run_options import RunOptions
 from finetune.training.targets import expand_targets
