@@ -150,7 +150,7 @@ class Layout:
 def own_data(task: Any) -> Any:
     """A task's reader, an OwnData, if it reads user data; else None."""
     read = getattr(task, "read", None)
-    return read if isinstance(getattr(read, "layout", None), Layout) else None
+    return read if getattr(read, "has_columns", False) else None
 
 
 def checking(typed: Sequence[str], *, fix: bool = False) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from finetune.data.characters import same_text
 from finetune.data.files import split_files
@@ -55,6 +55,7 @@ MANY_ROWS = 50_000  # of a file whose table is not kept in memory next to its ro
 class OwnData:
     """Reads the splits of a user's files: `OwnData(...)(source, split)` returns rows, with notes on those left out."""
 
+    has_columns: ClassVar[bool] = True  # by which `own_data` knows it
     layout: Layout
     files: Mapping[str, Path]
     split: str = ""

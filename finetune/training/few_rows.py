@@ -62,7 +62,7 @@ class LinearProbe(Extra):
     def after_scoring(self, run: RunState) -> None:
         """Adds the predictions of the probe; none where rows are many, and for tasks without a linear layer."""
         recipe = run.recipe
-        if len(run.train_rows) >= FEW_ROWS or is_new(recipe.model):
+        if len(run.train_rows) >= FEW_ROWS or is_new(recipe.model) or recipe.train.solver == "logistic":
             return
         settings: dict[str, Any] = {"pooling": UNIT if run.model.pooled else FAMILY}
         train = Train(solver="logistic", precision=recipe.train.precision)
