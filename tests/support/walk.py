@@ -3,6 +3,7 @@
 import json
 import sys
 from importlib import import_module
+from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import FrameType
 
@@ -11,7 +12,7 @@ from finetune.cli import app
 
 LIBRARIES = ("torch", "transformers", "accelerate", "sklearn.linear_model", "evaluate")
 ROOT = str(Path(finetune.__file__).parent) + "/"
-NO_FUNCTIONS = ("<module>", "<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>")
+NO_FUNCTIONS = ("<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>")
 
 
 def main() -> None:
@@ -20,7 +21,12 @@ def main() -> None:
 
     def watch(frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(ROOT) and code.co_name not in NO_FUNCTIONS:
+        if (
+            event == "call"
+            and code.co_flags & CO_OPTIMIZED
+            and code.co_filename.startswith(ROOT)
+            and code.co_name not in NO_FUNCTIONS
+        ):
             functions.add((code.co_filename, code.co_qualname))
 
     for library in LIBRARIES:  # whose own calls need not be looked at

@@ -79,8 +79,8 @@ def train(
         progress: Whether to show a line of progress; default: in a notebook only.
         callbacks: Functions that are called with each event, or objects with methods for some of them, such as
             `on_epoch_done`. A callback that raises an exception is reported by a warning, and not called again.
-        track: Names of trackers that the runs are sent to: `tensorboard`, `mlflow`, `wandb`, `trackio` and others of
-            Accelerate. One that fails is left out, and the run continues without it.
+        track: Names of trackers that the runs are sent to: `tensorboard`, `mlflow` or `wandb`. One that fails is left
+            out, and the run continues without it.
         **settings: Settings of a recipe, such as `max_length=256`, `train={"epochs": 5}`, `**{"train.epochs": 5}`.
 
     Returns:

@@ -55,9 +55,7 @@ def run_command(
     ] = False,
     quiet: Quiet = False,
     as_json: Json = False,
-    track: Annotated[
-        str, typer.Option(help="Send the runs to trackers: tensorboard, mlflow, wandb, trackio, ...")
-    ] = "",
+    track: Annotated[str, typer.Option(help="Send the runs to trackers: tensorboard, mlflow, wandb.")] = "",
     checkpoint_minutes: Annotated[
         float, typer.Option(min=0.0, help="Minutes between checkpoints, unless writing takes over 3 % of the time.")
     ] = 2.0,
