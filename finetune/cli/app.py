@@ -12,7 +12,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from finetune.cli.commands import FIRST, command_function, command_module, commands, groups, listed
+from finetune.cli.commands import FIRST, command_function, command_groups, command_module, commands, listed
 from finetune.cli.options import set_options
 from finetune.cli.terminal import echo, flowed, let_first_print, print_error, print_warnings, say
 from finetune.errors import UserError, nearest, without_training
@@ -71,7 +71,7 @@ class Commands(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Writes the commands of each group."""
         width = max(map(len, commands()))
-        for group, members in groups().items():
+        for group, members in command_groups().items():
             with formatter.section(group):
                 formatter.write_dl([(f"{name:<{width}}", one.help) for name, one in members.items()])
 

@@ -42,7 +42,7 @@ def command_function(name: str) -> str:
 
 
 @cache
-def groups() -> dict[str, dict[str, Listed]]:
+def command_groups() -> dict[str, dict[str, Listed]]:
     """The commands of each group by place; a group that is not in `Group` comes last, under its own name."""
     every = sorted(
         ((name, one) for name in _folders() if (one := listed(name))), key=lambda one: (one[1].place, one[0])
@@ -53,4 +53,4 @@ def groups() -> dict[str, dict[str, Listed]]:
 
 def commands() -> dict[str, Listed]:
     """All commands, group by group."""
-    return {name: one for group in groups().values() for name, one in group.items()}
+    return {name: one for group in command_groups().values() for name, one in group.items()}

@@ -105,14 +105,14 @@ def _part(record: RunRecord) -> str:
 
 
 def _use(record: RunRecord, given: GivenOptions, settings: Mapping[str, Any]) -> list[str]:
-    """The next command for a run's model: to use it, or, where it is not better than a baseline, to see why.
+    """The next command for a run's model: to use it, or, where it is worse than a baseline, to see why.
 
     A pre-trained encoder is fine-tuned next.
     """
     if record.is_pretraining:
         return [given.command("run", "FILE", f"model={record.id}")]
-    level, task = verdict_of([record]).level, str(record.recipe["task"])
-    if level in ("worse", "unclear"):
-        check = [given.command("check", task, *typed_settings(settings))] if is_data(task) and level == "worse" else []
+    task = str(record.recipe["task"])
+    if verdict_of([record]).level == "worse":
+        check = [given.command("check", task, *typed_settings(settings))] if is_data(task) else []
         return [given.command("show", record.id), *check]
     return [given.command("predict", record.id, "FILE")]

@@ -11,7 +11,7 @@ import transformers
 from support.cli import Finetune, assert_error
 
 import finetune as package
-from finetune.cli.commands import FIRST, commands, groups
+from finetune.cli.commands import FIRST, command_groups, commands
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_faults import setting_names
 from finetune.task_types.columns import OPTIONS
@@ -25,9 +25,9 @@ def test_names_that_commands_have_elsewhere_lead_to_commands() -> None:
 def test_finetune_alone_shows_the_groups_and_the_users_own_file_first(here: Finetune) -> None:
     alone, asked = here(), here("--help")
     assert (alone.returncode, alone.stderr, alone.stdout) == (0, "", asked.stdout)
-    places = [alone.stdout.index(f"\n{group}:\n") for group in groups()]
+    places = [alone.stdout.index(f"\n{group}:\n") for group in command_groups()]
     assert places == sorted(places)
-    assert [*groups()] == ["Train", "Use", "Data", "Look"]
+    assert [*command_groups()] == ["Train", "Use", "Data", "Look"]
     assert all(
         re.search(rf"^  {name} +{re.escape(one.help)}$", alone.stdout, re.MULTILINE) for name, one in commands().items()
     )

@@ -30,7 +30,7 @@ NOT_OURS = (
 )
 IN_COMMANDS = {  # commands that are shown
     *("api.py", "diagnosis.py", "folder.py", "forms.py", "gone.py", "model_calls.py"),
-    *("on_ray.py", "own_data.py", "refusal.py", "untrained.py"),
+    *("on_ray.py", "columns.py", "refusal.py", "untrained.py"),
 }
 
 
