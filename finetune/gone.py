@@ -13,7 +13,7 @@ GONE: dict[str, tuple[str, str]] = {
     ),
     "distil.confidence": (
         "named a column with the probability of each row's label",
-        "Write columns p(LABEL), one a label: that probability for the row's label, and equal parts of the rest",
+        "Train on the labels, or on the answers of a run: distil.teacher=RUN",
     ),
     "distil.soft": (
         "had columns p(LABEL) learned",

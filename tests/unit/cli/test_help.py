@@ -71,7 +71,7 @@ def test_the_help_of_run_has_the_settings_that_everyone_needs_first(here: Finetu
     names = [line.split("=")[0].strip() for line in settings.partition("Settings")[2].splitlines()[1:] if "=" in line]
     assert names[:3] == ["label", "text", "model"] and "train.epochs" in names
     assert {*names} <= {*OPTIONS, *setting_names(Recipe)}
-    assert options.index("--seeds") < options.index("--out") < options.index("--on ")
+    assert options.index("--seeds") < options.index("--out") < options.index("--no-wait")
 
 
 def test_version_has_the_libraries_and_the_device_in_two_lines(here: Finetune) -> None:

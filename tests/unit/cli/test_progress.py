@@ -170,7 +170,7 @@ def test_python_and_the_terminal_tell_the_same_time_left(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(
-    ("command", "trains"), [("run", "run.command.execute"), ("search", "search.study.execute_search")]
+    ("command", "trains"), [("run", "training.run_many.run_all"), ("search", "commands.search.study.execute_search")]
 )
 def test_the_live_line_of_a_sweep_is_removed_before_anything_is_printed(
     command: str, trains: str, in_process: InProcess, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -186,7 +186,7 @@ def test_the_live_line_of_a_sweep_is_removed_before_anything_is_printed(
 
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(f"finetune.commands.{trains}", sweep)
+    monkeypatch.setattr(f"finetune.{trains}", sweep)
     (tmp_path / "reviews.csv").write_text(as_csv(("text", "label"), *REVIEWS))
     code, _, err = in_process(command, "reviews.csv", f"model={tiny_bert}", data="")
     assert (code, "it broke" in err) == (2, True)
