@@ -21,9 +21,8 @@ from finetune.data.source import Source
 from finetune.inference.engine import Engine
 from finetune.runs.events import unwatched
 from finetune.training.evaluation import DevEvaluation
-from finetune.training.few_rows import FewRows
+from finetune.training.few_rows import FEW_TO_LEARN, LinearProbe, fit_contrastive, fit_then_all
 from finetune.training.prepare import build_run, plan_run
-from finetune.training.solvers import FEW_TO_LEARN, fit_contrastive, fit_then_all
 from finetune.training.targets import load_target
 from finetune.training.trainer import Trainer
 
@@ -51,7 +50,7 @@ def measured(train: Path, test: Path, settings: dict[str, Any]) -> dict[str, Any
     seconds = time.process_time() - started
     name, peak = task.metrics[0].name, machine.memory().get("VmHWM")
     score = every.completed(engine, found).scores["test"][name]
-    FewRows().after_scoring(planned)
+    LinearProbe().after_scoring(planned)
     probe = task.score(planned.baselines["test"]["linear-probe"], planned.rows["test"])[name]
     return {"score": score, "linear-probe": probe, "metric": name, "cpu_seconds": seconds, "peak_memory_bytes": peak}
 

@@ -303,7 +303,6 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("build/gpu-runs"), help="folder of the runs")
     parser.add_argument("--records", type=Path, default=Path("results"), help="folder that keeps their records")
     parser.add_argument("--data", type=Path, help="folder with the tasks' files; default: $FINETUNE_DATA")
-    parser.add_argument("--workers", type=int, default=6, help="runs at a time")
     parser.add_argument("--limit", type=int, help="rehearse with so many rows of each split")
     parser.add_argument("--out", type=Path, help="folder to write to")
     options = parser.parse_args()
@@ -319,7 +318,7 @@ def main() -> None:
     if device == "cuda":
         facts |= {"device": torch.cuda.get_device_name(), "peak_tflops": peak()}
     setup = Setup(
-        runs=options.runs, records=options.records, data=options.data, device=device, workers=options.workers,
+        runs=options.runs, records=options.records, data=options.data, device=device,
         limit=options.limit,
     )  # fmt: skip
 

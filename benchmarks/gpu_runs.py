@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from worker_processes import worker_processes
-
 from finetune.api.planning import plan
 from finetune.data.messages import so_many
 from finetune.data.source import Source, source_of
@@ -68,7 +66,7 @@ SWEEPS: dict[str, list[Sweep]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """Where runs are written, where their records are kept, the data folder, the device, and how many run at a time.
+    """Where runs are written, where their records are kept, the data folder, and the device.
 
     With a `limit` of rows it is a rehearsal: each task and each model once, for one epoch.
     """
@@ -77,7 +75,6 @@ class Setup:
     records: Path
     data: Path | None
     device: str
-    workers: int
     limit: int | None = None
 
 
@@ -85,15 +82,14 @@ def finished_runs(part: str, setup: Setup) -> dict[str, Any]:
     """Trains what is not finished, and keeps the records: how many there are, what failed, and the seconds."""
     started, found, failed = time.perf_counter(), list[str](), list[str]()
     _bring(setup)
-    with worker_processes(setup.workers) as train:
-        for sweep in SWEEPS[part]:
-            options = RunOptions(source=sweep.source(setup.data), out=setup.runs, device=setup.device)
-            runs = _planned(sweep, setup)
-            print(f"{part}: {', '.join(sweep.targets)}: {so_many(len(runs), 'run')}", flush=True)
-            records, failures = run_all(runs, options, watch=_shown, train=train)
-            found += [f"{record.task}/{record.id}" for record in records]
-            failed += map(str, failures)
-            _keep(setup)
+    for sweep in SWEEPS[part]:
+        options = RunOptions(source=sweep.source(setup.data), out=setup.runs, device=setup.device)
+        runs = _planned(sweep, setup)
+        print(f"{part}: {', '.join(sweep.targets)}: {so_many(len(runs), 'run')}", flush=True)
+        records, failures = run_all(runs, options, watch=_shown)
+        found += [f"{record.task}/{record.id}" for record in records]
+        failed += map(str, failures)
+        _keep(setup)
     return {"runs": sorted(set(found)), "failed": failed, "seconds": time.perf_counter() - started}
 
 

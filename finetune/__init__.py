@@ -1,8 +1,8 @@
 """Fine-tune BERT-family encoders: one call or command from a task to a model, its scores and every prediction."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from finetune.lazy import names_of
 from finetune.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -74,46 +74,38 @@ __all__ = [
     "view",
 ]
 
-_HOMES = {  # modules with what they give, imported when a name is first used, since torch takes seconds
-    "analysis.compare": ("Comparison",),
-    "analysis.data_sizes": ("LearningCurve",),
-    "api.callbacks": ("CallbackFailed",),
-    "api.evaluation": ("Evaluation",),
-    "api.explanation": ("Explanations",),
-    "api.model": ("Model", "load"),
-    "api.run": ("Run", "open_run"),
-    "commands.check.api": ("check", "Findings"),
-    "commands.compare.api": ("compare",),
-    "commands.evaluate.api": ("evaluate",),
-    "commands.export.api": ("export",),
-    "commands.export.plan": ("Export",),
-    "commands.features.api": ("Features", "features"),
-    "commands.label_errors.api": ("label_errors",),
-    "commands.label_next.api": ("NextRows", "label_next"),
-    "commands.ls.api": ("Leaderboard", "Listing", "ls"),
-    "commands.push.api": ("push",),
-    "commands.report.api": ("report",),
-    "commands.run.api": ("FailedRun", "train"),
-    "commands.search.api": ("search",),
-    "commands.search.result": ("Search",),
-    "commands.submission.api": ("submission",),
-    "commands.table.api": ("ResultTable", "table"),
-    "commands.tokenizer.api": ("tokenizer", "Vocabulary"),
-    "commands.view.api": ("view",),
-    "errors": ("UserError",),
-    "runs": ("events",),
-}
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'finetune' has no attribute '{name}'")
-    if name == "events":
-        return import_module("finetune.runs.events")
-    value = getattr(import_module(f"finetune.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = names_of(
+    __name__,
+    {  # modules with what they give, imported when a name is first used, since torch takes seconds
+        "analysis.compare": "Comparison",
+        "analysis.data_sizes": "LearningCurve",
+        "api.callbacks": "CallbackFailed",
+        "api.evaluation": "Evaluation",
+        "api.explanation": "Explanations",
+        "api.model": "Model load",
+        "api.run": "Run open_run",
+        "commands.check.api": "check Findings",
+        "commands.compare.api": "compare",
+        "commands.evaluate.api": "evaluate",
+        "commands.export.api": "export",
+        "commands.export.plan": "Export",
+        "commands.features.api": "Features features",
+        "commands.label_errors.api": "label_errors",
+        "commands.label_next.api": "NextRows label_next",
+        "commands.ls.api": "Leaderboard Listing ls",
+        "commands.push.api": "push",
+        "commands.report.api": "report",
+        "commands.run.api": "FailedRun train",
+        "commands.search.api": "search",
+        "commands.search.result": "Search",
+        "commands.submission.api": "submission",
+        "commands.table.api": "ResultTable table",
+        "commands.tokenizer.api": "tokenizer Vocabulary",
+        "commands.view.api": "view",
+        "errors": "UserError",
+        "runs.events": "events",
+    },
+)
 
 
 def __dir__() -> list[str]:

@@ -17,7 +17,11 @@ GONE: dict[str, tuple[str, str]] = {
     ),
     "distil.confidence": (
         "named a column with the probability of each row's label",
-        "Write columns p(LABEL), one a label: that probability for the row's label, and equal parts of the rest",
+        "Train on the labels, or on the answers of a run: distil.teacher=RUN",
+    ),
+    "distil.soft": (
+        "had columns p(LABEL) learned",
+        "Train on the labels, or name a run that gives such probabilities: distil.teacher=RUN",
     ),
     "distil.states": ("had a student learn the layers of its teacher", "Leave it out: its answers are learned"),
     "encoder-decoder": ("wrote a text from another one", "Name an encoder, or use Seq2SeqTrainer of transformers"),
@@ -61,19 +65,30 @@ GONE: dict[str, tuple[str, str]] = {
     ),
     "search --on": ("trained the runs of a trial at once", "Leave it out: the search finds the same settings"),
     "serve --on": ("answered from replicas of Ray", "Leave it out, and start `finetune serve` on each machine"),
-    "sgd": ("was stochastic gradient descent with momentum", "Train with train.solver=adam or train.solver=radam"),
+    "sgd": ("was stochastic gradient descent with momentum", "Leave it out: train.solver=adam trains"),
     "shape=sequence": (
         "wrote a text from another one",
         "Name a label of the texts with label=COLUMN, or use Seq2SeqTrainer of transformers",
     ),
     "slanted_triangular": ("was a schedule of ULMFiT", "Take the default, train.schedule=linear, which is close to it"),
-    "slurm": (
-        "submitted runs as jobs of Slurm",
-        "Start the same command with --no-wait in an sbatch array: runs lock their folders, so each is trained once",
-    ),
     "card": (
         "wrote the card of a model",
         "finetune push RUN OWNER/NAME sends one, and finetune export RUN -o FOLDER writes one",
+    ),
+    "radam": ("was rectified Adam", "Leave it out: train.solver=adam trains"),
+    "noam": ("was the schedule of the Transformer", "Leave it out: train.schedule=linear trains"),
+    **dict.fromkeys(
+        ("cosine_with_restarts", "polynomial", "constant_with_warmup", "inverse_sqrt"),
+        ("was a schedule of transformers", "Set train.schedule=linear, cosine or constant, each with train.warmup"),
+    ),
+    "train.noam_factor": ("was of train.schedule=noam", "Leave it out: train.learning_rate is the peak"),
+    "on": (
+        "trained each run as a task of Ray",
+        "Leave it out, and start the same command several times with wait=False: each run is trained once",
+    ),
+    "run --on": (
+        "trained each run as a task of Ray",
+        "Leave it out, and start the same command several times with --no-wait: each run is trained once",
     ),
     "replace": ("set what masked tokens become", "Leave it out: 80 % become [MASK], 10 % a random token, 10 % stay"),
     "score": ("scored a file of predictions", "finetune evaluate predictions.json TASK does"),
@@ -91,7 +106,7 @@ GONE: dict[str, tuple[str, str]] = {
         "Train on the first task, then on the next one with `model=RUN`",
     ),
     "track": ("sent finished runs to trackers", "Send a run while it trains: finetune run DATA --track NAME"),
-    "train.momentum": ("was of train.solver=sgd", "Train with train.solver=adam or train.solver=radam"),
+    "train.momentum": ("was of train.solver=sgd", "Leave it out: train.solver=adam trains"),
     "train.slant_ratio": ("was of train.schedule=slanted_triangular", "Take the default, train.schedule=linear"),
     "train.unfreeze_layers": (
         "trained the layers one after the other, from the last down",
@@ -113,7 +128,7 @@ GONE: dict[str, tuple[str, str]] = {
     "--bits": ("chose 7 or 8 bits for an export", "Leave it out: --int8 takes what this processor computes exactly"),
     "--collect": (
         "sent runs back from machines that do not see the results folder",
-        "Leave it out: with --on ray that is done where it is needed",
+        "Leave it out, and name a folder that all machines share with --out",
     ),
     "--cpus-each": ("gave a task of Ray more cores than one", "Leave it out"),
     "--engine": (
@@ -174,13 +189,14 @@ GONE: dict[str, tuple[str, str]] = {
     ),
     "--workers": (
         "limited what runs at a time",
-        "Leave it out, or start a Ray cluster with fewer cores: ray start --head --num-cpus 2",
+        "Leave it out, and start the command as often as memory allows, with --no-wait",
     ),
 }
 
 # Settings that are gone, with the value that they had when nobody set them: recipes in records hold every setting.
 DEFAULTS: dict[str, Any] = {
     "distil.confidence": "",
+    "distil.soft": False,
     "distil.states": False,
     "held_out.fold": 0,
     "options.ordinal": False,
@@ -190,6 +206,7 @@ DEFAULTS: dict[str, Any] = {
     "rehearse": 0.0,
     "together": {"tasks": [], "sampling": "proportion", "weights": {}},
     "train.momentum": 0.9,
+    "train.noam_factor": 1.0,
     "train.slant_ratio": 32.0,
     "train.unfreeze_layers": 0,
 }

@@ -12,7 +12,7 @@ from finetune.data.detect import BY_SUFFIX, FORMATS
 from finetune.data.issues import Issue
 from finetune.models.families import FAMILIES
 from finetune.task_types.declared_options import declared_options
-from finetune.task_types.types import OWN
+from finetune.task_types.types import own_types
 
 KOREAN = tomllib.loads((Path(__file__).parent / "findings_ko.toml").read_text(encoding="utf-8"))
 SEVERITY_KO = {"error": "오류", "warning": "경고", "note": "참고"}
@@ -45,11 +45,11 @@ def options_table() -> str:
     """One line per option of the task types, with its default."""
     head, lines = ["task type", "option", "default", "meaning"], list[Cells]()
     seen: set[type] = set()
-    for kind in OWN:
+    for kind in own_types():
         if kind.task_class in seen:
             continue
         seen.add(kind.task_class)
-        names = ", ".join(f"`{one.name}`" for one in OWN if one.task_class is kind.task_class)
+        names = ", ".join(f"`{one.name}`" for one in own_types() if one.task_class is kind.task_class)
         for each in declared_options(kind.task_class):
             lines.append([names, f"`{each.name}`", "–" if each.default is None else each.default, each.meaning])
     return markdown_table(head, lines)
@@ -59,7 +59,7 @@ def blocks() -> dict[str, str]:
     """Blocks generated from declarations, by marker."""
     return {
         "families": ", ".join(family.title for family in FAMILIES.values()),
-        "types": ", ".join(f"`{kind.name}`" for kind in OWN),
+        "types": ", ".join(f"`{kind.name}`" for kind in own_types()),
         "suffixes": ", ".join(f"`{suffix}`" for suffix in sorted(BY_SUFFIX)),
         "formats": formats_table(),
         "options": options_table(),

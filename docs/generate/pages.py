@@ -40,7 +40,6 @@ from speed_tables import (
     step_profile_table,
     used_rows_table,
 )
-from techniques_table import techniques_table, techniques_table_ko
 from unsure_table import unsure_table
 
 from finetune.runs.record_files import all_records
@@ -70,8 +69,6 @@ MEASURED: dict[str, tuple[Table, *tuple[str, ...]]] = {
     "tokenizer-sizes": (pretraining_tables.vocabularies_table, "tokenizer_sizes"),
     "tokenizer-training": (pretraining_tables.training_table, "train_tokenizers"),
     "search": (benchmark_tables.search_table, "search"),
-    "optimizers": (techniques_table, "optimizers"),
-    "optimizers-ko": (techniques_table_ko, "optimizers"),
     "spans": (benchmark_tables.spans_table, "squad_postprocessing"),
     "speed": (benchmark_tables.speed_table, "against_trainer", "against_trainer_bf16"),
     "speed-half": (benchmark_tables.speed_table, "against_trainer_avx512"),

@@ -17,13 +17,12 @@ from finetune.data.files import is_data
 from finetune.data.messages import first_of, percent, so_many
 from finetune.metrics.metric import Metric
 from finetune.runs.folder import RESULTS, RunFolder
-from finetune.runs.recipe_tables import BY_LABELS
 from finetune.runs.record import RunRecord
 from finetune.runs.record_parts import MOST_COMPARED, Observed
 from finetune.runs.toml import typed_settings
 from finetune.runs.verdict import FEW_ROWS, verdict_of
+from finetune.task_types.columns import OPTIONS
 from finetune.task_types.dev_split import DEV_SHARE
-from finetune.task_types.own_data import OPTIONS
 from finetune.task_types.starting_recipe import DEV_TO_CHOOSE, default_rate
 from finetune.task_types.types import own_types
 from finetune.task_types.vocabulary import MISFIT, suggested_encoder
@@ -35,6 +34,7 @@ NEARLY_ALL = 0.95  # of a score of 0 to 1
 LEAST_NOISE = 0.02  # of a score, where its interval is not known
 MANY_CONTRADICT, SOME_CONTRADICT = 0.1, 0.05  # shares of the training rows; some are named where the model is bad
 MANY_CUT, SOME_CUT = 0.6, 0.3  # the same of truncated features
+ADAM = ("adam", "radam")  # solvers that train all weights on the labels; radam is of earlier versions
 ROWS_TO_LEARN = 10  # rows that a label needs to be learned
 RARE, RARE_SHARE = 25, 0.05  # rows that are few for a label that has less than this share of all
 TOO_FEW_TO_TELL = 20  # rows of dev, of which the interval of a score is wider than 30 points
@@ -127,12 +127,12 @@ class Figures:
         self.is_good = self.is_better or (of_all and record.score >= NEARLY_ALL)
         self.train: dict[str, Any] = record.recipe.get("train", {})
         solver = self.train.get("solver", "adam")
-        self.by_updates = solver in BY_LABELS
+        self.by_updates = solver in ADAM
         self.losses, self.dev_losses = self._finite("loss"), self._finite("dev_loss")
         self.ranks = [self.metric.rank(epoch["headline"]) for epoch in record.epochs]
         self.batches = math.ceil(record.features.get("train", 0) / int(self.train.get("batch_size", 32)))
         self.updates = record.updates or len(record.epochs) * self.batches
-        adam = self.by_updates and self.train.get("schedule", "linear") != "noam"
+        adam = self.by_updates and self.train.get("schedule", "linear") != "noam"  # of earlier versions
         self.rate: float | None = self.train.get("learning_rate") if adam else None
         margin = record.margins.get(self.split)
         ends = None if margin is None else margin.interval

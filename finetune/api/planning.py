@@ -1,26 +1,17 @@
 """From recipes or data to finished runs: what `finetune run` and `finetune.train` both call."""
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from finetune.checks.refusal import with_findings
 from finetune.data.files import is_data
 from finetune.data.paths import is_pattern
 from finetune.errors import UserError
-from finetune.gone import gone
-from finetune.models.untrained import require_vocabulary, size_of
-from finetune.runs.events import Watcher
 from finetune.runs.recipe import is_new
-from finetune.runs.record import RunRecord
-from finetune.task_types.pretraining.own import is_text
+from finetune.task_types.columns import own_data
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.first_runs import checkpoint_of, with_first_runs
-from finetune.training.run_options import RunOptions
 from finetune.training.targets import expand_targets
-
-RAY = "ray"
 
 
 def plan(
@@ -43,39 +34,23 @@ def plan(
     if settings.get("distil.teacher") == "":  # which a variable of a shell may be
         raise UserError("distil.teacher is empty", "Name a run, or leave it out")
     model = str(settings.get("model", ""))
-    for target in filter(is_data, targets) if is_new(model) else ():
-        if not is_pattern(target) and not is_text(target, settings):  # before it is read, which may take a while
-            size_of(model)
-            require_vocabulary(model, str(settings.get("tokenizer", "")), texts=target)
+    if is_new(model):
+        _require_vocabulary(model, filter(is_data, targets), settings)
     checkpoint = checkpoint_of(settings, out)
     planned = expand_targets(list(targets), dict(settings), seeds=seeds, shares=shares, checkpoint=checkpoint)
-    return with_first_runs(with_findings(planned), out)
+    if any(own_data(one.task) for one in planned):
+        from finetune.checks.refusal import with_findings  # with all checks
+
+        planned = with_findings(planned)
+    return with_first_runs(planned, out)
 
 
-def require_on(on: str | None) -> None:
-    """Raises UserError for a value of `on` that trains no runs, and in a process that a launcher has started."""
-    if on is None:
-        return
-    if taken_out := gone(on):
-        raise taken_out
-    if on != RAY:
-        raise UserError(f"`on` is '{on}'", f"Give {RAY}, or leave it out")
-    if "WORLD_SIZE" in os.environ:
-        raise UserError("`on` starts processes, and a launcher has started this one", "Leave one of them out")
+def _require_vocabulary(model: str, targets: Iterable[str], settings: Mapping[str, Any]) -> None:
+    """Raises UserError for a new encoder without a vocabulary, before data is read, which may take a while."""
+    from finetune.models.untrained import require_vocabulary, size_of
+    from finetune.task_types.pretraining.own import is_text
 
-
-def execute(
-    planned: Sequence[ResolvedRun], options: RunOptions, *, watch: Watcher, on: str | None = None
-) -> tuple[list[RunRecord], list[UserError]]:
-    """The records of the finished runs, and the errors of those that failed; see `run_all`. Needs torch.
-
-    The runs are trained one after the other in this process, or `on` Ray as tasks.
-    """
-    from finetune.training.run_many import run_all
-
-    if on is None:
-        return run_all(planned, options, watch=watch)
-    from finetune.training.on_ray import ray_cluster, train_on_ray
-
-    with ray_cluster():
-        return run_all(planned, options, watch=watch, train=train_on_ray)
+    for target in targets:
+        if not is_pattern(target) and not is_text(target, settings):
+            size_of(model)
+            require_vocabulary(model, str(settings.get("tokenizer", "")), texts=target)

@@ -7,7 +7,7 @@ from finetune.checks.split_data import FileFinding, SplitFile
 from finetune.data.issues import READING, SEVERITIES, Finding, Issue
 from finetune.task_types import row_issues
 from finetune.task_types.findings import SHARED
-from finetune.task_types.types import OWN
+from finetune.task_types.types import own_types
 
 Check = Callable[[SplitFile], Iterable[Finding]]
 
@@ -53,6 +53,6 @@ def worst_first(found: Iterable[FileFinding]) -> list[FileFinding]:
 def every_issue() -> list[Issue]:
     """Every issue that a check can find: those that the files of checks declare, and those of reading and of types."""
     files = [value for file in (cells, labels, across_splits) for value in vars(file).values()]
-    of_types = [issue for kind in OWN for issue in kind.issues]
+    of_types = [issue for kind in own_types().values() for issue in kind.issues]
     every = [*READING, *row_issues.SHARED, *SHARED, *of_types, *files, *cells.ODD_TEXTS]
     return list(dict.fromkeys(issue for issue in every if isinstance(issue, Issue)))

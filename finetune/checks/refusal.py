@@ -10,7 +10,8 @@ from finetune.data.formats.excel import hint_of
 from finetune.data.messages import places
 from finetune.errors import UserError
 from finetune.runs.record_parts import DataFinding
-from finetune.task_types.own_data import OwnData, checking, own_data
+from finetune.task_types.columns import checking, own_data
+from finetune.task_types.own_data import OwnData
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.shared_rows import LEAK
 from finetune.task_types.task import Task

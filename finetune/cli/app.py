@@ -12,7 +12,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from finetune.cli.commands import COMMANDS, FIRST, GROUPS, MEANT, command_function, command_module
+from finetune.cli.commands import FIRST, command_function, command_groups, command_module, commands, listed
 from finetune.cli.options import set_options
 from finetune.cli.terminal import echo, flowed, let_first_print, print_error, print_warnings, say
 from finetune.errors import UserError, nearest, without_training
@@ -23,7 +23,6 @@ from finetune.runs.environment import first_process
 UsageError: Any = typer.BadParameter.__mro__[
     2
 ]  # click's error of any kind, of which newer versions of typer have their own
-TAKE_SETTINGS = {name for name, listed in COMMANDS.items() if listed.takes_settings}
 
 
 class OnDemand(TyperCommand):
@@ -46,7 +45,7 @@ class WithExamples(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Writes settings, then arguments and options."""
-        if settings := COMMANDS[ctx.info_name].settings:
+        if settings := commands()[ctx.info_name].settings:
             with formatter.section("Settings (`finetune init DATA`: all)"):
                 formatter.write_dl(settings)
         super().format_options(ctx, formatter)
@@ -54,22 +53,27 @@ class WithExamples(TyperCommand):
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Writes the examples."""
         with formatter.section("Examples"):
-            formatter.write(_example_lines(COMMANDS[ctx.info_name].examples, formatter.width))
+            formatter.write(_example_lines(commands()[ctx.info_name].examples, formatter.width))
 
 
 class Commands(TyperGroup):
     """All commands, on demand, in groups."""
 
-    def __init__(self, **attributes: Any) -> None:
-        super().__init__(**attributes)
-        self.commands = {name: OnDemand(name, help=listed.help) for name, listed in COMMANDS.items()}
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names of all commands."""
+        return list(commands())
+
+    def get_command(self, ctx: Any, cmd_name: str) -> OnDemand | None:
+        """The command of that name."""
+        found = listed(cmd_name)
+        return None if found is None else OnDemand(cmd_name, help=found.help)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Writes the commands of each group."""
-        width = max(map(len, COMMANDS))
-        for group, listed in GROUPS.items():
+        width = max(map(len, commands()))
+        for group, members in command_groups().items():
             with formatter.section(group):
-                formatter.write_dl([(f"{name:<{width}}", one.help) for name, one in listed.items()])
+                formatter.write_dl([(f"{name:<{width}}", one.help) for name, one in members.items()])
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Writes the first examples, and where there are more."""
@@ -81,7 +85,7 @@ class Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command of the first argument. Raises UserError with the nearest name if there is none."""
         name = args[0]
-        if name in self.commands or ctx.resilient_parsing:
+        if listed(name) or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
         if name.startswith("-"):
             raise _unknown_option(name, ctx)
@@ -89,7 +93,8 @@ class Commands(TyperGroup):
             raise taken_out
         if Path(name).exists():
             raise UserError(f"'{name}' is a file, not a command", f"`finetune run {name}` trains on it")
-        near = f"Did you mean '{MEANT[name]}'? " if name in MEANT else nearest(name, list(self.commands))
+        meant = next((ours for ours, one in commands().items() if name in one.also), "")
+        near = f"Did you mean '{meant}'? " if meant else nearest(name, list(commands()))
         remedy = f"{near}`finetune --help` lists the commands"
         raise UserError(f"there is no command '{name}'", remedy)
 
@@ -201,7 +206,7 @@ def _unknown_option(name: str, ctx: Any) -> UserError:
     if taken_out := gone(option) or gone(f"{ctx.info_name} {option}"):
         return taken_out
     known = [option for parameter in ctx.command.params for option in parameter.opts if option.startswith("--")]
-    setting = _as_setting(name) if ctx.info_name in TAKE_SETTINGS else ""
+    setting = _as_setting(name) if (found := listed(ctx.info_name)) and found.takes_settings else ""
     near = setting if f" {_key(name)}=VALUE" in setting else _near_option(name, known) or setting
     return UserError(f"there is no option '{name}'", f"{near}`{_path(ctx)} --help` lists the options")
 
@@ -216,7 +221,7 @@ def _as_setting(name: str) -> str:
     """`Did you mean train.epochs=VALUE? ` for an option that is a setting of a recipe, or of the user's data."""
     from finetune.runs.recipe import Recipe
     from finetune.runs.recipe_faults import nearest_key
-    from finetune.task_types.own_data import OPTIONS
+    from finetune.task_types.columns import OPTIONS
 
     return re.sub("'([^']+)'", r"\1=VALUE", nearest_key(Recipe, _key(name), OPTIONS))
 

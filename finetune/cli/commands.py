@@ -1,7 +1,7 @@
 """The commands by group: a folder of `finetune/commands` each, of which `--help` imports what is listed alone."""
 
 import pkgutil
-from collections.abc import Iterable, Iterator
+from functools import cache
 from importlib import import_module
 from typing import get_args
 
@@ -16,12 +16,19 @@ FIRST = (  # what `finetune --help` shows
 )
 
 
-def _found() -> Iterator[tuple[str, Listed]]:
-    """Every folder that lists a command; others have a function for Python alone."""
-    for module in pkgutil.iter_modules(import_module(FOLDER).__path__):
-        listed = getattr(import_module(f"{FOLDER}.{module.name}"), "LISTED", None)
-        if listed is not None:
-            yield module.name.replace("_", "-"), listed
+@cache
+def listed(name: str) -> Listed | None:
+    """What the folder of a command lists; None for another name, as of a folder with a function for Python alone."""
+    if name not in _folders():
+        return None
+    found: Listed | None = getattr(import_module(f"{FOLDER}.{_folders()[name]}"), "LISTED", None)
+    return found
+
+
+@cache
+def _folders() -> dict[str, str]:
+    modules = pkgutil.iter_modules(import_module(FOLDER).__path__)
+    return {module.name.replace("_", "-"): module.name for module in modules}
 
 
 def command_module(name: str) -> str:
@@ -34,13 +41,16 @@ def command_function(name: str) -> str:
     return f"{name.replace('-', '_')}_command"
 
 
-def _in_groups(found: Iterable[tuple[str, Listed]]) -> dict[str, dict[str, Listed]]:
+@cache
+def command_groups() -> dict[str, dict[str, Listed]]:
     """The commands of each group by place; a group that is not in `Group` comes last, under its own name."""
-    every = sorted(found, key=lambda one: (one[1].place, one[0]))
-    order = dict.fromkeys([*get_args(Group), *(listed.group for _, listed in every)])
+    every = sorted(
+        ((name, one) for name in _folders() if (one := listed(name))), key=lambda one: (one[1].place, one[0])
+    )
+    order = dict.fromkeys([*get_args(Group), *(one.group for _, one in every)])
     return {group: {name: one for name, one in every if one.group == group} for group in order}
 
 
-GROUPS = _in_groups(_found())
-COMMANDS = {name: one for listed in GROUPS.values() for name, one in listed.items()}
-MEANT = {meant: name for name, one in COMMANDS.items() for meant in one.also}
+def commands() -> dict[str, Listed]:
+    """All commands, group by group."""
+    return {name: one for group in command_groups().values() for name, one in group.items()}

@@ -1,10 +1,8 @@
 """What `show` and `run` print of runs next to their scores: the verdict, six facts, and every field of the record."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from finetune.analysis.diagnosis import DATA, Diagnosis, diagnosis_of, diagnosis_of_seeds
 from finetune.cli.console import Terminal, as_plain_text
 from finetune.cli.next_commands import GivenOptions
 from finetune.data.files import is_data
@@ -80,31 +78,6 @@ def best_of_tasks(records: Sequence[RunRecord]) -> list[tuple[str, Sequence[RunR
     return found
 
 
-def print_diagnoses(
-    console: Terminal, records: Sequence[RunRecord], given: GivenOptions, *, folder: RunFolder | None = None
-) -> frozenset[str]:
-    """Prints a card for each task whose best run has a cause; returns the notes of records that the cards say too.
-
-    `folder` is that of a single run, which may be elsewhere than `given.out` says.
-    """
-    told = set[str]()
-    for whose, group in best_of_tasks(records):
-        found = diagnosis_of_seeds([(one, folder or RunFolder.of(given.out, one.task, one.id)) for one in group])
-        _print_card(console, whose, found, given)
-        told |= {note for cause in found.causes[:1] for note in cause.notes}
-    return frozenset(told)
-
-
-def _print_card(console: Terminal, whose: str, found: Diagnosis, given: GivenOptions) -> None:
-    """Cause, evidence and command of the first cause; the command is not broken, so that it can be pasted."""
-    for cause in found.causes[:1]:
-        console.print_line(f"diagnosis: {whose}{cause.name}", style="bold yellow")
-        console.print_line(f"  {cause.evidence}")
-        if cause.words:
-            said = replace(given, data=None) if DATA in cause.words else given
-            console.print_command(said.command(*cause.words))
-
-
 def next_commands(records: Sequence[RunRecord], given: GivenOptions, settings: Mapping[str, Any]) -> list[str]:
     """Commands for a run of these settings, or for several; those of different settings of a task are compared, with
     all their seeds.
@@ -131,14 +104,14 @@ def _part(record: RunRecord) -> str:
 
 
 def _use(record: RunRecord, given: GivenOptions, settings: Mapping[str, Any]) -> list[str]:
-    """The next command for a run's model: to use it, or, where it is worse than a baseline, to check the data, if no
-    card of a diagnosis has a better one.
+    """The next command for a run's model: to use it, or, where it is worse than a baseline, to see why.
 
     A pre-trained encoder is fine-tuned next.
     """
     if record.is_pretraining:
         return [given.command("run", "FILE", f"model={record.id}")]
     task = str(record.recipe["task"])
-    if verdict_of([record]).level == "worse" and is_data(task):
-        return [] if diagnosis_of(record).command else [given.command("check", task, *typed_settings(settings))]
+    if verdict_of([record]).level == "worse":
+        check = [given.command("check", task, *typed_settings(settings))] if is_data(task) else []
+        return [given.command("show", record.id), *check]
     return [given.command("predict", record.id, "FILE")]

@@ -1,6 +1,7 @@
 """Tables of runs: one run's scores, a list of runs, groups of seeds, the best of several settings."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
@@ -11,7 +12,6 @@ from finetune.cli.tables import FittedTable, TextCell, table_from_cells
 from finetune.cli.terminal import one_line
 from finetune.data.messages import noun, so_many
 from finetune.metrics.scores import plain_metrics
-from finetune.runs.lookup import InterruptedRun
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import (
     best_group,
@@ -24,6 +24,9 @@ from finetune.runs.seeds import (
     summarised,
 )
 from finetune.runs.verdict import interval_of
+
+if TYPE_CHECKING:
+    from finetune.runs.lookup import InterruptedRun
 
 CONSTANT = "no better than constant"  # runs, as `failed` counts them
 
@@ -98,7 +101,7 @@ def _headline_score(run: RunRecord) -> str:
     return f"{run.headline} {run.metric(run.headline).shown(run.score)}"
 
 
-def interrupted_table(runs: Iterable[InterruptedRun]) -> FittedTable:
+def interrupted_table(runs: "Iterable[InterruptedRun]") -> FittedTable:
     """A line per run without a record: how far it came, and what it resumes from."""
     rows = [
         {

@@ -9,8 +9,8 @@ from pydantic import Field, ValidationError, model_validator
 from finetune.data.paths import from_here
 from finetune.errors import UserError, shown_value
 from finetune.gone import without_defaults
-from finetune.runs.recipe_faults import LONGEST_KEY, lora_faults, refused, unread, update_faults
-from finetune.runs.recipe_tables import BY_LABELS, LARGEST, LONGEST_NAME, Distil, HeldOut, Seed, Settings, Train
+from finetune.runs.recipe_faults import LONGEST_KEY, lora_faults, refused
+from finetune.runs.recipe_tables import LARGEST, LONGEST_NAME, Distil, HeldOut, Seed, Settings, Train
 from finetune.runs.toml import flat, read_toml, require_shallow, to_toml
 
 # Defined here so that reading a recipe does not need torch.
@@ -115,11 +115,9 @@ class Recipe(Settings):
             yield from lora_faults(self.model_dump())
         if train.gradient_checkpointing and self.frozen:
             yield "train.gradient_checkpointing and frozen: a frozen encoder has no gradients; leave it out"
-        if not self.grid:
-            yield from update_faults(train)
-        if self.keep_labels and train.solver not in BY_LABELS:
+        if self.keep_labels and train.solver != "adam":
             yield f"keep_labels and train.solver {train.solver}, which fits a new head; {out}"
-        if self.distil.given and train.solver not in BY_LABELS:
+        if self.distil.teachers and train.solver != "adam":
             yield f"distil and train.solver {train.solver}, which learns labels alone; {out}"
         if self.bilstm and self.pooling in ("cls", "mean", "unit"):
             yield f"pooling {self.pooling} and a BiLSTM, which pools by itself; {out}"
@@ -142,13 +140,8 @@ class Recipe(Settings):
         return to_toml(self.model_dump(exclude_unset=True, exclude_none=True))
 
     def with_settings(self, settings: dict[str, Any], *, origin: str, options: OptionNames = no_options) -> "Recipe":
-        """A copy with dotted keys (`train.epochs`) replaced, and without settings that nothing reads any more.
-
-        Raises one UserError with every fault.
-        """
+        """A copy with dotted keys (`train.epochs`) replaced. Raises one UserError with every fault."""
         table = self.model_dump(exclude_unset=True)
-        for key in unread(settings) if "train" in table else ():
-            table["train"].pop(key.removeprefix("train."), None)
         for key, value in settings.items():
             *parents, last = key.split(".")
             inner = table

@@ -4,14 +4,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, time
 from functools import cache
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from finetune.errors import UserError, nearest, shown_value
 from finetune.gone import gone, gone_setting
-from finetune.runs.recipe_tables import Schedule, Train
 from finetune.runs.toml import flat
 
 MOST_FAULTS = 10  # listed in a message
@@ -134,36 +133,6 @@ def _whole_key(key: str, given: Any) -> str:
 
 # With their defaults.
 NEED_LORA: dict[str, Any] = {"lora_targets": [], "lora_alpha": None, "lora_dropout": 0.0, "adapter": False}
-READ_BY: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "adam_epsilon": ("solver", ("adam", "radam", "contrastive")),
-    "bias_correction": ("solver", ("adam", "contrastive")),
-    "noam_factor": ("schedule", ("noam",)),
-    "learning_rate": ("schedule", tuple(name for name in get_args(Schedule) if name != "noam")),
-}  # settings of `train`, and the values of another one that read them
-
-
-def unread(typed: Mapping[str, Any]) -> set[str]:
-    """The settings of `train` that nothing reads because of typed ones (dotted keys), and that were not typed."""
-    return {
-        f"train.{name}"
-        for name, (other, readers) in READ_BY.items()
-        if f"train.{name}" not in typed and typed.get(f"train.{other}", readers[0]) not in readers
-    }
-
-
-def update_faults(train: Train) -> Iterator[str]:
-    """What is wrong with settings of the updates together."""
-    if train.solver == "logistic":  # which makes none
-        return
-    for name, (other, readers) in READ_BY.items():
-        value, setting = getattr(train, name), getattr(train, other)
-        if value != Train.model_fields[name].default and setting not in readers:
-            yield (
-                f"train.{name} {value} and train.{other} {setting}, which does not read it; leave it out, or set "
-                f"train.{other}={readers[0]}"
-            )
-    if train.schedule == "noam" and not train.warmup:
-        yield "train.schedule noam and train.warmup 0: its rate is made of the warm-up; set train.warmup above 0"
 
 
 def lora_faults(settings: Mapping[str, Any]) -> Iterator[str]:

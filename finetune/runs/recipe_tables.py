@@ -5,15 +5,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-Schedule = Literal[
-    "linear", "cosine", "cosine_with_restarts", "polynomial", "constant", "constant_with_warmup", "inverse_sqrt", "noam"
-]
-
 PARTS = 10  # of a run whose length is in updates
 LARGEST = 2**63 - 1  # what TOML, numpy and torch's seeds take
 FEWEST_TO_CONTRAST = 4  # rows, two of each of two labels
 CONTRASTIVE = "contrastive"  # the solver that trains the encoder on pairs of rows
-BY_LABELS = ("adam", "radam")  # the solvers that train all weights on the labels, update by update
 LONGEST_NAME = 4_096  # characters of a path on Linux
 
 Seed = Annotated[int, Field(ge=0, le=LARGEST)]
@@ -51,21 +46,14 @@ class Train(Settings):
         None, ge=1, le=10_000_000, description="length in updates, instead of epochs; scored after each tenth"
     )
     least_updates: int = Field(0, ge=0, le=1_000_000, description="the length in updates, where `epochs` make fewer")
-    solver: Literal["adam", "radam", "logistic", "contrastive"] = Field(
+    solver: Literal["adam", "logistic", "contrastive"] = Field(
         "adam",
-        description="adam: AdamW; radam: rectified Adam; logistic: scikit-learn's, on a frozen encoder; "
-        " contrastive: first the encoder by Adam, on pairs of rows of equal and of different labels",
+        description="adam: AdamW; logistic: scikit-learn's, on a frozen encoder; contrastive: first the encoder by "
+        "Adam, on pairs of rows of equal and of different labels",
     )
-    learning_rate: float = Field(
-        2e-5, ge=1e-12, le=10, description="the peak, reached at the end of the warm-up; noam has its own"
-    )
-    schedule: Schedule = Field("linear", description="what the learning rate does after the warm-up")
-    noam_factor: float = Field(
-        1.0,
-        ge=1e-9,
-        le=1e3,
-        description="with schedule noam: multiplies its rate, whose peak is 1 / sqrt(width of the encoder x updates of "
-        "the warm-up)",
+    learning_rate: float = Field(2e-5, ge=1e-12, le=10, description="the peak, reached at the end of the warm-up")
+    schedule: Literal["linear", "cosine", "constant"] = Field(
+        "linear", description="what the learning rate does after the warm-up"
     )
     warmup: float = Field(0.1, ge=0, le=1, description="share of the updates with a rising learning rate")
     weight_decay: float = Field(0.01, ge=0, le=100, description="not applied to biases and LayerNorm")
@@ -154,7 +142,6 @@ class Distil(Settings):
     text: str = Field(
         "", max_length=LONGEST_NAME, description="a file of rows without labels, on which only the teacher counts"
     )
-    soft: bool = Field(False, description="learn the columns p(LABEL) of your data; without a teacher")
     weak: bool = Field(False, description="take a teacher that is no better than its own baselines")
 
     @property
@@ -162,18 +149,9 @@ class Distil(Settings):
         """The names of the teachers."""
         return tuple(name for part in self.teacher.split(",") if (name := part.strip()))
 
-    @property
-    def given(self) -> bool:
-        """Whether a run learns anything but labels."""
-        return bool(self.teachers) or self.soft
-
     @model_validator(mode="after")
-    def _has_answers(self) -> Self:
-        set_alone = sorted(self.model_fields_set - {"soft", "teacher"}) if not self.given else []
+    def _has_a_teacher(self) -> Self:
+        set_alone = sorted(self.model_fields_set - {"teacher"}) if not self.teachers else []
         if changed := [name for name in set_alone if getattr(self, name) != type(self).model_fields[name].default]:
-            raise ValueError(f"{', '.join(changed)} without a teacher; give distil.teacher=RUN, or distil.soft=true")
-        if self.teachers and self.soft:
-            raise ValueError("teacher and soft are both set; leave one of them out")
-        if self.soft and self.text:
-            raise ValueError("text needs a teacher; leave it out, or give distil.teacher=RUN")
+            raise ValueError(f"{', '.join(changed)} without a teacher; give distil.teacher=RUN")
         return self

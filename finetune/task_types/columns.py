@@ -1,7 +1,8 @@
 """What a table's columns mean: the task type, the inputs, and the label columns."""
 
 import re
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -12,6 +13,27 @@ from finetune.data.nested_fields import cell_at
 from finetune.data.values import as_text, is_missing, is_nested, tags_of
 from finetune.task_types.row_issues import NoRow
 
+OPTIONS = (
+    "shape",
+    "text",
+    "label",
+    "labels",
+    "decimal",
+    "spans",
+    "span_ends",
+    "choices_by",
+    "id",
+    "group",
+    "dev",
+    "test",
+    "split",
+    "encoding",
+    "sheet",
+    "keep",
+    "drop",
+    "order",
+    "levels",
+)  # of data
 NAMELESS = re.compile(r"column \d+")
 
 
@@ -116,3 +138,15 @@ class Layout:
         if nested := [cell for cell in parts if not isinstance(cell, str) and is_nested(cell)]:
             raise NoRow(f"has {short(nested[0])} in the column '{name}'; expected a text")
         return self.delimiter.join(" ".join(map(as_text, p)) if isinstance(p, list) else as_text(p) for p in parts)
+
+
+def own_data(task: Any) -> Any:
+    """A task's reader, an OwnData, if it reads user data; else None."""
+    read = getattr(task, "read", None)
+    return read if getattr(read, "has_columns", False) else None
+
+
+def checking(typed: Sequence[str], *, fix: bool = False) -> str:
+    """`finetune check reviews.csv test=test.csv --fix fixed.csv` for words behind `finetune run`; empty for none."""
+    data = [word for word in typed if "=" not in word or word.partition("=")[0].removeprefix("options.") in OPTIONS]
+    return shlex.join(["finetune", "check", *data, *(["--fix", "fixed.csv"] if fix else [])]) if data else ""

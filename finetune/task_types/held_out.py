@@ -6,7 +6,7 @@ from dataclasses import replace
 from finetune.data.rows import Row, Rows, chosen_rows, grouped
 from finetune.errors import UserError
 from finetune.runs.recipe_tables import HeldOut
-from finetune.task_types.own_data import own_data
+from finetune.task_types.columns import own_data
 from finetune.task_types.task import Task
 from finetune.task_types.train_share import spread_evenly
 from finetune.task_types.types import type_of

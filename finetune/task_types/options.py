@@ -13,7 +13,8 @@ from pydantic import TypeAdapter, ValidationError
 from finetune.data.files import is_data
 from finetune.errors import UserError, nearest, shown_value
 from finetune.gone import gone
-from finetune.task_types import own_data, registry
+from finetune.task_types import registry
+from finetune.task_types.columns import OPTIONS
 from finetune.task_types.declared_options import declared_names, declared_options
 from finetune.task_types.task import Task
 
@@ -27,20 +28,24 @@ def resolved(name: str, options: Mapping[str, Any], *, default: Task | None = No
     if not _is_own(name):
         default = default or registry.find(name)
         return default, configured(default, options)
-    default = default or own_data.own_task(name, data_options(options))
-    return default, configured(default, {key: value for key, value in options.items() if key not in own_data.OPTIONS})
+    from finetune.task_types.own_data import own_task  # with all types and formats
+
+    default = default or own_task(name, data_options(options))
+    return default, configured(default, {key: value for key, value in options.items() if key not in OPTIONS})
 
 
 def data_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that describe user data: its columns and files."""
-    return {key: value for key, value in options.items() if key in own_data.OPTIONS}
+    return {key: value for key, value in options.items() if key in OPTIONS}
 
 
 def option_names(name: str) -> tuple[str, ...]:
     """The options that a recipe for this task may set; for user data those of any task type."""
     if not _is_own(name):
         return tuple(task_options(registry.find(name)))
-    return own_data.every_option()
+    from finetune.task_types.own_data import every_option
+
+    return every_option()
 
 
 def _is_own(name: str) -> bool:

@@ -1,13 +1,12 @@
 """A user's own data as a task and as a recipe: `finetune run reviews.csv`."""
 
 import json
-import shlex
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from finetune.data.characters import same_text
 from finetune.data.files import split_files
@@ -26,7 +25,7 @@ from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.classification.marked import without_markers
 from finetune.task_types.classification.mistakes import with_mistakes
 from finetune.task_types.classification.order import with_order
-from finetune.task_types.columns import Layout
+from finetune.task_types.columns import OPTIONS, Layout
 from finetune.task_types.declared_options import declared_names
 from finetune.task_types.dev_split import drawn_for_dev
 from finetune.task_types.first_rows import describe_rows, file_line, tokens_of_nearly_all
@@ -40,26 +39,6 @@ from finetune.task_types.trained_form import form_facts, form_for
 from finetune.task_types.types import named_type, own_types, trained_task
 from finetune.task_types.unknown_labels import UnknownLabels
 
-OPTIONS = (
-    "shape",
-    "text",
-    "label",
-    "labels",
-    "decimal",
-    "spans",
-    "span_ends",
-    "choices_by",
-    "id",
-    "group",
-    "dev",
-    "test",
-    "split",
-    "encoding",
-    "sheet",
-    "keep",
-    "drop",
-    "order",
-)  # of data
 NOT_GUESSED = ("encoding", "sheet", "keep", "drop", "order")  # options that the columns do not leave open
 ROWS_SHOWN = 3
 MOST_BYTES = 1_000_000_000  # of a split.json, which has the ids of all rows
@@ -70,6 +49,7 @@ MANY_ROWS = 50_000  # of a file whose table is not kept in memory next to its ro
 class OwnData:
     """Reads the splits of a user's files: `OwnData(...)(source, split)` returns rows, with notes on those left out."""
 
+    has_columns: ClassVar[bool] = True  # by which `own_data` knows it
     layout: Layout
     files: Mapping[str, Path]
     split: str = ""
@@ -217,18 +197,6 @@ def own_table(path: Path, encoding: str, sheet: str) -> Table:
     """
     parts = paths_in(path)
     return joined_tables([table_of(part, encoding, named_sheet(part, sheet) if sheet else None) for part in parts])
-
-
-def own_data(task: Task) -> OwnData | None:
-    """A task's reader, if it reads user data."""
-    read = getattr(task, "read", None)
-    return read if isinstance(read, OwnData) else None
-
-
-def checking(typed: Sequence[str], *, fix: bool = False) -> str:
-    """`finetune check reviews.csv test=test.csv --fix fixed.csv` for words behind `finetune run`; empty for none."""
-    data = [word for word in typed if "=" not in word or word.partition("=")[0].removeprefix("options.") in OPTIONS]
-    return shlex.join(["finetune", "check", *data, *(["--fix", "fixed.csv"] if fix else [])]) if data else ""
 
 
 def every_option() -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,23 +25,9 @@ class Answer:
     probabilities: Sequence[float] | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Teaching:
-    """What a student learns of a teacher's logits, item by item: an item is a row, a label of several, or a word.
-
-    The logits of an item are of a class, of a label that is there or not (`flags`), or a number. `labels` names them,
-    with `flags` the items; it is empty where they have no names. With `by_word` a feature's `note` has the places of
-    its items: how many rows after its own, and which word. A task type that can be taught has it as `teach`.
-    """
-
-    learns: Literal["class", "flags", "number"]
-    labels: tuple[str, ...] = ()
-    by_word: bool = False
-
-
-def teaching_of(task: Any) -> Teaching | None:
-    """What a student learns of a task's logits; None for a task that cannot be taught."""
-    return getattr(task, "teach", None)
+def taught_classes(task: Any) -> tuple[str, ...]:
+    """The classes whose logits a student can learn: a task's `teach`, if it has it; none for other tasks."""
+    return getattr(task, "teach", None) or ()
 
 
 class BatchMaker:

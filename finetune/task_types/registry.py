@@ -3,7 +3,6 @@
 import hashlib
 import importlib
 import importlib.util
-import pkgutil
 import sys
 from functools import lru_cache
 from importlib.metadata import EntryPoints, entry_points
@@ -32,7 +31,15 @@ def in_file(name: str) -> bool:
 
 
 def installed_task(name: str) -> Task:
-    """The task of that name in the package or a plugin. Raises UserError with the nearest name."""
+    """The task of that name in the package or a plugin. Raises UserError with the nearest name.
+
+    Of the package's files those alone are imported that have the name in them, where one has the task.
+    """
+    files = [file for file in _files() if f'"{name}"' in file.read_text(encoding="utf-8")]
+    modules = [*map(_own_module, files), *_plugin_modules()]
+    found = [task for module in modules for task in _tasks_of(module) if task.name == name]
+    if len(found) == 1:
+        return found[0]
     tasks = available()
     if name not in tasks:
         raise UserError(
@@ -50,7 +57,7 @@ def available() -> dict[str, Task]:
     """All tasks of the package and of installed plugins (entry points of the group `finetune.tasks`), by name."""
     origins: dict[str, str] = {}
     tasks: dict[str, Task] = {}
-    for module in [*_own_modules(), *_plugin_modules()]:
+    for module in [*map(_own_module, _files()), *_plugin_modules()]:
         for task in _tasks_of(module):
             origin = module.__file__ or module.__name__
             if task.name in tasks:
@@ -61,15 +68,19 @@ def available() -> dict[str, Task]:
     return tasks
 
 
-def _own_modules() -> list[ModuleType]:
+def _files() -> list[Path]:
+    """The package's files of tasks."""
     folder = Path(__file__).parents[1] / "tasks"
     if not folder.is_dir():
         raise UserError(
             f"{folder} is not a folder: this checkout was made without symbolic links",
             "Clone again with `git -c core.symlinks=true clone`, or install the wheel",
         )
-    names = sorted(module.name for module in pkgutil.iter_modules([str(folder)]))
-    return [_imported(f"finetune.tasks.{name}", where=str(folder / f"{name}.py")) for name in names]
+    return sorted(file for file in folder.glob("*.py") if file.stem != "__init__")
+
+
+def _own_module(file: Path) -> ModuleType:
+    return _imported(f"finetune.tasks.{file.stem}", where=str(file))
 
 
 def _plugin_modules() -> list[ModuleType]:

@@ -18,7 +18,7 @@ from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import find_run
 from finetune.runs.record_parts import DataFinding
 from finetune.task_types.classification.marked import without_markers
-from finetune.task_types.own_data import checking, own_data
+from finetune.task_types.columns import checking, own_data
 from finetune.task_types.own_type import OwnType
 from finetune.task_types.task import TEST, Task
 from finetune.task_types.types import type_of

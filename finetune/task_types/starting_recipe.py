@@ -10,10 +10,10 @@ from finetune.models.untrained import longest_input, size_of
 from finetune.runs.recipe import Recipe, is_new, parse
 from finetune.runs.recipe_tables import LARGEST
 from finetune.task_types import registry
-from finetune.task_types.columns import Layout
+from finetune.task_types.columns import OPTIONS, Layout, own_data
 from finetune.task_types.dev_split import DEV_SHARE
 from finetune.task_types.first_rows import describe_rows, tokens_of_nearly_all
-from finetune.task_types.own_data import OPTIONS, OwnData, every_option, own_data, own_task
+from finetune.task_types.own_data import OwnData, every_option, own_task
 from finetune.task_types.own_type import OwnType
 from finetune.task_types.pretraining.own import Text, own_text, reading_lines
 from finetune.task_types.task import Task

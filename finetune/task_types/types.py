@@ -3,7 +3,8 @@
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, get_args
 
@@ -12,36 +13,33 @@ from finetune.data.formats.tag_forms import FormOfTags
 from finetune.data.messages import so_many
 from finetune.errors import UserError, first_line, nearest
 from finetune.gone import gone
-from finetune.task_types.choice.columns import Choice
-from finetune.task_types.classification.own import Classification, MultiLabel, Regression
 from finetune.task_types.columns import Layout
 from finetune.task_types.own_type import OwnType
-from finetune.task_types.plugins.intents import IntentAndSlots
-from finetune.task_types.plugins.overlapping import OverlappingSpans
-from finetune.task_types.plugins.ranking import Ranking
-from finetune.task_types.pretraining.own import Text
-from finetune.task_types.span.columns import Span
-from finetune.task_types.tagging.own import Tagging
 from finetune.task_types.task import Task
 
-OWN: tuple[OwnType, ...] = (
-    Choice(),
-    Span(),
-    OverlappingSpans(),
-    IntentAndSlots(),
-    Tagging(),
-    Ranking(),
-    Classification(),
-    Regression(),
-    MultiLabel(),
-    Text(),
+OWN = (  # the class of a type's tasks, and where the type is: imported when it is asked for
+    ("ChoiceTask", "choice.columns:Choice"),
+    ("SpanTask", "span.columns:Span"),
+    ("OverlapTask", "plugins.overlapping:OverlappingSpans"),
+    ("IntentTask", "plugins.intents:IntentAndSlots"),
+    ("TaggingTask", "tagging.own:Tagging"),
+    ("RankingTask", "plugins.ranking:Ranking"),
+    ("SentenceTask", "classification.own:Classification"),
+    ("SentenceTask", "classification.own:Regression"),
+    ("MultiLabelTask", "classification.own:MultiLabel"),
+    ("TextTask", "pretraining.own:Text"),
 )
 GROUP = "finetune.task_types"  # group of entry points that name subclasses of OwnType
 
 
 def own_types() -> dict[str, OwnType]:
     """All types by name, those of plugins first. Raises UserError for a plugin that cannot be used."""
-    return _with_plugins(tuple(sys.path))
+    types: dict[str, OwnType] = {}
+    for each in (*_plugins(tuple(sys.path)), *package_types()):
+        if each.name in types:
+            raise UserError(f"two task types are called '{each.name}'", "Remove the plugin of one")
+        types[each.name] = each
+    return types
 
 
 def named_type(name: str) -> OwnType:
@@ -56,7 +54,9 @@ def named_type(name: str) -> OwnType:
 
 def type_of(task: Task) -> OwnType | None:
     """The type of the data that a task's model can read; None where it is unknown."""
-    fitting = [kind for kind in own_types().values() if isinstance(task, kind.task_class)]
+    names = {one.__name__ for one in type(task).__mro__}
+    own = [_own(place) for name, place in OWN if name in names]
+    fitting = [kind for kind in (*_plugins(tuple(sys.path)), *own) if isinstance(task, kind.task_class)]
     classes = bool(getattr(task, "labels", ()))  # what classification and regression differ in
     return next((kind for kind in fitting if len(fitting) == 1 or kind.closed_labels == classes), None)
 
@@ -123,16 +123,22 @@ def layout_from(saved: Mapping[str, Any]) -> Layout:
         ) from error
 
 
+def package_types() -> list[OwnType]:
+    """The types of the package."""
+    return [_own(place) for _, place in OWN]
+
+
+@cache
+def _own(place: str) -> OwnType:
+    module, _, name = place.partition(":")
+    kind: OwnType = getattr(import_module(f"finetune.task_types.{module}"), name)()
+    return kind
+
+
 @lru_cache(maxsize=1)
-def _with_plugins(_: tuple[str, ...]) -> dict[str, OwnType]:
-    """All types, cached until `sys.path`, where plugins are found, changes."""
-    plugins = [_loaded(entry) for entry in entry_points(group=GROUP)]
-    types: dict[str, OwnType] = {}
-    for each in (*plugins, *OWN):
-        if each.name in types:
-            raise UserError(f"two task types are called '{each.name}'", "Remove the plugin of one")
-        types[each.name] = each
-    return types
+def _plugins(_: tuple[str, ...]) -> list[OwnType]:
+    """The types of plugins, cached until `sys.path`, where they are found, changes."""
+    return [_loaded(entry) for entry in entry_points(group=GROUP)]
 
 
 def _loaded(entry: Any) -> OwnType:

@@ -84,17 +84,6 @@ class DevEvaluation:
                 scores[split] = found.task.score(answers[split], self.rows[split])
         return replace(found, answers=answers, scores=scores)
 
-    def official_scores(self, found: Evaluated) -> Scores:
-        """The same scores, computed by the task's `evaluate.Metric`."""
-        from finetune.training.hf_metric import TaskMetric
-
-        scores: Scores = {}
-        for split, given in found.answers.items():
-            metric = TaskMetric(found.task, self.rows[split])
-            official = metric.compute(predictions=given, references=range(len(given)))
-            scores[split] = {name: float(official[name]) for name in found.task.metric_names}
-        return scores
-
     def baselines(self, train: Sequence[Row], found: Evaluated) -> dict[str, Answers]:
         """By split and method, predictions of the baselines, with options chosen as for the model."""
         release_memory()  # that the activations of training had
@@ -112,6 +101,28 @@ class DevEvaluation:
             split: {method: tuned[method].decide(answers) for method, answers in given[split].items()}
             for split in others
         }
+
+
+def official_scores(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, float]:
+    """The scores of `task.score`, as an `evaluate.Metric` computes them.
+
+    Predictions pass through the library as indices: its columns cast values to one type and drop probabilities.
+    `evaluate.load("glue", "mrpc")` downloads a script from the Hub; this needs no network. The import takes seconds.
+    """
+    import datasets
+    import evaluate
+
+    class TaskMetric(evaluate.Metric):  # type: ignore[misc]
+        def _info(self) -> Any:
+            columns = datasets.Features(dict.fromkeys(("predictions", "references"), datasets.Value("int64")))
+            return evaluate.MetricInfo(description=f"Scores of the task {task.name}", citation="", features=columns)
+
+        def _compute(self, predictions: Sequence[int], references: Sequence[int]) -> dict[str, float]:
+            return task.score([answers[i] for i in predictions], [rows[i] for i in references])
+
+    indices = range(len(rows))
+    found = TaskMetric(config_name=task.name, keep_in_memory=True).compute(predictions=indices, references=indices)
+    return {name: float(found[name]) for name in task.metric_names}
 
 
 def cross_fitted(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> list[Answer]:

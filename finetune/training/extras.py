@@ -188,11 +188,11 @@ class Lora(Extra):
 # Module and class of what a recipe asks for, in the order in which they get the run. Modules are imported when asked.
 EXTRAS: tuple[tuple[Callable[[Recipe], object], str, str], ...] = (
     (lambda recipe: recipe.keep_labels, "keep_labels", "KeepLabels"),
-    (lambda _: True, "few_rows", "FewRows"),  # which looks at how many there are
-    (lambda recipe: recipe.distil.given, "distil.lessons", "TeacherAnswers"),
+    (lambda _: True, "few_rows", "LinearProbe"),  # which looks at how many there are
+    (lambda recipe: recipe.distil.teachers, "teacher", "Teacher"),
     (lambda recipe: recipe.frozen, "extras", "FrozenEncoder"),
-    (lambda recipe: recipe.train.solver == "logistic", "solvers", "LogisticHead"),
-    (lambda recipe: recipe.train.solver == CONTRASTIVE, "solvers", "ContrastiveStep"),
+    (lambda recipe: recipe.train.solver == "logistic", "few_rows", "LogisticHead"),
+    (lambda recipe: recipe.train.solver == CONTRASTIVE, "few_rows", "ContrastiveStep"),
     (lambda recipe: recipe.lora, "extras", "Lora"),
 )
 

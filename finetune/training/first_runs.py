@@ -1,41 +1,46 @@
-"""What `model=` names besides an encoder: a run, whose encoder is taken, or a recipe, which is run first.
+"""What `model=` names besides an encoder: a finished run, whose encoder is taken, or a recipe, which is run first; and
+the runs that `distil.teacher=` names.
 
 The name of a recipe may be followed by settings of it, as in a command: `model = "pretrain objective=ltr"`.
 """
 
-import warnings
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from finetune.data.paths import is_file
+from finetune.data.messages import first_of
+from finetune.data.paths import exists, is_file, is_folder
 from finetune.errors import UserError
-from finetune.runs import recipe
-from finetune.runs.lookup import first_checkpoint
+from finetune.runs.folder import RunFolder
+from finetune.runs.lookup import find_run, first_checkpoint, no_run, runs_of
+from finetune.runs.recipe import load_recipe
+from finetune.runs.record import RunRecord
+from finetune.runs.record_files import load_record
+from finetune.task_types import registry
 from finetune.task_types.options import option_names
+from finetune.task_types.parts import taught_classes
 from finetune.task_types.resolved_run import ResolvedRun
-from finetune.training.named_runs import MODEL, has_model, meant_run, with_named
+from finetune.task_types.run_task import trained_on
+from finetune.task_types.task import Task
+from finetune.task_types.types import type_of
 from finetune.training.targets import expand_targets, find_recipes, recipe_files, split_arguments
 
-
-class NotTheRecipe(UserWarning):
-    """A model's name is that of a folder with a model and of a recipe too."""
+MODEL, TEACHER = "model", "distil.teacher"  # the settings that may name a run
+LABELS_SHOWN = 6
 
 
 def with_first_runs(planned: Sequence[ResolvedRun], out: Path) -> list[ResolvedRun]:
     """The runs, each with the run of the recipe that its `model` names, for the same seed, as `first`; the name of a
     finished run under `out` becomes its folder.
 
-    Raises UserError for a run that is not finished or has no model, for a recipe of several runs or whose model is
-    itself, and for a teacher that does not fit.
+    Raises UserError for a run without a model, for a recipe of several runs or whose model is itself, and for a teacher
+    that does not fit.
     """
     made: dict[tuple[str, int], ResolvedRun] = {}
-    planned = list(planned)
-    if any(one.recipe.distil.given for one in planned):
-        from finetune.training.distil.teachers import with_teachers
-
-        planned = [with_teachers(one, out) for one in planned]
+    if any(one.recipe.distil.teachers for one in planned):
+        planned = [with_teachers(one, out) if one.recipe.distil.teachers else one for one in planned]
     return [_with_first(one, out, (), made) for one in planned]
 
 
@@ -46,7 +51,7 @@ def checkpoint_of(settings: Mapping[str, Any], out: Path) -> str:
         if named.file in seen:  # with_first_runs refuses it
             return ""
         seen.add(named.file)
-        name = str(named.settings.get("model", recipe.load_recipe(named.file, options=option_names).model))
+        name = str(named.settings.get("model", load_recipe(named.file, options=option_names).model))
     run = meant_run(name, MODEL, out)[0] if name else None
     return name if run is None else first_checkpoint(run)
 
@@ -69,6 +74,62 @@ def with_parents(planned: Sequence[ResolvedRun]) -> list[ResolvedRun]:
     return list(found.values())
 
 
+def meant_run(name: str, key: str, out: Path) -> tuple[RunFolder | None, str]:
+    """The finished run that a setting names, and a note where there was a choice; None for the name of an encoder.
+
+    A folder or an id is that run; the name of a task or of data the latest run that is better than its baselines, and
+    did not itself begin from, or learn of, another run of that name. Raises UserError for a run without a model, and as
+    `find_run` and `runs_of` do.
+    """
+    path = Path(os.path.expanduser(name))  # noqa: PTH111 - Path.expanduser raises RuntimeError for an unknown user
+    if has_model(path) or (key == MODEL and "/" in name and not exists(path)):  # an encoder here, or on the Hub
+        return None, ""
+    run, note = find_run(str(path), out), ""
+    if run is None and (runs := runs_of(name, out)):
+        run, note = _latest(name, key, runs)
+    if run is not None:
+        run.require_model()
+    elif is_file(path):
+        raise no_run(name, out)
+    return run, note
+
+
+def has_model(folder: str | Path) -> bool:
+    """Whether it is a folder with a model's config."""
+    return is_file(Path(folder) / "config.json")
+
+
+def _latest(name: str, key: str, folders: Sequence[RunFolder]) -> tuple[RunFolder, str]:
+    """The run of a name, and a note; the latest run comes first."""
+    runs = {folder.path.name: (folder, load_record(folder.record_file)) for folder in folders}
+    first = [run for run, (_, record) in runs.items() if not {*_starts(record)} & {*runs}]
+    better = [run for run in first if runs[run][1].beats_baselines]
+    chosen = [*better, *first, *runs][0]
+    folder, record = runs[chosen]
+    score = f"{record.first_split} {record.headline} {record.metric(record.headline).shown(record.score)}"
+    why = "" if record.beats_baselines else ", no better than its best baseline"
+    others = f", of {len(runs)} runs" if len(runs) > 1 else ""
+    return folder, f"{key}={name} is run {chosen} ({score}){why}{others}"
+
+
+def _starts(record: RunRecord) -> Iterator[str]:
+    """The ids of the runs from which a run began, and of its teachers."""
+    lineage = record.lineage
+    while lineage is not None:
+        yield lineage.run
+        lineage = lineage.lineage
+    for folder in record.recipe.get("distil", {}).get("teacher", "").split(","):
+        yield Path(folder.strip()).name
+
+
+def with_named(one: ResolvedRun, key: str, name: str, run: RunFolder, note: str) -> ResolvedRun:
+    """The run with what was typed for it and its notes, where a name was resolved to an id."""
+    if not note:
+        return one
+    words = tuple(word if not word.startswith(f"{key}=") else word.replace(name, run.path.name) for word in one.typed)
+    return replace(one, typed=words, notes=(*one.notes, note))
+
+
 @dataclass(frozen=True, kw_only=True)
 class NamedRecipe:
     """A recipe that is a model: its file, and the settings that the name gives it."""
@@ -78,15 +139,13 @@ class NamedRecipe:
 
 
 def recipe_named(model: str) -> NamedRecipe | None:
-    """The recipe, and settings after it, that a model's name means; None for any other name.
+    """The recipe, and settings after it, that a model's name means; None for any other name, as of a folder with a
+    model.
 
-    A folder with a model is not taken for a recipe, with a warning. Raises UserError for a .toml file that is not
-    there, and for words after a recipe that are not settings.
+    Raises UserError for a .toml file that is not there, and for words after a recipe that are not settings.
     """
-    if (file := _recipe_file(model)) is not None:
-        return NamedRecipe(file=file, settings={})
-    name, *words = model.split() or [""]
-    if not words or (file := _recipe_file(name)) is None:
+    name, *words = [model] if _recipe_file(model) else model.split() or [""]
+    if (file := _recipe_file(name)) is None:
         return None
     others, settings = split_arguments(words)
     if others or "seed" in settings:
@@ -97,10 +156,7 @@ def recipe_named(model: str) -> NamedRecipe | None:
 
 def _recipe_file(name: str) -> Path | None:
     named = recipe_files().get(name)
-    if named is None and not name.endswith(".toml"):
-        return None
-    if has_model(name):
-        warnings.warn(f"model={name} is the folder with a model, not the recipe", NotTheRecipe, stacklevel=3)
+    if (named is None and not name.endswith(".toml")) or has_model(name):
         return None
     return named if named is not None and not is_file(name) else find_recipes(name)[0].resolve()
 
@@ -111,7 +167,7 @@ def _with_first(
     name, seed = one.recipe.model, one.recipe.seed
     named = recipe_named(name)
     if named is None:
-        run, note = meant_run(name, MODEL, out, one)
+        run, note = meant_run(name, MODEL, out)
         if run is None:
             return one
         recipe = one.recipe.model_copy(update={"model": str(run.path)})
@@ -128,16 +184,75 @@ def _with_first(
             "Name an encoder as the model of one of them",
         )
     if (name, seed) not in made:
-        made[name, seed] = _with_first(_single(named, seed), out, (*chain, file), made)
+        runs = expand_targets([str(file)], {**named.settings, "seed": seed})
+        if len(runs) > 1:
+            raise UserError(
+                f"{file}: is to be a model, and its [grid] makes {len(runs)} runs of a seed",
+                "Name a recipe of one run, or run it and name one of its runs",
+            )
+        made[name, seed] = _with_first(runs[0], out, (*chain, file), made)
     return replace(one, first=made[name, seed])
 
 
-def _single(named: NamedRecipe, seed: int) -> ResolvedRun:
-    """The one run of a recipe with this seed. Raises UserError for one with a grid of several."""
-    found = expand_targets([str(named.file)], {**named.settings, "seed": seed})
-    if len(found) > 1:
+def with_teachers(one: ResolvedRun, out: Path) -> ResolvedRun:
+    """The run with the folders of the runs that `distil.teacher` names.
+
+    Raises UserError for a task without classes, and for a teacher that is not a run, has other labels, or is no better
+    than its own baselines.
+    """
+    distil = one.recipe.distil
+    if not taught_classes(one.task):
+        raise UserError(f"{one.task.name}: a teacher's classes are learned, and it has none", "Leave distil out")
+    if distil.text and not is_file(Path(distil.text)):  # before anything is trained
+        raise UserError(f"distil.text={distil.text}: there is no such file", "Name a file of rows without labels")
+    folders = list[str]()
+    for name in distil.teachers:
+        run, note = meant_run(name, TEACHER, out)
+        if run is None:
+            error = no_run(name, out)
+            what = "that folder is not a finished run" if is_folder(Path(name)) else error.what
+            raise UserError(f"distil.teacher={name}: {what}", error.way_out)
+        if "," in str(run.path):
+            raise UserError(f"{run.path}: a comma separates teachers", "Keep results in a folder without one (`out`)")
+        _require_fit(name, run, one)
+        folders, one = [*folders, str(run.path)], with_named(one, TEACHER, name, run, note)
+    named = distil.model_copy(update={"teacher": ",".join(folders)})
+    return replace(one, recipe=one.recipe.model_copy(update={"distil": named}))
+
+
+def _require_fit(name: str, run: RunFolder, student: ResolvedRun) -> None:
+    """Raises UserError for a teacher of another task type or with other labels, and for one that a baseline equals."""
+    record, ours = load_record(run.record_file), student.task
+    in_file = registry.in_file(student.recipe.task) and record.task == ours.name
+    theirs = trained_on(run, task=student.default if in_file else None)
+    kinds = [type_name(task) for task in (theirs, ours)]
+    if not taught_classes(theirs) or kinds[0] != kinds[1]:
         raise UserError(
-            f"{named.file}: is to be a model, and its [grid] makes {len(found)} runs of a seed",
-            "Name a recipe of one run, or run it and name one of its runs",
+            f"distil.teacher={name}: it is a {kinds[0]} model, and {ours.name} is a {kinds[1]} task",
+            "Name a teacher of the same task type",
         )
-    return found[0]
+    if set(taught_classes(theirs)) != set(taught_classes(ours)):
+        labels = [first_of(task.label_names, LABELS_SHOWN) for task in (theirs, ours)]
+        raise UserError(
+            f"distil.teacher={name}: it has the labels {labels[0]}, and {ours.name} has {labels[1]}",
+            "Name a teacher with the same labels",
+        )
+    if not student.recipe.distil.weak:
+        _require_better(name, record)
+
+
+def type_name(task: Task) -> str:
+    """The name of a task's type, such as `regression`; of one without, its class."""
+    kind = type_of(task)
+    return type(task).__name__ if kind is None else kind.name
+
+
+def _require_better(name: str, record: RunRecord) -> None:
+    metric, split = record.metric(record.headline), record.first_split
+    best = record.best_baseline(split, record.headline)
+    if best is not None and not record.beats_baselines:
+        raise UserError(
+            f"distil.teacher={name}: its {split} {record.headline} is {metric.shown(record.score)}, and the best of "
+            f"its own baselines has {metric.shown(best)}",
+            "Train a better teacher; or set distil.weak=true to take this one",
+        )

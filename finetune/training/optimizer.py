@@ -1,9 +1,7 @@
-"""The optimizer: AdamW with or without bias correction, RAdam, with two weight-decay groups for each rate.
+"""The optimizer: AdamW with or without bias correction, with two weight-decay groups for each rate; its schedule.
 
-In both the weight decay is decoupled (Loshchilov and Hutter 2019): an update takes the rate times
-`weight_decay` of a weight off it, and the moments do not see that.
-
-Learning-rate schedules, those of transformers and noam, are functions of the updates before the current one, counted
+The weight decay is decoupled (Loshchilov and Hutter 2019): an update takes the rate times `weight_decay` of a weight
+off it, and the moments do not see that. The learning rate is a function of the updates before the current one, counted
 from 0, and of nothing else, so that a resumed run has the same rates.
 """
 
@@ -13,8 +11,8 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.optim import AdamW, Optimizer, RAdam
-from torch.optim.lr_scheduler import LambdaLR, LRScheduler
+from torch.optim import AdamW, Optimizer
+from torch.optim.lr_scheduler import LRScheduler
 from transformers import get_scheduler
 
 from finetune.models.freezing import depths
@@ -22,30 +20,18 @@ from finetune.models.head import EncoderWithHead
 from finetune.runs.recipe_tables import Train
 
 BETAS = (0.9, 0.999)
-HIGH = 1e-3  # a rate of Adam at which most pretrained encoders diverge
 
 
 def build_optimizer(model: EncoderWithHead, settings: Train) -> Optimizer:
-    """The optimizer of `settings.solver`, with weight decay on matrices, none on biases and LayerNorm.
-
-    AdamW is that of Devlin et al. 2019, A.2, and of the original code. RAdam (Liu et al. 2020, algorithm 2) does
-    without the second moment while too few gradients tell it, and rectifies it from then on; torch begins at a length
-    of the average above 5, the paper above 4.
+    """AdamW (Devlin et al. 2019, A.2, and the original code): weight decay on matrices, none on biases and LayerNorm.
 
     `layer_decay` is the ratio of each layer's learning rate to that of the layer above (Howard and Ruder 2018, 3.2,
     "discriminative fine-tuning": they divide by 2.6, which is 0.385 here).
     """
-    groups, rate = _groups(model, settings), base_rate(settings)
-    if settings.solver == "radam":
-        return RAdam(groups, lr=rate, betas=BETAS, eps=settings.adam_epsilon, decoupled_weight_decay=True)
+    groups, rate = _groups(model, settings), settings.learning_rate
     if settings.bias_correction:
         return AdamW(groups, lr=rate, betas=BETAS, eps=settings.adam_epsilon, fused=True)
     return UncorrectedAdamW(groups, lr=rate, eps=settings.adam_epsilon)
-
-
-def base_rate(settings: Train) -> float:
-    """What the schedule multiplies: the peak of the learning rate; of `noam`, which has its own, the factor."""
-    return settings.noam_factor if settings.schedule == "noam" else settings.learning_rate
 
 
 def _groups(model: EncoderWithHead, settings: Train) -> list[dict[str, Any]]:
@@ -60,7 +46,7 @@ def _groups(model: EncoderWithHead, settings: Train) -> list[dict[str, Any]]:
         {
             "params": params,
             "weight_decay": settings.weight_decay if decays else 0.0,
-            "lr": base_rate(settings) * settings.layer_decay**depth,
+            "lr": settings.learning_rate * settings.layer_decay**depth,
         }
         for (depth, decays), params in sorted(members.items(), key=lambda item: (item[0][0], not item[0][1]))
     ]
@@ -92,38 +78,8 @@ class UncorrectedAdamW(Optimizer):
                 p.sub_(update.add_(p, alpha=group["weight_decay"]), alpha=group["lr"])
 
 
-def build_schedule(optimizer: Optimizer, settings: Train, *, updates: int, width: int) -> LRScheduler:
-    """Warm-up, then `settings.schedule`; `width` is that of the encoder's hidden layers, which noam reads."""
+def build_schedule(optimizer: Optimizer, settings: Train, *, updates: int) -> LRScheduler:
+    """Warm-up, then `settings.schedule`."""
+    name = "constant_with_warmup" if settings.schedule == "constant" else settings.schedule
     warmup = settings.warmup_updates(updates)
-    if settings.schedule == "noam":
-        return LambdaLR(optimizer, lambda done: noam(done + 1, width=width, warmup=warmup))
-    constant = settings.schedule == "constant"  # without warm-up in transformers
-    if settings.schedule == "polynomial":  # which divides by the number of updates after the warm-up
-        warmup = min(warmup, updates - 1)
-    return get_scheduler(  # type: ignore[no-any-return]
-        "constant_with_warmup" if constant else settings.schedule,
-        optimizer,
-        num_warmup_steps=warmup,
-        num_training_steps=updates,
-        scheduler_specific_kwargs={"lr_end": 0.0} if settings.schedule == "polynomial" else None,
-    )
-
-
-def noam(update: int, *, width: int, warmup: int) -> float:
-    """The learning rate of an update, counted from 1 (Vaswani et al. 2017, 5.3, equation 3): linear over `warmup`
-    updates, then with the inverse square root of the update; `width` is the paper's d_model.
-    """
-    return float(width**-0.5 * min(update**-0.5, update * warmup**-1.5))
-
-
-def noam_notes(train: Train, *, updates: int, width: int) -> list[str]:
-    """The peak of noam's rate in a run of so many updates, with an encoder of that width; none for other schedules."""
-    if train.schedule != "noam":
-        return []
-    warmup = train.warmup_updates(updates)
-    peak = train.noam_factor * noam(warmup, width=width, warmup=warmup)
-    high = ": far above what a pretrained encoder bears; lower train.noam_factor" if peak > HIGH else ""
-    return [
-        f"noam: the learning rate rises to {peak:.3g} at update {warmup} of {updates} (width {width}, "
-        f"train.noam_factor {train.noam_factor:g}){high}"
-    ]
+    return get_scheduler(name, optimizer, warmup, updates)  # type: ignore[no-any-return]

@@ -1,6 +1,5 @@
 """A run before it trains: first what decides its result, and so its id; then model, tokenizer and features."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +28,6 @@ from finetune.task_types.task import Task
 from finetune.task_types.train_share import with_share
 from finetune.task_types.vocabulary import vocabulary_notes
 from finetune.training.extras import Extra, RunState, extras_of
-from finetune.training.optimizer import noam_notes
 
 VECTORS = {
     "mean": "the mean of a text's tokens",
@@ -125,10 +123,6 @@ def _notes(run: RunState) -> list[str]:
     recipe, head, config = run.recipe, run.model.head, run.model.backbone.config
     notes = [*run.resolved.notes, *vocabulary_notes(run.train_rows, run.tokenizer, recipe.model)]
     notes += family_notes(config) + run.model.notes
-    count = len(run.features[run.task.train_split])
-    train = recipe.train.lengthened(count)
-    updates = train.updates or train.epochs * math.ceil(count / train.batch_size)
-    notes += noam_notes(train, updates=updates, width=config.hidden_size)
     if size := trained_size(recipe):
         own = training_notes(Path(run.vocabulary), len(run.tokenizer), tokenizer_hash(run.tokenizer), size=size)
         notes = own + notes

@@ -15,7 +15,7 @@ from accelerate import Accelerator
 from accelerate.utils import gather_object
 
 from finetune.data.characters import same_text
-from finetune.data.messages import percent, so_many
+from finetune.data.messages import percent
 from finetune.data.paths import from_here
 from finetune.data.rows import HashedRows, OwnRow, Row, Rows
 from finetune.data.source import Source
@@ -35,10 +35,9 @@ from finetune.task_types.prepare import truncated_share
 from finetune.task_types.resampling import margin
 from finetune.task_types.task import Task
 from finetune.task_types.types import type_of
-from finetune.training.evaluation import Answers
+from finetune.training.evaluation import Answers, official_scores
 from finetune.training.extras import RunState
 
-FEW_TO_SCORE = 50  # rows, of which a score of 80 % has an interval of 24 points
 NEARLY_ALL = 0.95  # share of the training rows that the advised length does not cut
 SAMPLE_ROWS = 2_000  # whose tokens are counted
 STEP = 64  # the advised length is a multiple of it
@@ -70,7 +69,7 @@ def build_record(run: RunState, baselines: Mapping[str, Answers], *, started: fl
     """The record of a finished run; `baselines` are their predictions by split and method, `started` seconds."""
     task, splits, rows, found, progress = run.task, run.splits, run.rows, run.found, run.progress
     origins = {split: _origin(loaded, run.source) for split, loaded in splits.items()}
-    scores = run.evaluation.official_scores(found)
+    scores = {split: official_scores(found.task, answers, rows[split]) for split, answers in found.answers.items()}
     facts = {
         "id": run.id,
         "task": task.name,
@@ -135,12 +134,6 @@ def _notes(run: RunState, origins: Mapping[str, str], scores: Scores) -> list[st
     for split, loaded in run.splits.items():
         notes += [note.replace(loaded.origin, origins[split]) for note in loaded.notes]
         notes += run.notes if split == task.train_split else []
-    first = task.dev_splits[0]
-    few = len(run.splits[first].rows)
-    if few < FEW_TO_SCORE and not run.model.head.pretrains:  # documents have many words
-        notes.append(
-            f"{first} has {so_many(few)}: too few to tell a good model from a bad one by; see the score's interval"
-        )
     for split, encoded in run.features.items():
         places, cut = truncated_rows(encoded)
         if share := len(np.unique(places[cut])) / len(np.unique(places)):

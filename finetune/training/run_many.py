@@ -1,7 +1,7 @@
 """Runs several recipes; a failed run does not stop the rest."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from finetune.data.messages import so_many
@@ -17,25 +17,38 @@ from finetune.training.run_options import RunOptions
 from finetune.training.trackers import tracked
 
 Outcome = RunRecord | UserError  # the record, or why it failed
-TrainRuns = Callable[[Sequence[ResolvedRun], RunOptions, Watcher], list[Outcome]]  # the outcome of each run, in order
 
 
 def run_all(
-    runs: Sequence[ResolvedRun], options: RunOptions, *, watch: Watcher, train: TrainRuns | None = None
+    runs: Sequence[ResolvedRun], options: RunOptions, *, watch: Watcher
 ) -> tuple[list[RunRecord], list[UserError]]:
     """The records of finished runs, and the errors of failed ones, each in the order of the runs.
 
     Runs whose encoders others start from are trained first, each once; their records are not among those returned.
-    They are trained one after the other in this process, or by `train`.
     """
-    found = _all(runs, options, watch, train or train_in_sequence)
+    found = _outcomes(runs, options, watch)
     failures = [one for one in found if isinstance(one, UserError)]
     return [one for one in found if isinstance(one, RunRecord)], failures
 
 
-def train_in_sequence(runs: Sequence[ResolvedRun], options: RunOptions, watch: Watcher) -> list[Outcome]:
-    """Trains one run after the other in this process; a failed one does not stop the rest."""
-    return [train_run(one, options, watch) for one in runs]
+def _outcomes(runs: Sequence[ResolvedRun], options: RunOptions, watch: Watcher) -> list[Outcome]:
+    """The outcome of each run, after the runs whose encoders others start from. One whose first run failed fails with
+    it; errors of several name the recipe.
+    """
+    before: dict[int, Outcome] = {}
+    if firsts := list({id(one.first): one.first for one in runs if one.first is not None}.values()):
+        names = ", ".join(dict.fromkeys(one.name for one in firsts))
+        watch(Note(f"{so_many(len(firsts), 'run')} of {names} first, for the encoders that the others start from"))
+        taken = _outcomes(firsts, replace(options, force=False), watch)  # a finished one is not trained again
+        before = dict(zip(map(id, firsts), taken, strict=True))
+    outcomes = list[Outcome]()
+    for one in runs:
+        ready = one if one.first is None else _with_encoder(one, before[id(one.first)], options)
+        outcome = ready if isinstance(ready, UserError) else train_run(ready, options, watch)
+        if len(runs) > 1 and isinstance(outcome, UserError) and outcome is not ready:
+            outcome = type(outcome)(f"{one.name}: {outcome.what}", outcome.way_out)
+        outcomes.append(outcome)
+    return outcomes
 
 
 def train_run(planned: ResolvedRun, options: RunOptions, watch: Watcher) -> Outcome:
@@ -73,25 +86,6 @@ def _failure(error: Exception) -> UserError | None:
     if "deterministic" in str(error):
         return UserError(first_line(error), "Leave deterministic = true out, or train on the CPU")
     return None
-
-
-def _all(runs: Sequence[ResolvedRun], options: RunOptions, watch: Watcher, train: TrainRuns) -> list[Outcome]:
-    """The outcome of each run, after the runs whose encoders others start from. One whose first run failed fails with
-    it; errors of several name the recipe.
-    """
-    ready: list[ResolvedRun | UserError] = list(runs)
-    if firsts := list({id(one.first): one.first for one in runs if one.first is not None}.values()):
-        names = ", ".join(dict.fromkeys(one.name for one in firsts))
-        watch(Note(f"{so_many(len(firsts), 'run')} of {names} first, for the encoders that the others start from"))
-        before = _all(firsts, replace(options, force=False), watch, train)  # of which a finished one is taken
-        found = dict(zip(map(id, firsts), before, strict=True))
-        ready = [one if one.first is None else _with_encoder(one, found[id(one.first)], options) for one in runs]
-    ended = iter(train([one for one in ready if isinstance(one, ResolvedRun)], options, watch))
-    outcomes = [next(ended) if isinstance(one, ResolvedRun) else one for one in ready]
-    for place, (one, outcome) in enumerate(zip(ready, outcomes, strict=True)):
-        if len(runs) > 1 and isinstance(one, ResolvedRun) and isinstance(outcome, UserError):
-            outcomes[place] = type(outcome)(f"{one.name}: {outcome.what}", outcome.way_out)
-    return outcomes
 
 
 def _with_encoder(one: ResolvedRun, first: Outcome, options: RunOptions) -> ResolvedRun | UserError:

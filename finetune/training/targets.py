@@ -14,12 +14,10 @@ from finetune.runs import recipe
 from finetune.runs.grid import expand, full_name, require_different, require_set_once, set_by
 from finetune.runs.lookup import near_files
 from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_faults import unread
 from finetune.runs.toml import flat, override_value, read_toml, typed_settings
 from finetune.task_types import registry
 from finetune.task_types.options import data_options, option_names
 from finetune.task_types.resolved_run import ResolvedRun, resolved_run
-from finetune.task_types.starting_recipe import starting_recipe
 from finetune.task_types.task import Task
 
 RECIPES = Path(__file__).parents[1] / "recipes"
@@ -130,6 +128,8 @@ def _loaded(
     if (is_task or own) and (other := settings.get("task", target)) != target:
         raise UserError(f"{target} and task={other} name two tasks", "Name the one to train on, and leave out `task=`")
     if own:
+        from finetune.task_types.starting_recipe import starting_recipe
+
         started, task = starting_recipe(target, settings, checkpoint=checkpoint)
         defaults[_task_key(started)] = task
         yield target, started
@@ -172,8 +172,7 @@ def _with_preset(settings: dict[str, Any]) -> dict[str, Any]:
     table = read_toml(known[name])
     given = {full_name(key) for key in (*own, *flat(own))}
     grid = {key: values for key, values in flat(table.pop("grid", {})).items() if full_name(key) not in given}
-    table = {key: value for key, value in flat(table).items() if key not in unread(flat(own))}
-    return table | {f"{GRID}{key}": values for key, values in grid.items()} | own
+    return flat(table) | {f"{GRID}{key}": values for key, values in grid.items()} | own
 
 
 def load_target(target: str, settings: dict[str, Any], *, checkpoint: str = "") -> ResolvedRun:

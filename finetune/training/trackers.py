@@ -1,13 +1,10 @@
 """`run --track`: the settings, losses and scores of a run, sent to Accelerate's trackers."""
 
-import json
 import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from functools import partial
-from importlib import import_module
 from importlib.util import find_spec
 from math import isfinite
 from pathlib import Path
@@ -18,19 +15,22 @@ from finetune.errors import UserError, first_line, nearest
 from finetune.runs.events import AlreadyDone, Done, EpochDone, Event, Note, Started, Training, Updates, Watcher
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import names_only
+from finetune.runs.toml import flat
 
-NAMES = ("tensorboard", "mlflow", "wandb", "trackio", "aim", "clearml", "comet_ml", "dvclive", "swanlab")
+ARGUMENTS: Mapping[str, Callable[[Path], dict[str, Any]]] = {  # of a tracker, from the folder of the run in its task's
+    "tensorboard": lambda run: {
+        "run_name": f"{run.parent.name}/{run.name}",  # it has no projects: its name of a run is a path
+        "logging_dir": run.parents[1] / "tensorboard",
+    },
+    "mlflow": lambda run: {"experiment_name": run.parent.name, "run_name": run.name},
+    "wandb": lambda run: {"run_name": run.parent.name, "id": run.name, "name": run.name, "resume": "allow"},
+}
 # Calls are made between updates, so a server that is down must fail soon: by default it takes minutes.
 ENVIRONMENT = {
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "5",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
     "WANDB_SILENT": "true",
     "WANDB_INIT_TIMEOUT": "20",
-}
-RUN_ARGUMENTS: dict[str, Callable[[str], dict[str, Any]]] = {  # of a tracker's class, from the id of the run
-    "mlflow": lambda run: {"run_name": run},
-    "wandb": lambda run: {"id": run, "name": run, "resume": "allow"},
-    "trackio": lambda run: {"name": run, "resume": "allow"},
 }
 
 
@@ -39,11 +39,11 @@ def tracker_names(names: str | Sequence[str]) -> tuple[str, ...]:
     parts = names.split(",") if isinstance(names, str) else names
     cleaned = tuple(dict.fromkeys(name for part in parts if (name := part.strip())))
     for name in cleaned:
-        if name not in NAMES:
-            raise UserError(f"there is no tracker '{name}'", f"{nearest(name, list(NAMES))}Give {', '.join(NAMES)}")
+        if name not in ARGUMENTS:
+            ours = ", ".join(ARGUMENTS)
+            raise UserError(f"there is no tracker '{name}'", f"{nearest(name, [*ARGUMENTS])}Give {ours}")
         if find_spec(name) is None:
-            package = name.replace("_", "-")
-            raise UserError(f"the tracker '{name}' needs a package that is not installed", f"pip install {package}")
+            raise UserError(f"the tracker '{name}' needs a package that is not installed", f"pip install {name}")
     return cleaned
 
 
@@ -61,10 +61,9 @@ class Tracking:
     """Sends events to trackers, in the thread of the run. One that fails is left out from then on, with a note."""
 
     def __init__(self, names: Sequence[str], then: Watcher) -> None:
-        self.names, self.then = names, then
+        self.names, self.then, self.update = names, then, 0
         self.trackers: dict[str, Any] = {}  # Accelerate's, by name; opened when training begins
-        self.folder, self.settings = Path(), dict[str, Any]()
-        self.update, self.examples = 0, 0.0  # so far; examples of an update
+        self.started = Started(folder="", recipe={}, device="")
 
     def __call__(self, event: Event) -> None:
         """Passes an event on, then sends its numbers."""
@@ -73,22 +72,18 @@ class Tracking:
             case AlreadyDone():
                 self.then(Note(f"{', '.join(self.names)}: not sent, for the run is finished; `force` trains it again"))
             case Started():
-                recipe = Recipe.model_validate(event.recipe).model_dump(exclude={"grid"})
-                self.folder, self.settings = Path(event.folder).resolve(), dict(_flat(names_only(recipe), "."))
+                self.started = event
             case Training():
-                self.update, self.examples = event.done, event.examples * event.epochs / max(event.updates, 1)
+                self.update = event.done
                 self._open()
             case Updates():
                 self.update = event.update
-                speed = self.examples * len(event.losses) / max(event.seconds, 1e-9)
-                rate = event.rates[-1] if event.rates else None
-                numbers = {"train/loss": fmean(event.losses), "train/learning_rate": rate}
-                self._log(numbers | {"train/examples_per_second": speed})
+                self._log({"train/loss": fmean(event.losses), "train/learning_rate": event.rates[-1]})
             case EpochDone(result=result):
                 losses = {"epoch": result.epoch, "train/epoch_loss": result.loss, "dev/loss": result.dev_loss}
-                self._log(losses | dict(_flat(result.scores, "/")))
+                self._log(losses | _by_path(result.scores))
             case Done():
-                self._log({f"final/{name}": score for name, score in _flat(event.scores, "/")})
+                self._log({f"final/{name}": score for name, score in _by_path(event.scores).items()})
 
     def send(self, call: Callable[[Any], object]) -> None:
         """Calls a function with each tracker."""
@@ -106,18 +101,13 @@ class Tracking:
 
         for variable, value in ENVIRONMENT.items():
             os.environ.setdefault(variable, value)
-        run, task = self.folder.name, self.folder.parent.name
-        if "trackio" in self.names:  # it prints when Python exits too, where standard output may be JSON
-            vars(import_module("trackio.run"))["print"] = partial(print, file=sys.stderr)
+        run = Path(self.started.folder).resolve()
         for name in self.names:
-            kind = LOGGER_TYPE_TO_CLASS[name]
-            arguments = RUN_ARGUMENTS[name](run) if name in RUN_ARGUMENTS else {}
-            if kind.requires_logging_directory:
-                arguments["logging_dir"] = str(self.folder.parents[1] / name)
-            # TensorBoard has no projects: its name of a run is a path
-            self.trackers[name] = kind(f"{task}/{run}" if name == "tensorboard" else task, **arguments)
+            self.trackers[name] = LOGGER_TYPE_TO_CLASS[name](**ARGUMENTS[name](run))
+        recipe = flat(names_only(Recipe.model_validate(self.started.recipe).model_dump(exclude={"grid"})))
+        plain = {key: one if isinstance(one, str | int | float) else str(one) for key, one in recipe.items()}
         self.send(lambda tracker: tracker.start())
-        self.send(lambda tracker: tracker.store_init_configuration(self.settings))
+        self.send(lambda tracker: tracker.store_init_configuration(plain))
 
     def _log(self, numbers: Mapping[str, Any]) -> None:
         """Sends the finite numbers, under names that MLflow takes too."""
@@ -127,11 +117,6 @@ class Tracking:
             self.send(lambda tracker: tracker.log(finite, step=self.update))
 
 
-def _flat(values: Mapping[str, Any], separator: str, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Nested values under joined names; what is neither a number nor a text is written as JSON."""
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, separator, f"{prefix}{name}{separator}")
-        else:
-            plain = isinstance(value, str | int | float)
-            yield f"{prefix}{name}", value if plain else json.dumps(value, ensure_ascii=False, default=str)
+def _by_path(scores: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """Scores by `dev/accuracy`."""
+    return {f"{split}/{name}": score for split, by_name in scores.items() for name, score in by_name.items()}

@@ -31,7 +31,7 @@ from finetune.training.batching import Batches, batches_of_rows
 from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.optimizer import build_optimizer, build_schedule
 from finetune.training.passes import Objective
-from finetune.training.updates import Draw, Updater, as_they_are
+from finetune.training.updates import Draw, Updater, no_masking
 
 LOSSES_AT_ONCE = 10  # updates between reads of the loss, each of which synchronises a GPU; in an epoch 1, 2, 4 first
 
@@ -72,7 +72,7 @@ class Trainer:
     data_seed: int
     checkpoints: Checkpoints | None = None
     rows: Sequence[Row] = ()
-    draw: Draw = as_they_are
+    draw: Draw = no_masking
     objective: Objective | None = None
 
     @property
@@ -105,8 +105,7 @@ class Trainer:
         """The same of the model as it is."""
         optimizer = build_optimizer(self.model, self.settings)
         batches = batches_of_rows(features, self.settings, self.data_seed)
-        width = self.model.backbone.config.hidden_size
-        schedule = build_schedule(optimizer, self.settings, updates=len(batches), width=width)
+        schedule = build_schedule(optimizer, self.settings, updates=len(batches))
         weights = TrainedWeights(self.model)
         weights.leave_out_of_ddp()
         model, optimizer = self.accelerator.prepare(self.model, optimizer)

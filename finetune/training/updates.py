@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from accelerate import Accelerator
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_, get_total_norm
 from torch.optim.lr_scheduler import LRScheduler
 
@@ -27,15 +27,15 @@ from finetune.runs.events import Note, Updates
 from finetune.runs.recipe_tables import Train
 from finetune.training.batching import share
 from finetune.training.checkpoints import Progress
-from finetune.training.passes import BatchPasses, Objective
+from finetune.training.passes import BatchPasses, GraphedPasses, Objective
 
 ROWS_SHOWN = 3
 DRAW = 1_000_003  # follows (data_seed, update) in the seed of what `draw` makes: dropout's is followed by a rank
 Draw = Callable[[Sequence[Feature], np.random.Generator], Sequence[Feature]]
 
 
-def as_they_are(features: Sequence[Feature], _: np.random.Generator) -> Sequence[Feature]:
-    """The features of a batch in which nothing is random."""
+def no_masking(features: Sequence[Feature], _: np.random.Generator) -> Sequence[Feature]:
+    """The default `draw`: the batch unchanged."""
     return features
 
 
@@ -55,7 +55,7 @@ class Updater:
     settings: Train
     data_seed: int
     rows: Sequence[Row] = ()
-    draw: Draw = as_they_are
+    draw: Draw = no_masking
     objective: Objective | None = None
 
     def group(self, batches: Sequence[Sequence[Feature]], progress: Progress, *, epoch: int) -> None:
@@ -66,7 +66,7 @@ class Updater:
         """
         started = time.perf_counter()
         self.model.train()
-        losses, norms, rates = list[torch.Tensor](), list[torch.Tensor](), list[float]()
+        losses, norms, rates = list[Tensor](), list[Tensor](), list[float]()
         for batch in batches:
             rates.append(max(group["lr"] for group in self.optimizer.param_groups))
             generator = np.random.default_rng([self.data_seed, progress.update, DRAW])
@@ -92,7 +92,7 @@ class Updater:
         if asked_anywhere:
             raise interrupts.Stopping
 
-    def _step(self) -> torch.Tensor:
+    def _step(self) -> Tensor:
         """Clips and applies the gradient; returns its norm, or 0 where half precision overflowed.
 
         Then the step is skipped, which lowers the loss scale. Accelerate's `step_was_skipped` misses it if the
@@ -109,7 +109,7 @@ class Updater:
         self.schedule.step()
         return norm
 
-    def _loss(self, batch: Sequence[Feature], progress: Progress) -> torch.Tensor:
+    def _loss(self, batch: Sequence[Feature], progress: Progress) -> Tensor:
         """Backward pass of a batch; where memory runs out, again in twice as many parts, with a note.
 
         Parts do not change the update, except for rounding and dropout masks.
@@ -139,7 +139,7 @@ class Updater:
                 progress.notes.append(text)
                 self.engine.watch(Note(text))
 
-    def _backward(self, features: Sequence[Feature], update: int, parts: int) -> torch.Tensor:
+    def _backward(self, features: Sequence[Feature], update: int, parts: int) -> Tensor:
         """Backward pass of a batch in `parts`; returns this process's part of the mean loss over the whole batch.
 
         A loss is a sum over labels divided by their number in the whole batch, so that every label has equal weight
@@ -166,11 +166,7 @@ class Updater:
     @cached_property
     def passes(self) -> BatchPasses:
         """The passes of a part of a batch."""
-        kind: type[BatchPasses] = BatchPasses
-        if self._has_graphs():
-            from finetune.training.graphs import GraphedPasses
-
-            kind = GraphedPasses
+        kind = GraphedPasses if self._has_graphs() else BatchPasses
         return kind(engine=self.engine, model=self.model, objective=self.objective)
 
     def _has_graphs(self) -> bool:
@@ -184,12 +180,11 @@ class Updater:
 
     def _diverged(self, what: str, update: int, rate: float, batch: Sequence[Feature]) -> Diverged:
         """The error that names the update, the learning rate and rows of the batch."""
-        rate_of = "noam_factor" if self.settings.schedule == "noam" else "learning_rate"
         rows = list(dict.fromkeys(feature.row for feature in batch))
         shown = first_of([repr(self.rows[row].id) if self.rows else str(row) for row in rows], ROWS_SHOWN)
         return Diverged(
             f"{what} after update {update} (learning rate {rate:.3g}, rows {shown}): training has diverged",
-            f"Lower train.{rate_of}, raise train.warmup, or look at these rows; earlier checkpoints are kept",
+            "Lower train.learning_rate, raise train.warmup, or look at these rows; earlier checkpoints are kept",
         )
 
 
@@ -202,6 +197,6 @@ def _seed(data_seed: int, update: int, accelerator: Accelerator) -> None:
     dropout.seed(value)
 
 
-def _norm_of_weights(parameters: Sequence[nn.Parameter]) -> torch.Tensor:
+def _norm_of_weights(parameters: Sequence[nn.Parameter]) -> Tensor:
     """The norm of all trainable weights; nan if any is nan."""
     return get_total_norm([p.detach() for p in parameters if p.requires_grad])

@@ -36,8 +36,8 @@ from support.toys import span_task
 from transformers import BertConfig, BertModel
 
 from finetune.cli import app as cli
-from finetune.cli.commands import COMMANDS as COMMAND_LIST
 from finetune.cli.commands import FIRST
+from finetune.cli.commands import commands as listed_commands
 from finetune.commands.submission import glue as submission
 from finetune.data.source import Source
 from finetune.models import backbone
@@ -56,7 +56,7 @@ BEFORE = [  # what a reader of any one page has run on others
 ]
 PROMISES = {"--risk", "--precision", "--label-sets"}  # which a few rows of dev cannot keep
 TOO_FEW = ("cannot be promised from", "with a label, and there are", "is never predicted on")
-EXAMPLES = [typed for listed in COMMAND_LIST.values() for typed, _ in (*listed.examples, *FIRST)]  # of --help
+EXAMPLES = [typed for listed in listed_commands().values() for typed, _ in (*listed.examples, *FIRST)]  # of --help
 READ_FIRST = {  # the commands of other pages run in `make nightly`
     *(README, DOCS / "index.md", KOREAN / "index.md", OWN_DATA, DOCS / "tutorials" / "first-run.md"),
     *(DOCS / "how-to" / name for name in ("stop-and-resume.md", "troubleshooting.md")),

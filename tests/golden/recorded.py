@@ -18,6 +18,8 @@ import pyarrow.parquet as pq
 import torch
 from safetensors.torch import load_file
 
+from finetune.gone import without_defaults
+
 # What differs each time that the same command is typed, or with the machine; and sums over files of the folder.
 VOLATILE = (
     "finished", "versions", "git_commit", "device", "seconds", "examples_per_second", "peak_memory_bytes", "cost",
@@ -33,6 +35,7 @@ DIGITS = 6  # of probabilities and losses that are kept
 NEAR = 0.001
 Same = Callable[[str, Any, Any], bool]
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+NO_LONGER_NOTED = re.compile(r"^few rows: |: too few to tell a good model from a bad one by")
 LINE, LONGEST = 120, 100  # characters of a line of kept JSON, and of a value of a difference
 
 
@@ -134,12 +137,20 @@ def arithmetic() -> str:
 
 def differences(kept: Sequence[Any], found: Sequence[Any], *, exact: bool) -> list[str]:
     """Where runs differ from the kept ones, a line each: in any bit, or by more than other machines may."""
+    kept = [_without_what_went(run) for run in kept]
     if exact:
         return list(_differing("", kept, found, _equal))
     one, other = _on_any_machine(kept), _on_any_machine(found)
     for mine, yours in zip(one, other, strict=False):
         _forgive(mine, yours)
     return list(_differing("", one, other, _near))
+
+
+def _without_what_went(run: dict[str, Any]) -> dict[str, Any]:
+    """A kept run without settings that are gone and that nobody had set, and without notes that are no longer made."""
+    record = run["record"]
+    notes = [note for note in record["notes"] if not NO_LONGER_NOTED.search(note)]
+    return {**run, "record": {**record, "recipe": without_defaults(record["recipe"]), "notes": notes}}
 
 
 def _on_any_machine(runs: Sequence[Any]) -> list[Any]:

@@ -18,8 +18,8 @@ from finetune.runs.recipe_tables import Train
 from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.starting_recipe import starting_recipe
 from finetune.task_types.task import Task
-from finetune.training import graphs
-from finetune.training.graphs import GraphedPasses
+from finetune.training import passes
+from finetune.training.passes import GraphedPasses
 from finetune.training.run import run
 from finetune.training.run_options import RunOptions
 from finetune.training.trainer import Trainer
@@ -66,7 +66,7 @@ def test_graphs_give_the_losses_of_single_launches(
     settings = TWENTY.model_copy(update={"dropout": 0.1})
     with_graphs = losses(cat_task(), tiny_bert, settings, GPU, precision)
     assert captured
-    monkeypatch.setattr(graphs, "MOST_GRAPHS", 0)
+    monkeypatch.setattr(passes, "MOST_GRAPHS", 0)
     assert with_graphs == pytest.approx(losses(cat_task(), tiny_bert, settings, GPU, precision), rel=1e-4)
 
 
@@ -113,7 +113,7 @@ def test_a_model_that_waits_for_the_gpu_goes_without_graphs(
     trainer.model.head.register_forward_hook(lambda _, __, output: output * float(output.isfinite().all()))
     progress, _ = trainer.fit(features, unscored)
     assert not captured
-    assert progress.notes == [graphs.WAITS]
+    assert progress.notes == [passes.WAITS]
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])

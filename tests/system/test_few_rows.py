@@ -15,10 +15,8 @@ from finetune.models.building import build_model
 from finetune.runs.events import EpochDone, Event, Training, Working, unwatched
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
-from finetune.runs.record_parts import Margin
 from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.starting_recipe import starting_recipe
-from finetune.training import few_rows
 from finetune.training.run import run
 from finetune.training.run_options import RunOptions
 
@@ -169,39 +167,3 @@ def test_the_screen_says_which_format_the_model_has(in_process: InProcess, tiny_
 def test_pooling_and_a_bilstm_are_refused_before_training(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="BiLSTM"):
         starting_recipe(str(written(tmp_path / "a.csv", rows(24))), {"pooling": "mean", "bilstm": True})
-
-
-def looked_at(data: Path, encoder: Path, out: Path) -> list[str]:
-    """The notes of a short run that begin as the first look does."""
-    record = trained(data, encoder, out, **{"train.updates": 1})
-    return [note for note in record.notes if note.startswith("few rows")]
-
-
-def test_baselines_by_folds_are_told_before_training(
-    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told = [("text", "label"), *((f"{'good' if i % 2 else 'bad'} {i}", "yn"[i % 2]) for i in range(40))]
-    (note,) = looked_at(written(tmp_path / "told.csv", told), tiny_bert, tmp_path / "out")
-    with monkeypatch.context() as without_cache:
-        without_cache.setenv("FINETUNE_CACHE", str(tmp_path / "told.csv"))
-        assert looked_at(tmp_path / "told.csv", tiny_bert, tmp_path / "again") == [note]
-    assert "dev has 4 rows" in note
-    assert "5 folds of the 36 training rows, macro f1: majority 43.8, tfidf-logistic 100.0, linear-probe 100.0" in note
-    each_alone = [
-        ("text", "label"),
-        *((f"the word w{i * 7919}q", "yn"[i % 2]) for i in range(40)),
-    ]  # learned by heart at best
-    (note,) = looked_at(written(tmp_path / "alone.csv", each_alone), tiny_bert, tmp_path / "out")
-    assert "tfidf-logistic 100.0" not in note
-    assert "is ahead" not in note
-
-
-def test_the_first_look_names_what_is_better_where_that_is_no_chance() -> None:
-    ahead, level = (Margin(difference=0.2, difference_interval=(low, 0.4)) for low in (0.1, -0.1))
-    assert "tfidf-logistic is ahead of what the encoder knows" in few_rows.advice("tfidf-logistic", ahead)
-    assert few_rows.advice("tfidf-logistic", level) == ""
-    assert "frozen=true train.solver=logistic" in few_rows.advice("linear-probe", Margin())
-
-
-def test_many_rows_of_dev_tell_by_themselves(tiny_bert: Path, tmp_path: Path) -> None:
-    assert looked_at(written(tmp_path / "many.csv", rows(520)), tiny_bert, tmp_path / "out") == []

@@ -2,7 +2,6 @@
 
 import importlib.util
 import json
-import sqlite3
 import subprocess
 import sys
 import time
@@ -71,19 +70,6 @@ def test_wandb_saves_an_offline_run_with_the_id(
     assert "left out" not in err
     (file,) = (tmp_path / "wandb").glob(f"offline-run-*/run-{folder.name}.wandb")
     assert b"final/dev/accuracy" in file.read_bytes()
-
-
-def test_trackio_has_the_run_by_its_id(
-    finetune: Finetune, rte: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TRACKIO_DIR", str(tmp_path / "trackio"))
-    record, folder, err = run(finetune, rte, tiny_bert, "trackio")
-    assert "left out" not in err
-    database = sqlite3.connect(tmp_path / "trackio" / "rte.db")
-    lines = database.execute("select run_name, metrics from metrics").fetchall()
-    assert {name for name, _ in lines} == {folder.name}
-    scores = [json.loads(metrics).get("final/dev/accuracy") for _, metrics in lines]
-    assert record["scores"]["dev"]["accuracy"] in scores
 
 
 @pytest.mark.parametrize("name", ["mlflow", "wandb"])

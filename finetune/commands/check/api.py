@@ -25,8 +25,7 @@ from finetune.models.tokenizers.fast import load_fast_tokenizer
 from finetune.models.tokenizers.train import trained_size
 from finetune.models.untrained import size_of
 from finetune.runs.recipe import Recipe
-from finetune.task_types.columns import Layout
-from finetune.task_types.own_data import own_data
+from finetune.task_types.columns import Layout, own_data
 from finetune.task_types.parts import batch_maker
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.pretraining.own import own_text

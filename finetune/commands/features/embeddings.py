@@ -25,9 +25,9 @@ from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Note, Watcher
 from finetune.runs.folder import data_name
 from finetune.runs.recipe import Recipe, parse
-from finetune.task_types.columns import Layout
+from finetune.task_types.columns import OPTIONS, Layout
 from finetune.task_types.options import configured
-from finetune.task_types.own_data import OPTIONS, every_option, guessed
+from finetune.task_types.own_data import every_option, guessed
 from finetune.task_types.prepare import encode_rows, load_splits
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.starting_recipe import fitting_length

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from finetune.api.callbacks import watcher_of
 from finetune.api.inputs import in_memory, is_path, recipe_settings
-from finetune.api.planning import execute, plan
+from finetune.api.planning import plan
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run, runs_of_records
 from finetune.data.rows import OwnRow
 from finetune.data.source import source_of
 from finetune.errors import UserError
-from finetune.task_types.own_data import own_data
+from finetune.task_types.columns import own_data
 from finetune.task_types.own_type import OwnType
 from finetune.task_types.pretraining.own import Text
 from finetune.task_types.types import named_type
@@ -92,9 +92,11 @@ def label_errors(
 
 def _trained(path: str, settings: dict[str, Any], options: RunOptions, *, progress: bool | None) -> Run:
     """The finished run on data with these settings. Raises UserError if it failed."""
+    from finetune.training.run_many import run_all
+
     with quiet():
         planned = plan([path], settings, out=options.out)
-        records, failures = execute(planned, options, watch=watcher_of(progress, ()))
+        records, failures = run_all(planned, options, watch=watcher_of(progress, ()))
     if failures:
         raise failures[0]
     return runs_of_records(records, out=options.out)

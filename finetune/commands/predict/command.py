@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from finetune.api.planning import require_on
 from finetune.cli.arguments import (
     RESULTS,
     Coverage,
@@ -34,6 +33,7 @@ from finetune.data.atomic import write_atomically
 from finetune.data.messages import noun, percent, so_many
 from finetune.data.paths import is_folder, require_own_folder
 from finetune.errors import UserError
+from finetune.gone import gone
 from finetune.inference.asked import asked_answers
 from finetune.inference.model_source import ModelSource
 from finetune.inference.predict_plan import require_predictable
@@ -84,7 +84,8 @@ def predict_command(
         raise UserError(
             "-o, --escape-formulas and column settings do not apply to lines of standard input", "Leave them out"
         )
-    require_on(on)
+    if on not in (None, "ray"):
+        raise gone(str(on)) or UserError(f"`on` is '{on}'", "Give ray, or leave it out")
     lines, path = file == "-", Path(file)
     files = [] if lines else _parquet_files(path)
     if on is not None and not files:

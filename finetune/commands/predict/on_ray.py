@@ -1,7 +1,10 @@
 """Predicts a folder of Parquet by Ray Data: `map_batches` over it, on the cluster that `ray.init` finds."""
 
 import logging
-from collections.abc import Mapping
+import os
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,40 @@ from finetune.errors import UserError, first_line
 from finetune.inference.answer_rows import ERROR, WINDOW, free_name
 from finetune.inference.model_source import ModelSource
 from finetune.inference.predict_plan import SAMPLE_ROWS, known_type, layout_for
-from finetune.training.on_ray import ray_cluster
+
+QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # on every system: a local cluster listens on loopback alone
+}
+
+
+@contextmanager
+def ray_cluster() -> Iterator[Any]:
+    """The module `ray`, connected. A connection that the caller has already is used, and stays.
+
+    Raises UserError where Ray is not installed, does not start, or finds no cluster at $RAY_ADDRESS.
+    """
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+    try:
+        import ray
+    except ImportError as error:
+        raise UserError("Ray is not installed", "pip install 'bert-finetune[ray]'") from error
+    if ray.is_initialized():
+        yield ray
+        return
+    handler = signal.getsignal(signal.SIGTERM)  # which Ray replaces
+    logging.getLogger("ray").setLevel(logging.CRITICAL)
+    try:
+        ray.init(configure_logging=False, log_to_driver=False, include_dashboard=False)
+    except Exception as error:  # Ray raises its own and built-in ones, such as ConnectionError and RuntimeError
+        raise UserError(f"Ray did not start ({first_line(error)})", "Check RAY_ADDRESS, or leave `on` out") from error
+    try:
+        with suppress(ValueError):  # outside the main thread
+            signal.signal(signal.SIGTERM, handler)
+        yield ray
+    finally:
+        ray.shutdown()
 
 
 class Answers:

@@ -8,7 +8,7 @@ from typing import Any
 
 from finetune.api.callbacks import Callback, watcher_of
 from finetune.api.inputs import in_memory, is_path, recipe_settings
-from finetune.api.planning import execute, plan, require_on
+from finetune.api.planning import plan
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run, runs_of_records
 from finetune.data.source import source_of
@@ -17,7 +17,7 @@ from finetune.runs.grid import shares_of
 from finetune.runs.record_files import records_on
 from finetune.runs.run_id import data_fingerprint
 from finetune.storage.stored import STORE
-from finetune.task_types.own_data import OPTIONS
+from finetune.task_types.columns import OPTIONS
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.run_options import RunOptions, Saving
@@ -47,7 +47,6 @@ def train(
     wait: bool = True,
     checkpoint_minutes: float = 2.0,
     checkpoint_updates: int | None = None,
-    on: str | None = None,
     progress: bool | None = None,
     callbacks: Callback | Iterable[Callback] = (),
     track: str | Sequence[str] = (),
@@ -77,12 +76,11 @@ def train(
         wait: Wait for a run that another process trains; False: such a run is an error.
         checkpoint_minutes: Minutes between checkpoints, unless writing takes over 3 % of the time.
         checkpoint_updates: Write a checkpoint after every so many updates instead.
-        on: Train each run as a task of `ray`, on the cluster that `ray.init` finds.
         progress: Whether to show a line of progress; default: in a notebook only.
         callbacks: Functions that are called with each event, or objects with methods for some of them, such as
             `on_epoch_done`. A callback that raises an exception is reported by a warning, and not called again.
-        track: Names of trackers that the runs are sent to: `tensorboard`, `mlflow`, `wandb`, `trackio` and others of
-            Accelerate. One that fails is left out, and the run continues without it.
+        track: Names of trackers that the runs are sent to: `tensorboard`, `mlflow` or `wandb`. One that fails is left
+            out, and the run continues without it.
         **settings: Settings of a recipe, such as `max_length=256`, `train={"epochs": 5}`, `**{"train.epochs": 5}`.
 
     Returns:
@@ -99,11 +97,12 @@ def train(
     )  # fmt: skip
     wanted = recipe_settings(settings, text=text, label=label, model=model)
     watch = watcher_of(progress, callbacks)
-    require_on(on)
     shares = shares_of(data_sizes) if data_sizes is not None else ()
     with quiet():
         planned = _planned(data, wanted, seeds=seeds, shares=shares, name=name, out=Path(out))
-        records, failures = execute(planned, options, watch=watch, on=on)
+        from finetune.training.run_many import run_all  # which imports torch
+
+        records, failures = run_all(planned, options, watch=watch)
     _warn_of(failures, raised=not records)
     return runs_of_records(records, out=Path(out))
 

@@ -1,25 +1,20 @@
 """`finetune run`: trains models from recipes or data, and prints their scores."""
 
-from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from finetune.analysis.data_sizes import LearningCurve
-from finetune.api.planning import execute, plan, require_on
-from finetune.api.run import runs_of_records
+from finetune.api.planning import plan
 from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, complete
 from finetune.cli.asking import asking
 from finetune.cli.console import Terminal, standard_error, standard_output
 from finetune.cli.libraries import load_libraries, loading
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.progress import ProgressDisplay
-from finetune.cli.run_facts import next_commands, print_diagnoses, print_verdicts
+from finetune.cli.run_facts import next_commands, print_verdicts
 from finetune.cli.run_tables import print_record, summary_lines, summary_table
-from finetune.cli.tables import FittedTable, fitted_table, layout_table
 from finetune.cli.terminal import echo, one_line, print_errors
 from finetune.data.files import is_data
-from finetune.data.messages import so_many
 from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.metrics.scores import in_words
@@ -28,12 +23,14 @@ from finetune.runs.events import unwatched
 from finetune.runs.grid import shares_of
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import of_largest_sizes
-from finetune.task_types.own_data import own_data
-from finetune.task_types.pretraining.own import own_text, reading_lines
+from finetune.task_types.columns import own_data
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.run_options import RunOptions, Saving
 from finetune.training.targets import split_arguments
 from finetune.training.trackers import tracker_names
+
+if TYPE_CHECKING:
+    from finetune.analysis.data_sizes import LearningCurve
 
 
 def run_command(
@@ -59,9 +56,7 @@ def run_command(
     ] = False,
     quiet: Quiet = False,
     as_json: Json = False,
-    track: Annotated[
-        str, typer.Option(help="Send the runs to trackers: tensorboard, mlflow, wandb, trackio, ...")
-    ] = "",
+    track: Annotated[str, typer.Option(help="Send the runs to trackers: tensorboard, mlflow, wandb.")] = "",
     checkpoint_minutes: Annotated[
         float, typer.Option(min=0.0, help="Minutes between checkpoints, unless writing takes over 3 % of the time.")
     ] = 2.0,
@@ -71,14 +66,12 @@ def run_command(
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="Stop if another process trains this run, rather than wait for it.")
     ] = False,
-    on: Annotated[str | None, typer.Option("--on", help="Train each run as a task of `ray`.")] = None,
 ) -> None:
     """Runs all recipes and prints their records; exits with 2 if one failed."""
     options = RunOptions(
         source=source_of(data), out=out, device=device, force=force, wait=not no_wait, track=tracker_names(track),
         saving=Saving(minutes=checkpoint_minutes, updates=checkpoint_updates),
     )  # fmt: skip
-    require_on(on)
     names, settings = split_arguments(targets)
     names = [",".join(names)] if rows == "together" else names
     settings |= {key: value for key, value in (("seed", seed), ("limit", limit)) if value is not None}
@@ -87,27 +80,41 @@ def run_command(
     planned = asking(lambda given: plan(names, given, seeds=seeds, shares=shares, out=out), settings)
     if not silent:
         _print_guesses(names, planned)
-    load_libraries("" if silent else loading(planned), "finetune.training.run_many")
+    load_libraries("" if silent else loading(planned))
+    from finetune.training.run_many import run_all
+
     display = ProgressDisplay(standard_error())
     with display:
-        records, failures = execute(planned, options, watch=unwatched if silent else display, on=on)
-    kept = GivenOptions(out=out, data=data, device=device)
+        records, failures = run_all(planned, options, watch=unwatched if silent else display)
     if first_process():
         _print_records(records, failures, as_json=as_json, short=quiet or bool(shares), noted=display.noted)
     if first_process() and records and not as_json:
-        _print_conclusions(records, kept, curves=bool(shares), quiet=quiet)
+        console = standard_output()
+        if not quiet:
+            console.print()
+            print_verdicts(console, records)
+        if shares:
+            from finetune.api.run import runs_of_records
+
+            print_curves(console, runs_of_records(records, out=out).learning_curves)
     if first_process() and records and not silent:
-        standard_output().print_next(*next_commands(records, kept, settings), piped=True)
+        given = GivenOptions(out=out, data=data, device=device)
+        standard_output().print_next(*next_commands(records, given, settings), piped=True)
     print_errors(failures)
     if failures:
         raise typer.Exit(2)
 
 
 def _print_guesses(names: list[str], planned: list[ResolvedRun]) -> None:
-    """Prints how the user's data among the targets was read: file formats, first rows and columns."""
-    console = standard_error()
+    """Prints how the user's data among the targets was read: file formats, first rows and columns, or texts."""
     targets = {task for name in names if is_data(name) for task in (name, f"./{name}")}
     tasks = [one.task for one in planned if one.recipe.task in targets]
+    if not tasks:
+        return
+    from finetune.cli.tables import layout_table
+    from finetune.task_types.pretraining.own import own_text, reading_lines
+
+    console = standard_error()
     for read in {id(read): read for task in tasks if (read := own_data(task)) is not None}.values():
         for line in read.described:
             console.print_line(line)
@@ -126,8 +133,6 @@ def _print_records(
     """Prints finished runs, `short` with a line each, else without the notes that were printed before, `noted`; and
     for several a summary, with the number of those that diverged.
     """
-    from finetune.inference.feature_batches import Diverged
-
     console = standard_output()
     for record in records:
         if as_json:
@@ -137,32 +142,21 @@ def _print_records(
         else:
             print_record(console, record, printed=noted)
     if len(records) > 1 and not as_json:
+        from finetune.inference.feature_batches import Diverged
+
         console.print(summary_table(records))
         diverged = sum(isinstance(failure, Diverged) for failure in failures)
         for text in summary_lines(of_largest_sizes(records), diverged=diverged):
             console.print_line(text)
 
 
-def _print_conclusions(records: list[RunRecord], kept: GivenOptions, *, curves: bool, quiet: bool) -> None:
-    """Prints why a model is bad, what the scores are worth, and the learning curves of runs."""
-    console = standard_output()
-    if not quiet:
-        console.print()
-        print_diagnoses(console, records, kept)
-        print_verdicts(console, records)
-    if curves:
-        print_curves(console, runs_of_records(records, out=kept.out).learning_curves)
+def print_curves(console: Terminal, curves: "list[LearningCurve]") -> None:
+    """A table for each setting that was run with several sizes, a line a size, and a sentence."""
+    from finetune.cli.tables import fitted_table
+    from finetune.data.messages import so_many
 
-
-def print_curves(console: Terminal, curves: Sequence[LearningCurve]) -> None:
-    """A table and a sentence for each setting that was run with several sizes."""
     for curve in curves:
-        console.print(sizes_table(curve))
+        seeds = len(curve.sizes[-1].records)
+        notes = [f"mean of {so_many(seeds, 'seed')}"] if seeds > 1 else []
+        console.print(fitted_table("by size of the data", curve.columns, curve.cells, right=curve.columns, notes=notes))
         console.print_line(curve.answer)
-
-
-def sizes_table(curve: LearningCurve) -> FittedTable:
-    """A line per size: rows, mean score, its interval, and the best baseline at that size."""
-    seeds = len(curve.sizes[-1].records)
-    notes = [f"mean of {so_many(seeds, 'seed')}"] if seeds > 1 else []
-    return fitted_table("by size of the data", curve.columns, curve.cells, right=curve.columns, notes=notes)

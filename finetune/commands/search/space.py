@@ -17,8 +17,8 @@ from finetune.runs.lookup import near_files
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_faults import setting_names
 from finetune.runs.toml import read_toml
+from finetune.task_types.columns import OPTIONS
 from finetune.task_types.options import option_names, task_options
-from finetune.task_types.own_data import OPTIONS
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.first_runs import checkpoint_of, with_first_runs
 from finetune.training.targets import load_target, space_files

@@ -2,16 +2,18 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
+from finetune.analysis.diagnosis import DATA, diagnosis_of
 from finetune.cli.arguments import RESULTS, Json, Out
-from finetune.cli.console import as_plain_text, facts_table, standard_output
+from finetune.cli.console import Terminal, as_plain_text, facts_table, standard_output
 from finetune.cli.next_commands import GivenOptions, results_of
-from finetune.cli.run_facts import every_fact, print_diagnoses, print_verdicts, six_facts
+from finetune.cli.run_facts import every_fact, print_verdicts, six_facts
 from finetune.cli.run_tables import print_record
 from finetune.cli.tables import Column, FittedTable
 from finetune.cli.terminal import echo
@@ -22,6 +24,7 @@ from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import find_run, latest_run, no_run
 from finetune.runs.predictions import read_predictions
+from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.runs.toml import to_toml
 from finetune.task_types.options import option_values
@@ -75,7 +78,7 @@ def _print_run(found: RunFolder, predictions: int, out: Path, *, every: bool, as
         echo(record.model_dump_json())
         return
     console, kept = standard_output(), GivenOptions(out=results_of(found.path, out))
-    told = print_diagnoses(console, [record], kept, folder=found)
+    told = print_diagnosis(console, record, kept, folder=found)
     print_verdicts(console, [record])
     console.print()
     print_record(console, record, printed=set(told))
@@ -115,3 +118,15 @@ def _cells(table: Predictions, row: int) -> dict[str, Any]:
     """The row's fields, label, prediction and confidence."""
     sides = dict(zip(SIDES, (table.listed(row, "gold"), table.listed(row, "prediction")), strict=True))
     return table.fields(row) | sides | {"confidence": table.sure(row)}
+
+
+def print_diagnosis(console: Terminal, record: RunRecord, given: GivenOptions, *, folder: RunFolder) -> set[str]:
+    """Prints cause, evidence and command of what is wrong, if anything is; returns the notes that it says too."""
+    told = set[str]()
+    for cause in diagnosis_of(record, folder).causes[:1]:
+        console.print_line(f"diagnosis: {cause.name}", style="bold yellow")
+        console.print_line(f"  {cause.evidence}")
+        if cause.words:  # not broken into lines, so that it can be pasted
+            console.print_command((replace(given, data=None) if DATA in cause.words else given).command(*cause.words))
+        told |= set(cause.notes)
+    return told

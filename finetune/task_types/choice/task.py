@@ -16,7 +16,7 @@ from finetune.task_types import baselines
 from finetune.task_types.choice_labels import choice_name
 from finetune.task_types.classification.texts import encode_texts
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText, Pick, Target
-from finetune.task_types.parts import Answer, Teaching
+from finetune.task_types.parts import Answer
 from finetune.task_types.task import Task
 
 if TYPE_CHECKING:
@@ -53,11 +53,6 @@ class ChoiceTask(Task):
     names: tuple[str, ...] = ()
     metrics: tuple[Metric, ...] = (accuracy,)
     row_type = ChoiceRow
-
-    @property
-    def teach(self) -> Teaching:
-        """The scores of a row's choices."""
-        return Teaching(learns="class")
 
     def fault(self, row: ChoiceRow) -> str:
         if len(row.choices) < 2 or not all(choice.strip() for choice in row.choices):

@@ -34,7 +34,7 @@ from finetune.task_types.classification.texts import (
 )
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import Asked, ExplainTarget
-from finetune.task_types.parts import Answer, Teaching
+from finetune.task_types.parts import Answer
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -88,9 +88,9 @@ class SentenceTask(PooledTask):
         return "class" if self.labels else "number"
 
     @property
-    def teach(self) -> Teaching:
-        """A row's class or number."""
-        return Teaching(learns=self.kind, labels=self.labels)
+    def teach(self) -> tuple[str, ...] | None:
+        """The labels; numbers are not taught."""
+        return self.labels or None
 
     @property
     def truncated(self) -> str:  # type: ignore[override]
@@ -230,11 +230,6 @@ class MultiLabelTask(PooledTask):
     def kind(self) -> LabelKind:
         """Each label, there or not."""
         return "flags"
-
-    @property
-    def teach(self) -> Teaching:
-        """Each label of a row."""
-        return Teaching(learns=self.kind, labels=self.labels)
 
     def fault(self, row: MultiLabelRow) -> str:
         if row.gold is None or self.fits(list(row.gold), row):

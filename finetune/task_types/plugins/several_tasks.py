@@ -17,7 +17,7 @@ from finetune.data import Source
 from finetune.errors import UserError
 from finetune.metrics import Metric
 from finetune.models.feature import Feature
-from finetune.task_types import Answer, Rows, Task, teaching_of
+from finetune.task_types import Answer, MultiLabelTask, Rows, SentenceTask, TaggingTask, Task
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -187,13 +187,11 @@ class SeveralTasks(Task):
 
 def _outputs(task: Task) -> int:
     """How many logits a task has for a text or a word; 0 for one whose logits are of something else."""
-    teach = teaching_of(task)
-    return 0 if teach is None else 1 if teach.learns == "number" else len(teach.labels)
+    return max(1, len(task.labels)) if isinstance(task, SentenceTask | MultiLabelTask | TaggingTask) else 0
 
 
 def _reads_words(task: Task) -> bool:
-    teach = teaching_of(task)
-    return teach is not None and teach.by_word
+    return isinstance(task, TaggingTask)
 
 
 def _own_answer(answer: Answer, name: str) -> Answer:

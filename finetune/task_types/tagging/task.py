@@ -20,7 +20,7 @@ from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText, Pick, Target
-from finetune.task_types.parts import Answer, Teaching
+from finetune.task_types.parts import Answer
 from finetune.task_types.tagging.segments import WordsInText, characters_of, segmented, split_words
 from finetune.task_types.task import Task
 from finetune.task_types.words.encoding import encode_words, same_document
@@ -131,11 +131,6 @@ class TaggingTask(Task):
         if self.plain:
             return self.types
         return ("O", *(f"{prefix}-{kind}" for kind in self.types for prefix in "BI"))
-
-    @property
-    def teach(self) -> Teaching:
-        """The tags of each word, so that teacher and student may split words into other tokens."""
-        return Teaching(learns="class", labels=self.labels, by_word=True)
 
     @property
     def label_names(self) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from finetune.data.issues import READING, Finding, Issue
 from finetune.data.reading import read_table
 from finetune.task_types.columns import Layout
 from finetune.task_types.row_issues import SHARED
-from finetune.task_types.types import OWN
+from finetune.task_types.types import own_types
 
 ROOT = Path(__file__).resolve().parents[3]
 ISSUES = [*every_issue(), REFUSED, *tokenization.ISSUES]
@@ -40,7 +40,9 @@ HOSTILE = [
 
 def codes(path: Path, layout: Layout) -> dict[str, tuple[int, ...]]:
     """The rows of each error and warning on rows that cannot be read or used, by its code."""
-    lost = {issue.code for issue in (*READING, *SHARED, *(issue for kind in OWN for issue in kind.issues))}
+    lost = {
+        issue.code for issue in (*READING, *SHARED, *(issue for kind in own_types().values() for issue in kind.issues))
+    }
     found = findings([part_of("train", layout, read_table(path))])
     return {finding.code: finding.rows for finding in found if finding.code in lost}
 

@@ -11,24 +11,25 @@ import transformers
 from support.cli import Finetune, assert_error
 
 import finetune as package
-from finetune.cli.commands import COMMANDS, FIRST, GROUPS, MEANT
+from finetune.cli.commands import FIRST, command_groups, commands
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_faults import setting_names
-from finetune.task_types.own_data import OPTIONS
+from finetune.task_types.columns import OPTIONS
 
 
 def test_names_that_commands_have_elsewhere_lead_to_commands() -> None:
-    assert {*MEANT.values()} <= {*COMMANDS} and not {*MEANT} & {*COMMANDS}
+    also = [name for one in commands().values() for name in one.also]
+    assert len(set(also)) == len(also) and not {*also} & {*commands()}
 
 
 def test_finetune_alone_shows_the_groups_and_the_users_own_file_first(here: Finetune) -> None:
     alone, asked = here(), here("--help")
     assert (alone.returncode, alone.stderr, alone.stdout) == (0, "", asked.stdout)
-    places = [alone.stdout.index(f"\n{group}:\n") for group in GROUPS]
+    places = [alone.stdout.index(f"\n{group}:\n") for group in command_groups()]
     assert places == sorted(places)
-    assert [*GROUPS] == ["Train", "Use", "Data", "Look"]
+    assert [*command_groups()] == ["Train", "Use", "Data", "Look"]
     assert all(
-        re.search(rf"^  {name} +{re.escape(one.help)}$", alone.stdout, re.MULTILINE) for name, one in COMMANDS.items()
+        re.search(rf"^  {name} +{re.escape(one.help)}$", alone.stdout, re.MULTILINE) for name, one in commands().items()
     )
     first = alone.stdout.partition("Examples:\n")[2].strip().splitlines()[0]
     assert "reviews.csv" in first and FIRST[0][0] in first
@@ -47,7 +48,7 @@ def test_a_command_of_a_new_group_is_listed_last(tmp_path: Path) -> None:
     assert shown.stdout.index("Look:") < shown.stdout.index("Mine:") < shown.stdout.index("Count runs.")
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", commands())
 def test_the_help_of_a_command_ends_with_examples(here: Finetune, command: str) -> None:
     shown = here(command, "--help").stdout
     examples = shown.partition("Examples:\n")[2]
@@ -70,7 +71,7 @@ def test_the_help_of_run_has_the_settings_that_everyone_needs_first(here: Finetu
     names = [line.split("=")[0].strip() for line in settings.partition("Settings")[2].splitlines()[1:] if "=" in line]
     assert names[:3] == ["label", "text", "model"] and "train.epochs" in names
     assert {*names} <= {*OPTIONS, *setting_names(Recipe)}
-    assert options.index("--seeds") < options.index("--out") < options.index("--on ")
+    assert options.index("--seeds") < options.index("--out") < options.index("--no-wait")
 
 
 def test_version_has_the_libraries_and_the_device_in_two_lines(here: Finetune) -> None:

@@ -12,15 +12,12 @@ from support.cli import Finetune
 from support.records import run
 from support.runs import FAST, FinishedRun, as_csv
 
-from finetune.analysis.diagnosis import diagnosis_of
 from finetune.cli.console import Terminal
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.run_facts import next_commands
 from finetune.cli.run_tables import print_record
 from finetune.runs.record import RunRecord, SavedMetric
-from finetune.runs.record_parts import Observed
 from finetune.runs.toml import typed_settings
-from finetune.task_types.vocabulary import MISFIT
 from finetune.training.targets import split_arguments
 
 RUN_SETTINGS = {**FAST, "train.epochs": 1, "text": "body text", "label": "mark"}
@@ -158,18 +155,13 @@ def test_seeds_of_one_setting_are_reported_and_only_settings_are_compared() -> N
     assert after(*named(*"abcdefghijk")) == ["show a"]
 
 
-def test_a_run_that_is_worse_than_its_baseline_is_followed_by_a_check_unless_its_card_knows_better(
+def test_a_run_that_is_worse_than_its_baseline_is_followed_by_its_diagnosis_and_a_check(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my reviews.csv").write_text("text,label\n")
     worse = run(0.4, task="my reviews.csv")
-    assert after(worse, label="a b") == ["report 1", "check 'my reviews.csv' 'label=a b'"]
-    note = f"the vocabulary {MISFIT}. Choose an encoder for the language: model=klue/bert-base, or beomi/kcbert-base"
-    typed = Observed(typed=["my reviews.csv"])
-    suggested = worse.model_copy(update={"notes": [note], "observed": typed})
-    assert after(suggested, model="minilm", label="mark") == ["report 1"]
-    assert diagnosis_of(suggested).command.endswith("model=klue/bert-base")
+    assert after(worse, label="a b") == ["report 1", "show 1", "check 'my reviews.csv' 'label=a b'"]
     assert after(run(0.9, task="my reviews.csv"))[1] == "predict 1 FILE"
 
 

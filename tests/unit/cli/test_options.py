@@ -14,7 +14,7 @@ from support.cli import InProcess, assert_error
 from support.paths import ROOT
 from support.runs import FinishedRun
 
-from finetune.cli.commands import COMMANDS, command_function, command_module
+from finetune.cli.commands import command_function, command_module, commands
 from finetune.cli.options import set_options, with_options
 
 OPTION = re.compile(r"(?<![\w-])--[a-z]|(?<!\S)-o\b")
@@ -30,7 +30,7 @@ NOT_OURS = (
 )
 IN_COMMANDS = {  # commands that are shown
     *("api.py", "diagnosis.py", "folder.py", "forms.py", "gone.py", "card.py"),
-    *("on_ray.py", "own_data.py", "refusal.py", "untrained.py"),
+    *("columns.py", "refusal.py", "untrained.py"),
 }
 
 
@@ -77,7 +77,7 @@ def test_a_note_of_a_command_names_its_option(in_process: InProcess, tmp_path: P
     assert "`--out`" in err
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", commands())
 def test_a_command_that_shows_progress_can_be_quiet(name: str) -> None:
     module = module_of(name)
     shows = re.search(r"load_(libraries|for)\(", inspect.getsource(module))
@@ -89,7 +89,7 @@ ONLY_FILES = (  # that they write, send, or answer with
 )
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ONLY_FILES])
+@pytest.mark.parametrize("name", [name for name in commands() if name not in ONLY_FILES])
 def test_a_command_that_prints_results_has_json(name: str) -> None:
     assert "as_json" in inspect.signature(getattr(module_of(name), command_function(name))).parameters
 

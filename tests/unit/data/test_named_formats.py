@@ -17,7 +17,8 @@ from finetune.commands.check.api import findings_of
 from finetune.data.files import split_files
 from finetune.data.reading import read_table
 from finetune.errors import UserError
-from finetune.task_types.own_data import own_data, own_task
+from finetune.task_types.columns import own_data
+from finetune.task_types.own_data import own_task
 from finetune.task_types.trained_form import form_for
 
 SEMEVAL_2014 = """<?xml version="1.0" encoding="UTF-8"?>

@@ -82,7 +82,6 @@ def require_equal(found: Trained, expected: Trained) -> None:
     "more",
     [
         {},
-        {"solver": "radam"},
         {"bias_correction": False},
         {"layer_decay": 0.7, "accumulation": 2},
         {"schedule": "constant", "clip_norm": 0.1},

@@ -12,7 +12,7 @@ from finetune.commands.check.api import findings_of
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous
-from finetune.task_types.own_data import own_data
+from finetune.task_types.columns import own_data
 
 
 @pytest.mark.parametrize(("first", "stray"), [(0, 3), (1, 0)])

@@ -14,8 +14,9 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.batch import collate
 from finetune.models.tokenizers.load import read_tokenizer
+from finetune.task_types.columns import own_data
 from finetune.task_types.options import resolved
-from finetune.task_types.own_data import own_data, own_task
+from finetune.task_types.own_data import own_task
 from finetune.task_types.parts import Answer
 from finetune.task_types.plugins.ranking import K1, B, RankingRow, bm25_index, terms_of
 from finetune.task_types.plugins.ranking_head import RankingHead

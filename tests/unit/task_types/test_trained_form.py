@@ -8,8 +8,8 @@ import pytest
 
 from finetune.data.reading import read_table
 from finetune.errors import UserError
-from finetune.task_types.columns import Layout
-from finetune.task_types.own_data import own_data, own_task
+from finetune.task_types.columns import Layout, own_data
+from finetune.task_types.own_data import own_task
 from finetune.task_types.trained_form import form_for
 from finetune.task_types.types import columns_of, layout_from, layout_of
 

@@ -26,9 +26,7 @@ from finetune.runs.verdict import chosen_by_scored, verdict_of
 from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.task import Task
 from finetune.training.evaluation import DevEvaluation, Evaluated
-from finetune.training.run import run
-from finetune.training.run_options import RunOptions
-from finetune.training.solvers import (
+from finetune.training.few_rows import (
     TEMPERATURE,
     contrastive_loss,
     drawn_from,
@@ -36,7 +34,9 @@ from finetune.training.solvers import (
     fit_then_all,
     shared_labels,
 )
-from finetune.training.solvers import require_contrast as require
+from finetune.training.few_rows import require_contrast as require
+from finetune.training.run import run
+from finetune.training.run_options import RunOptions
 from finetune.training.targets import expand_targets
 
 CONTRASTIVE = Train(solver="contrastive", learning_rate=1e-3, epochs=10, batch_size=16, dropout=0.0)

@@ -53,9 +53,9 @@ def test_settings_ask_for_their_extras() -> None:
         recipe = parse({"task": "sst2", "model": "minilm"}, origin="test").with_settings(settings, origin="test")
         return [type(extra).__name__ for extra in extras_of(recipe)]
 
-    assert names() == ["FewRows"]
-    assert names(frozen=True, **{"train.solver": "logistic"}) == ["FewRows", "FrozenEncoder", "LogisticHead"]
-    assert names(keep_labels=True, **{"distil.teacher": "run"}) == ["KeepLabels", "FewRows", "TeacherAnswers"]
-    assert names(**{"train.solver": "contrastive"}) == ["FewRows", "ContrastiveStep"]
-    assert names(lora=4, adapter=True) == ["FewRows", "Lora"]
+    assert names() == ["LinearProbe"]
+    assert names(frozen=True, **{"train.solver": "logistic"}) == ["LinearProbe", "FrozenEncoder", "LogisticHead"]
+    assert names(keep_labels=True, **{"distil.teacher": "run"}) == ["KeepLabels", "LinearProbe", "Teacher"]
+    assert names(**{"train.solver": "contrastive"}) == ["LinearProbe", "ContrastiveStep"]
+    assert names(lora=4, adapter=True) == ["LinearProbe", "Lora"]
     assert len(EXTRAS) == 7

@@ -14,8 +14,8 @@ import torch
 from support.toys import cat_task
 from support.training import PLAIN, Losses, build, unscored
 
-from finetune.training import graphs, updates
-from finetune.training.graphs import DIFFERS, DRAWS, TOO_LARGE, WAITS, GraphedPasses
+from finetune.training import passes, updates
+from finetune.training.passes import DIFFERS, DRAWS, TOO_LARGE, WAITS, GraphedPasses
 
 SETTINGS = PLAIN.model_copy(update={"epochs": 4})
 
@@ -46,7 +46,7 @@ def graphed(monkeypatch: pytest.MonkeyPatch) -> list[Recorded]:
         yield
 
     cuda.graph = graph
-    monkeypatch.setattr(graphs, "cuda", cuda)
+    monkeypatch.setattr(passes, "cuda", cuda)
     monkeypatch.setattr(updates.Updater, "_has_graphs", lambda _: True)
     before = GraphedPasses._captured
 

@@ -139,12 +139,6 @@ FAULTS: dict[str, tuple[str, str, dict[str, Any], list[str]]] = {
         ["no label in common", "'yes'", "'good'", "old.csv,new.csv"],
     ),
     "spelling": ("sentence", as_csv(("review", "mark"), *((t, m.title()) for t, m in NEW)), {}, ["'Good'", "'good'"]),
-    "pairs": (
-        "sentence",
-        as_csv(("a", "b", "mark"), *((t, "a cat ran", m) for t, m in NEW)),
-        {"text": "a,b"},
-        ["single texts", "pairs"],
-    ),
     "other reading": ("sentence", as_csv(("review", "mark"), *NEW), {"pooling": "cls"}, ["keep_labels", "pooling"]),
 }
 

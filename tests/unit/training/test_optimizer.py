@@ -1,6 +1,5 @@
 """The optimizer: each kind against a step that is written by hand."""
 
-import math
 from pathlib import Path
 
 import torch
@@ -9,9 +8,6 @@ from support.training import build
 
 from finetune.runs.recipe_tables import Train
 from finetune.training.optimizer import build_optimizer
-
-START = torch.tensor([[1.0, -2.0]])
-GRADIENTS = [torch.tensor([[0.5, -0.25]]) * factor for factor in (1.0, -3.0, 0.5, 2.0, 1.5, -1.0, 0.25, 4.0)]
 
 
 def test_decayed_and_undecayed_parameters(tiny_bert: Path) -> None:
@@ -34,29 +30,8 @@ def test_without_bias_correction_the_first_update_is_the_formula_of_the_original
     assert torch.allclose(p.detach(), expected, atol=1e-6)
 
 
-def test_radam_is_algorithm_2_of_its_paper() -> None:
-    """The first five updates have no second moment: its average is too short to tell the variance."""
-    beta1, beta2, rate, decay, epsilon = 0.9, 0.999, 0.1, 0.5, 1e-6
-    longest = 2 / (1 - beta2) - 1
-    weight, m, v = START.clone(), torch.zeros(1, 2), torch.zeros(1, 2)
-    rectified = []
-    for t, gradient in enumerate(GRADIENTS, start=1):
-        weight = weight - rate * decay * weight
-        m, v = beta1 * m + (1 - beta1) * gradient, beta2 * v + (1 - beta2) * gradient**2
-        length = longest - 2 * t * beta2**t / (1 - beta2**t)
-        step = m / (1 - beta1**t)
-        rectified.append(length > 5)
-        if rectified[-1]:
-            r = math.sqrt((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length))
-            step = step * r * math.sqrt(1 - beta2**t) / (v.sqrt() + epsilon)
-        weight = weight - rate * step
-    settings = Train(solver="radam", learning_rate=rate, weight_decay=decay, adam_epsilon=epsilon)
-    assert torch.allclose(stepped(settings), weight, atol=1e-5)
-    assert rectified == [False] * 5 + [True] * 3
-
-
-def test_radam_leaves_biases_undecayed_and_has_layer_decay(tiny_bert: Path) -> None:
-    settings = Train(solver="radam", layer_decay=0.5, learning_rate=0.1)
+def test_layer_decay_multiplies_the_rate_of_each_layer(tiny_bert: Path) -> None:
+    settings = Train(layer_decay=0.5, learning_rate=0.1)
     trainer, _ = build(cat_task(), tiny_bert, settings)
     groups = build_optimizer(trainer.model, settings).param_groups
     assert {group["lr"] for group in groups} == {0.1, 0.05, 0.025, 0.0125}
@@ -64,14 +39,3 @@ def test_radam_leaves_biases_undecayed_and_has_layer_decay(tiny_bert: Path) -> N
         (0.01, True),
         (0.0, False),
     }
-
-
-def stepped(settings: Train) -> torch.Tensor:
-    """A weight after an update for each gradient."""
-    p = torch.nn.Parameter(START.clone())
-    optimizer = build_optimizer(torch.nn.ParameterList([p]), settings)
-    for gradient in GRADIENTS:
-        p.grad = gradient
-        optimizer.step()
-    assert {group["weight_decay"] for group in optimizer.param_groups} == {settings.weight_decay}
-    return p.detach()

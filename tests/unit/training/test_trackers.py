@@ -21,7 +21,8 @@ ROWS = [f"the {'cat' if i % 2 else 'dog'} sat {i},{'ab'[i % 2]}" for i in range(
 def train(own_trackers: None, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Trains with trackers: (record, notes about trackers) of the run."""
     monkeypatch.chdir("/")
-    monkeypatch.setattr(trackers, "NAMES", ("keeping", "raising", "closed"))
+    names = ("keeping", "raising", "closed")
+    monkeypatch.setattr(trackers, "ARGUMENTS", dict.fromkeys(names, lambda run: {"run_name": run.parent.name}))
     monkeypatch.setattr(trackers, "find_spec", lambda name: name)
     (tmp_path / "rows.csv").write_text("\n".join(["text,label", *ROWS]) + "\n")
 
@@ -29,13 +30,13 @@ def train(own_trackers: None, tiny_bert: Path, tmp_path: Path, monkeypatch: pyte
         notes: list[str] = []
 
         def watch(event: Any) -> None:
-            notes.extend([event.text] if isinstance(event, Note) and event.text.split(":")[0] != "few rows" else [])
+            notes.extend([event.text] if isinstance(event, Note) else [])
 
         run = finetune.train(
             tmp_path / "rows.csv", model=tiny_bert, out=tmp_path / out, device="cpu", max_length=16, callbacks=watch,
             train={"epochs": 2, "batch_size": 8, "learning_rate": 1e-3}, track=track,
         )  # fmt: skip
-        kept = [note for note in notes if any(name in note for name in trackers.NAMES)]
+        kept = [note for note in notes if any(name in note for name in names)]
         return json.loads((run.folder / "record.json").read_text()), kept
 
     return trained
@@ -49,7 +50,7 @@ def test_a_tracker_gets_settings_losses_and_scores(train: Any, tiny_bert: Path) 
     updates = [(step, numbers) for step, numbers in Keeping.points if "train/loss" in numbers]
     last = 2 * -(-record["rows"]["train"] // 8)
     assert updates[-1][0] == last
-    assert {"train/learning_rate", "train/examples_per_second"} <= set(updates[-1][1])
+    assert "train/learning_rate" in updates[-1][1]
     scores = [numbers["dev/accuracy"] for _, numbers in Keeping.points if "epoch" in numbers]
     assert scores == [epoch["scores"]["dev"]["accuracy"] for epoch in record["epochs"]]
     step, final = Keeping.points[-1]
@@ -93,5 +94,3 @@ def test_names_are_checked_before_anything_starts() -> None:
     assert tracker_names(" tensorboard, tensorboard") == ("tensorboard",)
     with pytest.raises(UserError, match="Did you mean 'tensorboard'"):
         tracker_names(["tensorbord"])
-    with pytest.raises(UserError, match="pip install comet-ml"):
-        tracker_names("comet_ml")

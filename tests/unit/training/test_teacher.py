@@ -1,4 +1,4 @@
-"""Runs with a teacher, with soft labels and with a text, by the command line; and what is refused."""
+"""Runs with a teacher and with a text: the losses of a student, and what is refused."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,33 +6,27 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from scipy.special import log_softmax, softmax
 from support.cli import Finetune, assert_error
 from support.records import change_record
 from support.runs import DATA, FAST, REVIEWS, FinishedRun, as_csv
+from support.toys import cat_task
+from support.training import Losses, build, unscored
 
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_tables import Distil, HeldOut
+from finetune.models.feature import LABEL, TAUGHT, label_counts
+from finetune.runs.recipe_tables import Distil, Train
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
-from finetune.task_types.own_data import own_task
-from finetune.task_types.resolved_run import resolved_run
-from finetune.training.distil.lessons import notes_on_scored_rows, soft_labels
-from finetune.training.distil.teachers import with_teachers
+from finetune.training.first_runs import with_teachers
 from finetune.training.prepare import plan_run
 from finetune.training.targets import load_target
+from finetune.training.teacher import TaughtFeatures, TaughtLosses, logits_of_rows, mean_of_teachers, soft_loss
 
+T = 2.5
 SETTINGS = [f"{key}={value}" for key, value in (FAST | {"train.epochs": 2}).items()]
-
-
-@pytest.fixture
-def csv_file(tmp_path: Path) -> Path:
-    """Reviews with the answers of `predict`."""
-    rows = [(text, mark, *((0.1, 0.9) if mark == "good" else (0.8, 0.2))) for text, mark in REVIEWS]
-    file = tmp_path / "soft.csv"
-    file.write_text(as_csv(("review", "mark", "p(bad)", "p(good)"), *rows))
-    return file
 
 
 def records(folder: Path) -> dict[str, RunRecord]:
@@ -53,7 +47,6 @@ def test_a_student_learns_of_its_teacher_and_of_texts(
     assert "more.csv: 112 rows without labels" in done.stderr
     (student,) = records(tmp_path).values()
     assert sum("more.csv" in note for note in student.notes) == 2
-    assert not any("trained on other rows than these" in note for note in student.notes)
     assert student.recipe["distil"]["teacher"] == str(reviews)
     assert here(*taught).returncode == 0  # a second time nothing is trained
     assert len(records(tmp_path)) == 1
@@ -63,51 +56,6 @@ def test_a_student_learns_of_its_teacher_and_of_texts(
     assert compared.returncode == 0, compared.stderr
 
 
-@pytest.mark.slow
-def test_soft_labels_of_a_file_are_learned(here: Finetune, tiny_bert: Path, csv_file: Path, tmp_path: Path) -> None:
-    told = ["run", csv_file, f"model={tiny_bert}", *SETTINGS]
-    assert here(*told).returncode == 0
-    assert here(*told, "distil.soft=true").returncode == 0
-    assert len(records(tmp_path)) == 2
-
-
-def test_probabilities_become_logits(csv_file: Path) -> None:
-    task = own_task(str(csv_file), {"text": "review", "label": "mark"})
-    rows = task.read(None, "train").rows
-    soft = soft_labels(task, rows)
-    expected = {"good": {"good": 0.9, "bad": 0.1}, "bad": {"good": 0.2, "bad": 0.8}}
-    assert list(soft) == [(number, 0) for number in range(len(rows))]
-    for row, logits in zip(rows, soft.values(), strict=True):
-        assert np.exp(logits).tolist() == pytest.approx([expected[row.gold][label] for label in task.labels])
-
-
-def test_probabilities_alone_are_told_to_have_a_label(tmp_path: Path) -> None:
-    rows = [(f"the cat saw {number} dogs on a mat", 0.9, 0.1) for number in range(20)]
-    (tmp_path / "soft.csv").write_text(as_csv(("review", "p(good)", "p(bad)"), *rows))
-    task = own_task(str(tmp_path / "soft.csv"), {"text": "review", "label": "p(good)"})
-    with pytest.raises(UserError, match="label=COLUMN"):
-        soft_labels(task, task.read(None, "train").rows)
-
-
-@pytest.mark.parametrize(
-    ("cells", "message"),
-    [
-        ((0.9, 0.3), "row 1: the soft label has 1.2 as the sum"),
-        ((0.5, "high"), "p(good) is 'high', not a probability"),
-        ((1.5, -0.5), "p(bad) is '1.5', not a probability"),
-    ],
-)
-def test_wrong_soft_labels_are_named(cells: tuple[Any, Any], message: str, tmp_path: Path) -> None:
-    rows = [(text, mark, *cells) for text, mark in REVIEWS]
-    file = tmp_path / "soft.csv"
-    file.write_text(as_csv(("review", "mark", "p(bad)", "p(good)"), *rows))
-    task = own_task(str(file), {"text": "review", "label": "mark"})
-    first = next(row for row in task.read(None, "train").rows)
-    with pytest.raises(UserError) as error:
-        soft_labels(task, [first])
-    assert message.partition("row 1")[2] in str(error.value)
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -115,10 +63,9 @@ def test_wrong_soft_labels_are_named(cells: tuple[Any, Any], message: str, tmp_p
         (["distil.teacher=nothing"], "'nothing' names no finished run"),
         (["distil.teacher="], "distil.teacher is empty"),
         (["distil.weight=0.3"], "without a teacher"),
-        (["distil.soft=true"], "there is no column p("),
-        (["distil.soft=true", "distil.confidence=sure"], "'distil.confidence' was taken out"),
+        (["distil.soft=true"], "'distil.soft' was taken out"),
         (["distil.teacher=RUN", "distil.states=true"], "'distil.states' was taken out"),
-        (["distil.soft=true", "distil.text=a.csv"], "needs a teacher"),
+        (["distil.text=a.csv"], "without a teacher"),
         (["distil.teacher=RUN", "distil.weak=true", "distil.text=a.csv"], "there is no such file"),
         (["distil.teacher=RUN", "distil.weak=true", "distil.text=other.csv"], "as in training: review"),
         (["distil.teacher=RUN", "distil.temperature=0"], "distil.temperature"),
@@ -148,29 +95,17 @@ def test_a_teacher_of_another_kind_is_refused(finished_run: FinishedRun, reviews
 
     with pytest.raises(UserError, match="it has the labels bad, good, and stars"):
         student("stars.csv", reviews)
-    for kind in ("regression", "tagging"):
-        with pytest.raises(UserError, match=rf"it is a {kind} model, and .* is a classification task"):
-            student("reviews.csv", finished_run(kind))
+    with pytest.raises(UserError, match=r"it is a regression model, and .* is a classification task"):
+        student("reviews.csv", finished_run("regression"))
 
 
-def test_answers_in_a_text_are_not_taught(finished_run: FinishedRun, tmp_path: Path) -> None:
-    name, content = DATA["span"][:2]
+@pytest.mark.parametrize("kind", ["span", "tagging", "regression"])
+def test_a_task_without_classes_is_not_taught(kind: str, finished_run: FinishedRun, tmp_path: Path) -> None:
+    name, content = DATA[kind][:2]
     (tmp_path / name).write_text(content)
-    settings = {"distil.teacher": str(finished_run("span"))}
-    with pytest.raises(UserError, match="its task type learns no answers of a teacher"):
+    settings = {"distil.teacher": str(finished_run(kind))}
+    with pytest.raises(UserError, match="a teacher's classes are learned, and it has none"):
         with_teachers(load_target(str(tmp_path / name), settings), tmp_path)
-
-
-def test_a_teacher_of_other_rows_is_noted(reviews: Path) -> None:
-    recipe = Recipe(task="sst2", model="new:tiny", distil=Distil(teacher=str(reviews)))
-    run = resolved_run(recipe)
-    own = load_record(reviews / "record.json").data
-    assert list(notes_on_scored_rows(run, own)) == []
-    (note,) = notes_on_scored_rows(run, "others")
-    assert "if rows of dev are among them, its scores are too high" in note
-    held_out = HeldOut(share=0.2)
-    (note,) = notes_on_scored_rows(replace(run, recipe=recipe.model_copy(update={"held_out": held_out})), own)
-    assert "was trained on other rows than these" in note
 
 
 def test_a_search_keeps_its_teacher_and_tells_texts_apart(reviews: Path, tiny_bert: Path, tmp_path: Path) -> None:
@@ -195,3 +130,42 @@ def test_a_teacher_no_better_than_its_baselines_is_refused(copied_run: FinishedR
     with pytest.raises(UserError, match="the best of its own baselines has 100"):
         with_teachers(load_target(str(tmp_path / "reviews.csv"), settings), tmp_path)
     with_teachers(load_target(str(tmp_path / "reviews.csv"), settings | {"distil.weak": True}), tmp_path)
+
+
+def test_a_loss_is_that_of_its_formula() -> None:
+    generator = np.random.default_rng(0)
+    logits, theirs = (3 * generator.standard_normal((4, 3)) for _ in range(2))
+    wanted = softmax(theirs / T, -1)
+    expected = T**2 * np.sum(wanted * (np.log(wanted) - log_softmax(logits / T, -1)))
+    assert float(soft_loss(torch.tensor(logits), torch.tensor(wanted), T)) == pytest.approx(expected, rel=1e-5)
+    assert float(soft_loss(torch.tensor(theirs), torch.tensor(wanted), T)) == pytest.approx(0, abs=1e-5)
+
+
+def test_answers_of_several_teachers_are_the_mean_of_their_probabilities() -> None:
+    one, other = np.log([[0.9, 0.1]]), np.log([[0.5, 0.5]])
+    assert np.exp(mean_of_teachers([one, other]))[0] == pytest.approx([0.7, 0.3])
+    assert mean_of_teachers([one]) is one
+
+
+def lesson(folder: Path, settings: Train, distil: Distil) -> tuple[list[float], TaughtFeatures]:
+    """The losses of training on half of a toy's rows with labels, and on the rest without."""
+    losses = Losses()
+    trainer, features = build(cat_task(), folder, settings, watch=losses)
+    logits = logits_of_rows(features, [3 * each + 1 for each in trainer.engine.logits(features)], rows=len(features))
+    half = len(features) // 2
+    text = [replace(each, row=each.row - half, label=None) for each in features[half:]]
+    targets = softmax(logits / distil.temperature, axis=-1).astype(np.float32)
+    given = TaughtFeatures(features[:half], text, targets, rows=half)
+    trainer.objective = TaughtLosses(head=trainer.model.head, settings=distil)
+    trainer.fit(given, unscored)
+    return losses.values, given
+
+
+def test_parts_of_a_batch_learn_what_the_whole_learns(tiny_bert: Path) -> None:
+    settings = Train(dropout=0.0, epochs=1, batch_size=16, learning_rate=1e-3)
+    whole, given = lesson(tiny_bert, settings, Distil(teacher="any"))
+    parts, _ = lesson(tiny_bert, settings.model_copy(update={"accumulation": 5}), Distil(teacher="any"))
+    assert parts == pytest.approx(whole, rel=1e-3, abs=1e-5)
+    assert whole[-1] > 0
+    counts = label_counts(given[:])
+    assert counts[TAUGHT] == 2 * counts[LABEL] > 0
