@@ -27,6 +27,11 @@ GONE: dict[str, tuple[str, str]] = {
         "chose another part of the training rows to hold out",
         "Leave it out, and hold out others with another held_out.seed",
     ),
+    "int8": ("was a precision of exports", "Export the run again: finetune export RUN -o FOLDER"),
+    "--int8": (
+        "exported weights in 8 bits",
+        "Leave it out, and use quantize_dynamic of onnxruntime.quantization on model.onnx",
+    ),
     "openvino": ("was an engine of exports", "Export the run again, as an ONNX graph: finetune export RUN -o FOLDER"),
     "rehearse": (
         "trained on rows of the old run too",
@@ -53,7 +58,10 @@ GONE: dict[str, tuple[str, str]] = {
         "finetune push RUN OWNER/NAME sends one, and finetune export RUN -o FOLDER writes one",
     ),
     "replace": ("set what masked tokens become", "Leave it out: 80 % become [MASK], 10 % a random token, 10 % stay"),
-    "score": ("scored a file of predictions", "finetune evaluate predictions.json TASK does"),
+    "score": (
+        "scored a file of predictions",
+        "Score the model: finetune evaluate MODEL TASK, whose figures are those of the official scripts",
+    ),
     "cp": ("copied a recipe", "finetune init NAME > mine.toml does"),
     "soup": (
         "averaged the weights of several runs",
@@ -87,7 +95,7 @@ GONE: dict[str, tuple[str, str]] = {
         "was where the machines of a run met",
         "Give it to torchrun: --rdzv-backend c10d --rdzv-endpoint node1:29500",
     ),
-    "--bits": ("chose 7 or 8 bits for an export", "Leave it out: --int8 takes what this processor computes exactly"),
+    "--bits": ("chose 7 or 8 bits for an export", "Leave it out: exports are in fp32"),
     "--collect": (
         "sent runs back from machines that do not see the results folder",
         "Leave it out: with --on ray that is done where it is needed",
@@ -105,12 +113,13 @@ GONE: dict[str, tuple[str, str]] = {
     "--gpus-each": ("gave a task of Ray more or less than one GPU", "Leave it out, or set --device cpu"),
     "--keep-fp32": (
         "left some layers of an export in int8 in fp32",
-        "Leave it out, and say with --tolerance how many points int8 may lose, or leave out --int8",
+        "Leave it out: exports are in fp32",
     ),
     "--level": (
         "was the share of false alarms where a new file was compared with the dev rows of a run",
-        "Predict the file: finetune predict RUN FILE has a note where it is clearly unlike these rows",
+        "Leave it out, and label some rows of the file: finetune evaluate RUN FILE",
     ),
+    "--label-sets": ("added sets of labels, or intervals", "Leave it out: columns p(LABEL) have their probabilities"),
     "--live": ("wrote a page while runs trained", "Leave it out: the terminal shows progress, and --track sends it"),
     ".html": ("wrote tables as pages", "Write .md or .csv"),
     ".tex": ("wrote tables for LaTeX", "Write .md or .csv: `pandoc TABLE.md -o TABLE.tex` makes LaTeX of it"),
@@ -121,6 +130,7 @@ GONE: dict[str, tuple[str, str]] = {
     ),
     "label-next --new-only": ("wrote new rows alone", "Leave it out: no others are written"),
     "search --page": ("drew the trials of a search as parallel coordinates", "Read the table, or --json"),
+    "predict --on": ("predicted by Ray", "Leave it out, and give each machine files of its own"),
     "--processes": (
         "started several processes for each run",
         "Start them with torchrun --standalone --nproc_per_node 2 -m finetune run",
@@ -129,6 +139,10 @@ GONE: dict[str, tuple[str, str]] = {
         "chose a threshold for answers to SQuAD 2.0",
         "Leave it out: in predictions.json of a run an empty text means that there is no answer",
     ),
+    "--precision": (
+        "left out predictions of one label",
+        "Ask for the share of all answers that may be wrong: --risk 0.05",
+    ),
     "--prune": ("stopped trials of a search early", "Give fewer --trials, or fewer train.epochs"),
     "--replicas": ("answered from several replicas of Ray", "Start `finetune serve` on each machine"),
     "--robust": (
@@ -136,6 +150,21 @@ GONE: dict[str, tuple[str, str]] = {
         "Leave it out; texts that you change yourself are predicted by finetune predict RUN FILE",
     ),
     "--sbatch": ("was for `--on slurm`", "Write the options into an sbatch script that starts the same command"),
+    "evaluate --coverage": (
+        "counted what is answered",
+        "finetune predict RUN FILE --coverage counts and scores it, in a file with labels",
+    ),
+    "evaluate --risk": (
+        "counted what is answered",
+        "finetune predict RUN FILE --risk counts and scores it, in a file with labels",
+    ),
+    "push --export": ("put exports on the Hub", "Leave it out: the model and its card are sent, which can be exported"),
+    "serve --examples": ("showed rows of dev on the page", "Leave it out: finetune report RUN shows them"),
+    "temperature": (
+        "calibrated the probabilities",
+        "Leave it out, and read the calibration of the run: finetune report RUN -o report.html",
+    ),
+    "--tolerance": ("was how many points int8 may lose", "Leave it out: exports are in fp32"),
     "label-next --random": (
         "chose a share of the rows at random",
         "Leave it out, or draw rows with pandas: df.sample(200)",

@@ -13,8 +13,7 @@ from finetune.data.reading import reading_notes, records, survey
 from finetune.data.records import Record
 from finetune.data.rows import Row
 from finetune.data.writing import ESCAPED, encoding_note, holds_columns, output_format, require_writable, write_rows
-from finetune.inference.answer_rows import ERROR, PredictedRow, free_name
-from finetune.inference.asked import UNSURE
+from finetune.inference.answer_rows import ERROR, free_name
 from finetune.inference.predict_plan import (
     ColumnsRead,
     columns_read,
@@ -24,7 +23,7 @@ from finetune.inference.predict_plan import (
 )
 from finetune.inference.predictor import Predictor
 from finetune.inference.ranks import RANK, query_in, ranks_of
-from finetune.inference.shift_note import MOST_ROWS, shift_notes
+from finetune.inference.unsure import UNSURE
 from finetune.runs.environment import versions
 from finetune.runs.events import Note, RowsPredicted, Watcher
 from finetune.runs.predictions import PREDICTION
@@ -99,7 +98,6 @@ def predict_file(
     total, taken = survey(path, form)
     require_writable(output, output_format(output, {*taken, PREDICTION}, like=form), rows=total)
     found = Prediction(format=str(form), notes=[*reading_notes(path, form), *file.notes])
-    sample, step = list[PredictedRow](), max(1, total // MOST_ROWS)
     own = {name: free_name(name, taken) for name in (PREDICTION, ERROR, UNSURE, RANK)}
     with Journal(output, of=_fingerprint(predictor, path, file)) as journal:
         found.resumed = journal.rows
@@ -109,7 +107,6 @@ def predict_file(
             watch(Note(f"{so_many(journal.rows)} predicted before; resuming after them"))
         coming = ((record, layout) for record in records(path, form))
         for window in predictor.predicted(coming, skip=journal.rows):
-            sample += window[::step]
             rows = (
                 one.record.values | {free_name(name, taken): cell for name, cell in predictor.cells(one).items()}
                 for one in window
@@ -132,7 +129,7 @@ def predict_file(
         if found.failed and not holds_columns(output, form):
             reason = next(row[own[ERROR]] for row in journal if own[ERROR] in row)
             found.notes.append(f"{output}: has no column for errors; the first row without a prediction {reason}")
-        if predictor.unsure and predictor.unsure.abstains:
+        if predictor.unsure:
             left = (row.get(own[UNSURE]) for row in journal)
             found.unsure = sum(len(cell) if isinstance(cell, list) else cell is not None for cell in left)
         if layout.label:
@@ -145,7 +142,6 @@ def predict_file(
     if found.truncated:
         share = f"{found.truncated:,} of {so_many(found.rows)} ({percent(found.truncated / found.rows)})"
         found.notes.append(f"{share} {task.truncation_note(predictor.max_length)}")
-    found.notes += shift_notes(predictor, sample, str(path))
     found.seconds = time.perf_counter() - started
     return found
 

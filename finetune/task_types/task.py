@@ -42,8 +42,8 @@ class Task(ABC):
     such as sentence1 and sentence2; `fit` fills them in where the task declares none.
 
     `row_type` is the dataclass of its rows, which saved predictions are parsed to. With `cross_fits` each row of dev is
-    scored with what `tune` chose on other rows of dev. With `missing_is_wrong` a row without a prediction in a scored
-    file counts 0. `reads` are the names of the texts of rows that scores depend on, besides the label.
+    scored with what `tune` chose on other rows of dev. `reads` are the names of the texts of rows that scores
+    depend on, besides the label.
     """
 
     name: str
@@ -54,7 +54,6 @@ class Task(ABC):
     inputs: tuple[str, ...] = ()
     row_type: ClassVar[type | None] = None
     cross_fits: ClassVar[bool] = False
-    missing_is_wrong: ClassVar[bool] = False
     reads: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:

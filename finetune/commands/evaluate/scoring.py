@@ -15,10 +15,8 @@ from finetune.data.rows import Row, Rows
 from finetune.data.source import Source
 from finetune.data.table import Table
 from finetune.errors import UserError
-from finetune.inference.asked import NOTHING, AskedAnswers
 from finetune.inference.predict_plan import columns_read, known_type, require_settings, shown_names
 from finetune.inference.predictor import load_predictor, saved
-from finetune.inference.thresholds import with_unsure
 from finetune.runs.dev_choices import chosen_for_model
 from finetune.runs.events import Event, Note, Watcher
 from finetune.runs.folder import RunFolder
@@ -50,16 +48,13 @@ def evaluate_model(
     predictions: Path | None = None,
     options: Mapping[str, str],
     force: bool = False,
-    asked: AskedAnswers = NOTHING,
 ) -> Evaluation:
-    """Scores by split (the task's dev splits, or `split`), and what was answered of each if something is `asked`.
-
-    With `predictions`, also writes all predictions. With `asked`, what is answered is scored.
+    """Scores by split (the task's dev splits, or `split`); with `predictions`, also writes all predictions.
 
     The task may be a file or folder of data with the columns that the model was trained on; `options` (text, label,
     encoding) name others. A split without labels has no scores. Raises UserError where there is nothing to return.
     """
-    require_settings(options, others=())
+    require_settings(options)
     if own := is_data(task_name):
         wanted = task_of_data(model, task_name, out, options)
     else:
@@ -78,17 +73,15 @@ def evaluate_model(
             notes.append(event.text)
 
     predictor = load_predictor(model, task=wanted, out=out, watch=noting, device=device)
-    if asked:
-        predictor = with_unsure(predictor, model, asked, out=out)
-    task, unsure = predictor.task, predictor.unsure
+    task = predictor.task
     splits = load_splits(task, source, names=[split] if split else task.dev_splits)
     run = named_run(model, out)
     known = {} if run is None else known_keys(run)
     counts = {split: _known(task, loaded.rows, known) for split, loaded in splits.items()}
     for finding in data_findings(task):
         noting(Note(finding.note))
-    said = [*(unsure.notes if unsure else ()), *(note for loaded in splits.values() for note in loaded.notes)]
-    for note in [*said, *(() if run is None else _reuse(run, splits, counts, source))]:
+    read = [note for loaded in splits.values() for note in loaded.notes]
+    for note in [*read, *(() if run is None else _reuse(run, splits, counts, source))]:
         noting(Note(note))
     rows = {name: loaded.rows for name, loaded in splits.items()}
     labelled = [name for name in rows if all(answer.value is not None for answer in task.labels_of(rows[name]))]
@@ -104,17 +97,12 @@ def evaluate_model(
         contents = {file.name: content for file, content in official.items()}
         write_predictions(predictions, prediction_lines(task, every, predicted), contents, writer=output_file)
     scored: dict[str, tuple[list[Any], Sequence[Any]]] = {name: (answers[name], rows[name]) for name in labelled}
-    counted = dict[str, dict[str, Any]]()
-    if unsure is not None:
-        labels = predictor.engine.labels
-        counted = {name: unsure.counted(task, labels, *given) for name, given in scored.items()}
-        scored = {name: unsure.answers(task, labels, *given) for name, given in scored.items()}
     for name, pair in scored.items():
         for note in task.score_notes(*pair):
             noting(Note(f"{name}: {note}"))
     scores = {name: task.score(*given) for name, given in scored.items() if given[1]}
     there = {split: found for split, found in counts.items() if found}
-    return Evaluation(task=task, scores=scores, notes=tuple(notes), answered=counted, shared=there)
+    return Evaluation(task=task, scores=scores, notes=tuple(notes), shared=there)
 
 
 def _official(predictions: Path, files: Mapping[str, Any]) -> dict[Path, Any]:

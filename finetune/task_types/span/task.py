@@ -61,7 +61,6 @@ class SpanTask(Task):
     threshold_em: float | None = option(None, "the same, chosen for exact match")
     metrics: tuple[Metric, ...] = (Metric("f1"), exact_match)
     row_type = SpanRow
-    missing_is_wrong = True  # as in the official script for SQuAD 1.1
 
     def __post_init__(self) -> None:
         """Names the metrics, with those of questions with and without answer where there are both."""
