@@ -160,6 +160,12 @@ GONE: dict[str, tuple[str, str]] = {
     ),
     "push --export": ("put exports on the Hub", "Leave it out: the model and its card are sent, which can be exported"),
     "serve --examples": ("showed rows of dev on the page", "Leave it out: finetune report RUN shows them"),
+    "tokenizer --kind": (
+        "trained a vocabulary of another kind",
+        "Leave it out: it is a WordPiece, as BERT's; tokenizers trains others, which tokenizer=FOLDER takes",
+    ),
+    "features --split": ("chose a split of a task", "Leave it out, and name a file: every row of it is embedded"),
+    "features --data": ("was where the data of tasks is", "Leave it out, and name a file: every row of it is embedded"),
     "temperature": (
         "calibrated the probabilities",
         "Leave it out, and read the calibration of the run: finetune report RUN -o report.html",

@@ -80,6 +80,4 @@ def _sums(one: Explanation) -> Iterator[str]:
     apart = f"{100 * one.gap:.1f} % apart after {one.steps} steps"
     if not one.adds_up:
         apart += ", more than the 5 % allowed: do not rely on these parts"
-    if one.agreement is not None:
-        apart += f"; ranks agree with occlusion: {one.agreement:+.2f}"
     yield apart

@@ -116,7 +116,7 @@ def look(encoder: Encoder, texts: Sequence[str], word: str, sentences: Sequence[
     kind = encoder.model.config.model_type
     return Inside(
         model=encoder.name,
-        family=FAMILIES[kind].title if kind in FAMILIES else kind,
+        family=FAMILIES[kind].title,
         tokens=encoder.shown_tokens(read.ids),
         token_segments=inputs["token_type_ids"][0].tolist() if "token_type_ids" in inputs else [0] * len(read.ids),
         inputs=read,
