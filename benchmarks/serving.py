@@ -3,7 +3,7 @@
 python benchmarks/serving.py RUN --out results/benchmarks/serving.json                # requests/s, p50 and p99
 python benchmarks/serving.py RUN --out results/benchmarks/serving.json --minutes 60   # then memory under load
 python benchmarks/serving.py RUN --out results/benchmarks/serving.json --litserve     # next to LitServe too
-python benchmarks/serving.py EXPORT --out results/benchmarks/serving_export.json      # of a model without torch
+
 
 Each request has one row, of the texts in --texts (a line each), or of made-up ones. All servers are processes of
 their own, asked in turns. Then HOSTILE requests are sent to ours, each of which must be answered, or refused.

@@ -6,7 +6,7 @@ from typing import Any
 from finetune.analysis.form import Cells, markdown_table
 
 FIGURES = {"rows/s": "rows/s", "p50 ms": "one row, ms", "p99 ms": "p99", "start s": "start, s", "memory MB": "peak MB"}
-ENGINES = ("torch fp32", "torch bf16", "onnx fp32", "onnx int8")
+ENGINES = ("torch fp32", "torch bf16", "onnx fp32")
 SERVER = {"requests_per_second": "requests/s", "p50_ms": "p50, ms", "p99_ms": "p99, ms"}
 
 

@@ -54,7 +54,6 @@ MEASURED: dict[str, tuple[Table, *tuple[str, ...]]] = {
     "distil": (distil_table, "distil"),
     "exports": (exports_table, "exports"),
     "serving": (serving_table, "serving"),
-    "serving-export": (serving_table, "serving_export"),
     "families-speed": (families_table, "families"),
     "families-small": (families_table, "families_small"),
     "cpu-parts": (cpu_parts_table, "cpu_parts", "cpu_parts_bf16"),
