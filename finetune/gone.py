@@ -160,6 +160,7 @@ GONE: dict[str, tuple[str, str]] = {
     ),
     "push --export": ("put exports on the Hub", "Leave it out: the model and its card are sent, which can be exported"),
     "serve --examples": ("showed rows of dev on the page", "Leave it out: finetune report RUN shows them"),
+    "--lang": ("chose the language of a page", "Leave it out: the page opens in that of the browser"),
     "tokenizer --kind": (
         "trained a vocabulary of another kind",
         "Leave it out: it is a WordPiece, as BERT's; tokenizers trains others, which tokenizer=FOLDER takes",

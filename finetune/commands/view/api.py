@@ -9,7 +9,7 @@ from finetune.api.model import Model
 from finetune.api.progress import show_page
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run
-from finetune.commands.view.page import render_view, require_language
+from finetune.commands.view.page import render_view
 from finetune.data.outputs import PAGE, require_replaceable_output
 
 
@@ -22,7 +22,6 @@ def view(
     word: str | None = None,
     sentences: str | Path | Sequence[str] | None = None,
     path: str | Path = "view.html",
-    lang: str | None = None,
     out: str | Path = "results",
     force: bool = False,
 ) -> Path:
@@ -37,7 +36,6 @@ def view(
         word: The word whose vectors are shown in many sentences; default: bank, or a word of the text.
         sentences: Sentences with the word, or their file: each is a sentence, or a meaning, a tab and a sentence.
         path: The file to write.
-        lang: The language in which the page opens, `en` or `ko`; default: that of the browser.
         out: The folder of the runs that are named.
         force: Replace a file that we did not write.
 
@@ -48,7 +46,6 @@ def view(
         UserError: Without the extra `report`, for an unknown model, a text that is too long, and too few sentences.
     """
     file = Path(path)
-    require_language(lang)
     reads = [str(model), *([sentences] if isinstance(sentences, str | Path) else [])]
     require_replaceable_output(file, endings=PAGE, reads=reads, force=force)
     with quiet():
@@ -60,6 +57,6 @@ def view(
         chosen = word_of(typed) if word is None else word
         found = sentences_of(chosen, sentences, typed)
         encoder = loaded_encoder(model_name(model), out=Path(out))
-        write_page(render_view(look(encoder, typed or EXAMPLE, chosen, found), language=lang), file)
+        write_page(render_view(look(encoder, typed or EXAMPLE, chosen, found)), file)
     show_page(file)
     return file

@@ -20,29 +20,13 @@ function grid() {
   }
   place.replaceChildren(...cells);
   repaint.forEach(draw => draw());
-  one("#measure").addEventListener("change", measure);
-}
-
-// Shows each head's picture, or one number about it.
-function measure() {
-  const name = one("#measure").value;
-  one("#grid").classList.toggle("numbers", name !== "picture");
-  if (name === "picture") return;
-  const values = data[name], most = Math.max(...values, 1);
-  [...one("#grid").children].forEach((button, index) => {
-    button.lastChild.textContent = name === "separators"
-      ? `${Math.round(values[index] / 10)}%` : (values[index] / 1000).toFixed(1);
-    button.style.setProperty("--share", `${Math.round(60 * values[index] / most)}%`);
-  });
 }
 
 function choose(layer, head) {
   Object.assign(chosen, {layer, head});
   [...one("#grid").children].forEach((button, index) =>
     button.setAttribute("aria-pressed", index === layer * data.heads + head));
-  const index = layer * data.heads + head;
-  one("#head").textContent = say("chosen-head", layer + 1, head + 1, (data.entropy[index] / 1000).toFixed(2),
-    Math.log2(data.tokens.length).toFixed(2), (data.distance[index] / 1000).toFixed(1), (data.separators[index] / 10).toFixed(1));
+  one("#head").textContent = say("chosen-head", layer + 1, head + 1);
   pairs();
 }
 

@@ -1,5 +1,5 @@
-// The texts that scripts say, in the language that was asked for, else in the reader's; the buttons at the top change it.
-let language = data.language ?? (navigator.languages ?? [navigator.language]).map(one => one.slice(0, 2)).find(one => one in data.captions) ?? "en";
+// The texts that scripts say, in the reader's language; the buttons at the top change it.
+let language = (navigator.languages ?? [navigator.language]).map(one => one.slice(0, 2)).find(one => one in data.captions) ?? "en";
 const told = [];  // what writes texts, which is done again in another language
 
 function say(key, ...values) {

@@ -22,9 +22,6 @@ def view_command(
     sentences: Annotated[
         Path | None, typer.Option(help="A file of sentences with the word, or of MEANING<tab>SENTENCE.")
     ] = None,
-    lang: Annotated[
-        str | None, typer.Option(help="The language in which the page opens, en or ko; default: that of the browser.")
-    ] = None,
     output: Annotated[Path, typer.Option("-o", "--output", help="The HTML file to write.")] = Path("view.html"),
     force: Replace = False,
     out: Out = RESULTS,
@@ -36,5 +33,5 @@ def view_command(
     load_libraries("" if quiet else f"view: loading {model}", "finetune.commands.view.look")
     from finetune.commands.view.api import view as write
 
-    write(model, text, second, word=word, sentences=sentences, path=output, lang=lang, out=out, force=force)
+    write(model, text, second, word=word, sentences=sentences, path=output, out=out, force=force)
     say(f"{output}: {output.stat().st_size / 1e6:.1f} MB")

@@ -21,12 +21,6 @@ function svg(name, attributes = {}, text = "") {
   return made;
 }
 
-// A colour of a value of -1 to 1: blue above 0, orange below, stronger with its size.
-function shade(value) {
-  const size = Math.min(100, Math.round(100 * Math.abs(value)));
-  return `color-mix(in srgb, var(${value < 0 ? "--series2" : "--series1"}) ${size}%, var(--surface))`;
-}
-
 // Fills a canvas of n x n cells with values of 0 to 1.
 function paint(canvas, n, value, name = "--series1") {
   canvas.width = canvas.height = n;
@@ -47,25 +41,6 @@ function row(cells, tag = "td") {
     cell instanceof Node ? cell : element(index ? tag : "th", {class: index ? "number" : ""}, cell)));
   return made;
 }
-
-// A vector as a row of coloured cells.
-function strip(values, most = Math.max(...values.map(Math.abs), 1e-9)) {
-  const made = element("div", {class: "strip"});
-  made.append(...values.map(value => {
-    const cell = element("i", {title: value.toFixed(3)});
-    cell.style.background = shade(value / most);
-    return cell;
-  }));
-  return made;
-}
-
-function named(name, values, text, most) {
-  const made = element("div", {class: "vector"});
-  made.append(element("b", {}, name), strip(values, most), element("small", {}, text));
-  return made;
-}
-
-const start = values => `${values.slice(0, 4).map(value => value.toFixed(2)).join(", ")} ...`;
 
 // Buttons in a row, of which one is pressed (or none: null); `choose` gets the number of the one that is clicked.
 function chips(place, items, pressed, choose) {

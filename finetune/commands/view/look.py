@@ -2,56 +2,35 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import numpy as np
 import torch
-from scipy.special import entr
-from torch import Tensor, nn
 
 from finetune.commands.view.encoder import Encoder
 from finetune.commands.view.hidden_words import hidden_words
 from finetune.commands.view.word_vectors import MarkedSentence, WordVectors, word_vectors
 from finetune.errors import UserError
-from finetune.models.families import FAMILIES, POSITIONS, positions_before
+from finetune.models.families import FAMILIES
 
 EXAMPLE = ("The ferry left the bank of the river.", "It carried money to the bank.")
-SEGMENTS = ("token_type_embeddings",)
-CLOSE = 1e-4  # of the largest number: what a sum is computed to
 
 
 @dataclass(frozen=True, kw_only=True)
 class HeadWeights:
     """Attention weights `(layers, heads, tokens, tokens)`: a row is a token that looks, and sums to 1.
 
-    `separators` marks the tokens that are [SEP], `special` all that the tokenizer put around the text.
+    `special` marks the tokens that the tokenizer put around the text.
     """
 
     weights: np.ndarray
-    separators: np.ndarray
     special: np.ndarray
-
-    @property
-    def entropy(self) -> np.ndarray:
-        """Mean entropy of a token's weights in bits, `(layers, heads)`: 0 for one token, log2 of all for all alike."""
-        return np.asarray(entr(self.weights).sum(-1).mean(-1) / np.log(2))
 
     @property
     def apart(self) -> np.ndarray:
         """How many tokens lie between two `(tokens, tokens)`."""
         places = np.arange(len(self.special))
         return np.asarray(np.abs(places[:, None] - places[None]))
-
-    @property
-    def distance(self) -> np.ndarray:
-        """Mean distance in tokens to what is attended to, `(layers, heads)`."""
-        return np.asarray((self.weights * self.apart).sum(-1).mean(-1))
-
-    @property
-    def on_separators(self) -> np.ndarray:
-        """Mean share of the weights on [SEP], `(layers, heads)`, 0 to 1."""
-        return np.asarray(self.weights[..., self.separators].sum(-1).mean(-1))
 
     @property
     def choice(self) -> np.ndarray:
@@ -71,19 +50,14 @@ class HeadWeights:
 
 @dataclass(frozen=True, kw_only=True)
 class TokenInputs:
-    """What each token is before the first layer.
-
-    `numbers` has for each token the place of its word in `words`, -1 for a token that the tokenizer added. `parts` are
-    the vectors `(tokens, width)` that are added for a token, of `token`, `segment` and `position`, of which a family
-    may lack some, and none where its input is not such a sum; `given` `(tokens, width)` is what the first layer gets.
+    """The tokens of a text. `numbers` has for each the place of its word in `words`, -1 for a token that the tokenizer
+    added.
     """
 
     ids: Sequence[int]
     numbers: Sequence[int]
     words: Sequence[str]
     unknown: Sequence[bool]
-    parts: dict[str, np.ndarray]
-    given: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +68,7 @@ class Inside:
 
     model: str
     family: str
+    width: int
     tokens: Sequence[str]
     token_segments: Sequence[int]
     inputs: TokenInputs
@@ -112,68 +87,29 @@ def look(encoder: Encoder, texts: Sequence[str], word: str, sentences: Sequence[
         attentions = encoder.model(**inputs, output_attentions=True).attentions
     if not attentions:
         raise UserError(f"{encoder.name}: its family returns no attention weights", "Choose another encoder")
-    read = token_inputs(encoder, texts, inputs)
+    read = token_inputs(encoder, texts, inputs["input_ids"][0].tolist())
     kind = encoder.model.config.model_type
     return Inside(
         model=encoder.name,
         family=FAMILIES[kind].title,
+        width=encoder.model.config.hidden_size,
         tokens=encoder.shown_tokens(read.ids),
         token_segments=inputs["token_type_ids"][0].tolist() if "token_type_ids" in inputs else [0] * len(read.ids),
         inputs=read,
         hidden=hidden_words(encoder, inputs, read.numbers),
         attention=HeadWeights(
             weights=torch.cat(attentions).numpy(),
-            separators=np.array(read.ids) == encoder.tokenizer.sep_token_id,
             special=np.array(read.numbers) < 0,
         ),
         word=word_vectors(encoder, word, sentences),
     )
 
 
-def token_inputs(encoder: Encoder, texts: Sequence[str], inputs: dict[str, Any]) -> TokenInputs:
-    """The words and the added vectors of a text or a pair, whose tensors are `inputs`.
-
-    BERT adds the embeddings of token, segment and position (Devlin et al. 2019, figure 2); other families add fewer:
-    those are named whose sum is what the encoder reads, before or after its first LayerNorm.
-    """
-    model, ids = encoder.model, inputs["input_ids"][0]
-    normed = list[Tensor]()
-    for part in model.modules():
-        if type(part).__name__.endswith("Norm"):
-            part.register_forward_pre_hook(lambda _, given: None if normed else normed.append(given[0]))
-    with torch.inference_mode():
-        given = model(**inputs, output_hidden_states=True).hidden_states[0][0, : len(ids)]
-        positions, segments = _table(model, POSITIONS), _table(model, SEGMENTS)
-        vectors = {"token": model.get_input_embeddings()(ids)}
-        if segments is not None:
-            vectors["segment"] = segments(inputs.get("token_type_ids", torch.zeros_like(inputs["input_ids"]))[0])
-        if positions is not None:
-            vectors["position"] = positions(torch.arange(len(ids)) + positions_before(positions))
-    sums = [given, *(seen.reshape(-1, seen.shape[-1])[: len(ids)] for seen in normed[:1])]
-    parts = dict[str, Tensor]()
-    for count in range(len(vectors), 0, -1):  # all of them, then without positions, then tokens alone
-        some = dict(islice(vectors.items(), count))
-        if not parts and any(_is_close(sum(some.values()), total) for total in sums):
-            parts = some
+def token_inputs(encoder: Encoder, texts: Sequence[str], ids: Sequence[int]) -> TokenInputs:
+    """The tokens of a text or a pair, and their words."""
     numbers, words = _words_of_tokens(encoder, texts)
-    return TokenInputs(
-        ids=ids.tolist(),
-        numbers=numbers,
-        words=words,
-        unknown=[number == encoder.tokenizer.unk_token_id for number in ids.tolist()],
-        parts={name: part.numpy() for name, part in parts.items()},
-        given=given.numpy(),
-    )
-
-
-def _is_close(total: Any, other: Tensor) -> bool:
-    return total.shape == other.shape and float((total - other).abs().max()) <= CLOSE * float(other.abs().max())
-
-
-def _table(model: nn.Module, names: Sequence[str]) -> nn.Embedding | None:
-    """The first table of this name."""
-    tables = (part for name, part in model.named_modules() if name.rpartition(".")[2] in names)
-    return next((table for table in tables if isinstance(table, nn.Embedding)), None)
+    unknown = [number == encoder.tokenizer.unk_token_id for number in ids]
+    return TokenInputs(ids=ids, numbers=numbers, words=words, unknown=unknown)
 
 
 def _words_of_tokens(encoder: Encoder, texts: Sequence[str]) -> tuple[list[int], list[str]]:

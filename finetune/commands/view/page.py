@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from finetune.analysis.pages.templates import templates_of
-from finetune.errors import UserError
 
 if TYPE_CHECKING:
-    from finetune.commands.view.look import Inside, TokenInputs
+    from finetune.commands.view.look import Inside
     from finetune.commands.view.word_vectors import WordVectors
 
 PACKAGE = "finetune.commands.view"
@@ -20,7 +19,6 @@ LANGUAGES = ("en", "ko")
 PARTS = ("tokens", "hidden", "attention", "words")  # in the order of the page
 SCRIPTS = ("drawing", "captions", *PARTS)
 SCALE = 1_000
-FIRST_NUMBERS = 24  # of a vector in a strip
 SAME = 1e-6  # vectors that differ by less are one point
 
 
@@ -30,21 +28,14 @@ def captions() -> dict[str, dict[str, dict[str, str]]]:
     return tomllib.loads((files(PACKAGE) / "captions.toml").read_text(encoding="utf-8"))
 
 
-def require_language(lang: str | None) -> None:
-    """Raises UserError for a language that the page does not have; None is the browser's."""
-    if lang is not None and lang not in LANGUAGES:
-        raise UserError(f"`lang` is '{lang}'", f"Choose {' or '.join(LANGUAGES)}")
-
-
-def render_view(inside: "Inside", *, language: str | None = None) -> str:
+def render_view(inside: "Inside") -> str:
     """The page as HTML. Raises UserError without jinja2."""
     return (
         templates_of(PACKAGE)
         .get_template("page.html.j2")
         .render(
             inside=inside,
-            data=_page_data(inside) | {"language": language},
-            language=language or LANGUAGES[0],
+            data=_page_data(inside),
             parts=PARTS,
             scripts=SCRIPTS,
             languages=LANGUAGES,
@@ -60,16 +51,12 @@ def _page_data(inside: "Inside") -> dict[str, Any]:
     return {
         "tokens": list(inside.tokens),
         "segments": list(inside.token_segments),
-        "inputs": _inputs(inside.inputs),
+        "inputs": {name: list(values) for name, values in vars(inside.inputs).items()},
         "hidden": inside.hidden or [],
         "layers": layers,
         "heads": heads,
         "opens": list(divmod(int(choice.argmax()), heads)),
         "weights": _thousandths(attention.weights),
-        "choice": _thousandths(choice),
-        "entropy": _thousandths(attention.entropy),
-        "distance": _thousandths(attention.distance),
-        "separators": _thousandths(attention.on_separators),
         "word": _word(inside.word),
         "captions": {
             language: {name: text[language] for name, text in captions()["script"].items()} for language in LANGUAGES
@@ -79,24 +66,6 @@ def _page_data(inside: "Inside") -> dict[str, Any]:
 
 def _thousandths(values: np.ndarray) -> list[int]:
     return list(map(int, np.rint(values * SCALE).ravel()))
-
-
-def _inputs(inputs: "TokenInputs") -> dict[str, Any]:
-    vectors = dict(inputs.parts)
-    if len(vectors) > 1:
-        vectors["sum"] = np.sum(list(vectors.values()), axis=0)
-    vectors["given"] = inputs.given
-    count = min(FIRST_NUMBERS, *(vector.shape[-1] for vector in vectors.values()))
-    return {
-        "ids": list(inputs.ids),
-        "numbers": list(inputs.numbers),
-        "words": list(inputs.words),
-        "unknown": list(inputs.unknown),
-        "parts": list(vectors),
-        "lengths": [_thousandths(np.linalg.norm(vector, axis=-1)) for vector in vectors.values()],
-        "first": [_thousandths(vector[:, :count]) for vector in vectors.values()],
-        "count": count,
-    }
 
 
 def _word(word: "WordVectors") -> dict[str, Any]:

@@ -60,7 +60,7 @@ def test_the_command_prints_the_figures(corpus: Path, in_process: InProcess, tmp
         (["ONE", "--size", "20"], ["one document"]),
         (["CORPUS", "--size", "9000"], ["words for", "9,000", "Give more text, or `--size`"]),
         (["CORPUS", "--size", "8"], ["`--size` is 8", "characters"]),
-        (["CORPUS", "--size", "100", "--kind", "byte-bpe"], ["'--kind' was taken out"]),
+        (["CORPUS", "--size", "100", "--kind", "byte-bpe"], ["--kind' was taken out"]),
         (["CORPUS", "--size", "0"], ["0"]),
         (["CORPUS", "--size", "8k"], ["'8k'"]),
         (["CORPUS", "--size", "+2000"], ["+2000"]),

@@ -54,17 +54,6 @@ def test_word_vectors_are_hidden_states_of_transformers(tiny_encoder: Path) -> N
     assert np.abs(found.context_free - found.context_free[0]).max() < 1e-6
 
 
-def test_what_a_head_does_is_measured(tiny_bert: Path) -> None:
-    attention = look(loaded_encoder(str(tiny_bert), out=Path("results")), PAIR, "bank", BANK).attention
-    row = attention.weights[1, 0]
-    size = len(row)
-    assert attention.entropy[1, 0] == pytest.approx(-(row * np.log2(row)).sum(1).mean(), rel=1e-5)
-    far = sum(row[i, j] * abs(i - j) for i in range(size) for j in range(size)) / size
-    assert attention.distance[1, 0] == pytest.approx(far, rel=1e-5)
-    assert attention.on_separators[1, 0] == pytest.approx(row[:, attention.separators].sum(1).mean(), rel=1e-5)
-    assert attention.separators.sum() == 2
-
-
 def test_the_encoder_of_a_model_in_our_own_format_is_read(
     tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
