@@ -158,9 +158,11 @@ GONE: dict[str, tuple[str, str]] = {
         "counted what is answered",
         "finetune predict RUN FILE --risk counts and scores it, in a file with labels",
     ),
+    "evaluate --predictions": ("wrote the predictions", "Write them with finetune predict MODEL FILE -o out.parquet"),
     "push --export": ("put exports on the Hub", "Leave it out: the model and its card are sent, which can be exported"),
     "serve --examples": ("showed rows of dev on the page", "Leave it out: finetune report RUN shows them"),
     "--lang": ("chose the language of a page", "Leave it out: the page opens in that of the browser"),
+    "label-next --data": ("was where the data of tasks is", "Leave it out, and name a run on a file of yours"),
     "tokenizer --kind": (
         "trained a vocabulary of another kind",
         "Leave it out: it is a WordPiece, as BERT's; tokenizers trains others, which tokenizer=FOLDER takes",

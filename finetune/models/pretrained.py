@@ -48,7 +48,6 @@ KNOWN = (
     *("monologg/koelectra-base-v3-discriminator", "aubmindlab/bert-base-arabertv02"),
 )
 ON_HUB = re.compile(r"https?://(?:www\.)?(?:huggingface\.co|hf\.co)/([\w.-]+(?:/[\w.-]+)?)")
-CACHED = re.compile(r"models--(.+)--(.+)")  # the folder of a repository in the Hub's cache
 
 
 class NotFound(UserError):
@@ -139,7 +138,7 @@ def _minilm() -> ModelFiles:
 
 
 def _from_hub(name: str) -> ModelFiles:
-    from huggingface_hub import constants, snapshot_download
+    from huggingface_hub import snapshot_download
     from huggingface_hub.errors import (
         DryRunError,
         HFValidationError,
@@ -150,7 +149,7 @@ def _from_hub(name: str) -> ModelFiles:
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
     disable_progress_bars()
-    near = near_names(name, Path(constants.HF_HUB_CACHE))
+    near = near_names(name)
     fetch = partial(snapshot_download, name)
     try:
         there = snapshot_download(name, allow_patterns=[*DECISIVE, *PICKLED], dry_run=True)
@@ -225,16 +224,14 @@ def _require_files(folder: Path) -> None:
     verify_folder(folder, remedy=CHANGED)
 
 
-def near_names(name: str, cache: Path) -> str:
-    """`Did you mean 'google-bert/bert-base-uncased'? `, of those that are known or in the Hub's cache; else empty.
+def near_names(name: str) -> str:
+    """`Did you mean 'google-bert/bert-base-uncased'? `, of those that are known; else empty.
 
     A name without its owner is compared with names without theirs.
     """
-    folders = [folder.name for folder in cache.iterdir()] if cache.is_dir() else []
-    names = [*KNOWN, *(f"{match[1]}/{match[2]}" for folder in folders if (match := CACHED.fullmatch(folder)))]
-    if name in names:
+    if name in KNOWN:
         return ""
-    spelled = {(full if "/" in name else full.rpartition("/")[2]).lower(): full for full in reversed(names)}
+    spelled = {(full if "/" in name else full.rpartition("/")[2]).lower(): full for full in reversed(KNOWN)}
     return re.sub("'([^']+)'", lambda match: f"'{spelled[match[1]]}'", nearest(name.lower(), list(spelled)))
 
 

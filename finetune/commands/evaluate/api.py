@@ -23,11 +23,9 @@ def evaluate(
     encoding: str = "",
     sheet: str = "",
     split: str | None = None,
-    predictions: str | Path | None = None,
     data_folder: str | Path | None = None,
     device: str | None = None,
     out: str | Path = "results",
-    force: bool = False,
 ) -> Evaluation:
     """Scores a model on a task, or on rows with the columns that it was trained on; nothing is trained.
 
@@ -41,11 +39,9 @@ def evaluate(
         encoding: The encoding of a data file, if it is not detected.
         sheet: The sheet of an Excel file; default: that of training if there is one of its name, else the first.
         split: Default: the task's dev splits.
-        predictions: A Parquet file to write every prediction to.
         data_folder: The folder with the data sets of tasks; default: `$FINETUNE_DATA`, then the Hub.
         device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
         out: The folder of the runs that are named.
-        force: Replace a file of predictions that we did not write.
 
     Returns:
         The scores of each split with labels; those of rows in memory and of a file are the split `dev`.
@@ -62,6 +58,5 @@ def evaluate(
 
         return evaluate_model(
             model_name(model), str(task), source=source_of(data_folder), out=Path(out), watch=unwatched, split=split,
-            device=device, predictions=None if predictions is None else Path(predictions),
-            options=named_options(text=text, label=label, encoding=encoding, sheet=sheet), force=force,
+            device=device, options=named_options(text=text, label=label, encoding=encoding, sheet=sheet),
         )  # fmt: skip

@@ -7,12 +7,11 @@ from typing import Annotated
 
 import typer
 
-from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, Replace
+from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet
 from finetune.cli.libraries import load_for
 from finetune.cli.progress import watching
 from finetune.cli.terminal import echo, say
 from finetune.data.files import is_data
-from finetune.data.outputs import require_replaceable_output
 from finetune.data.paths import require_here
 from finetune.data.source import source_of
 from finetune.errors import UserError, nearest
@@ -30,8 +29,6 @@ def evaluate_command(
         typer.Argument(help="text=COLUMN, label=COLUMN, encoding=NAME, sheet=NAME, for a data file."),
     ] = None,
     split: Annotated[str | None, typer.Option(help="Default: the task's dev splits.")] = None,
-    predictions: Annotated[Path | None, typer.Option(help="Write every prediction to this Parquet file.")] = None,
-    force: Replace = False,
     data: Data = None,
     out: Out = RESULTS,
     device: Device = None,
@@ -41,19 +38,14 @@ def evaluate_command(
     """Prints the scores of each split."""
     others, given = split_arguments(settings or [])
     _require_task(task, others)
-    if predictions is not None:
-        reads = [model, task, *given.values()]
-        require_replaceable_output(predictions, endings=[".parquet"], reads=reads, force=force)
     load_for(model, "" if quiet else f"{task}: loading {model}", "finetune.commands.evaluate.scoring")
     from finetune.commands.evaluate.scoring import evaluate_model
 
     with watching(quiet=quiet) as watch:
         found = evaluate_model(
             model, task, source=source_of(data), out=out, watch=watch, split=split, device=device,
-            predictions=predictions, options={name: str(value) for name, value in given.items()}, force=force,
+            options={name: str(value) for name, value in given.items()},
         )  # fmt: skip
-    if predictions is not None and not quiet:
-        say(f"predictions: {predictions}", err=True)
     name_of = (lambda _: Path(task).name) if Path(task).is_file() else str  # a file has no splits
     named = {name_of(split): score for split, score in found.scores.items()}
     if as_json:

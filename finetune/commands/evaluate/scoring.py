@@ -1,7 +1,6 @@
 """`finetune evaluate`: scores a run's model, or any transformers checkpoint, on a task."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,6 @@ from finetune.api.evaluation import Evaluation
 from finetune.checks.refusal import data_findings
 from finetune.data.files import is_data, split_files
 from finetune.data.messages import so_many
-from finetune.data.outputs import output_file, require_replaceable_output
 from finetune.data.paths import is_folder
 from finetune.data.rows import Row, Rows
 from finetune.data.source import Source
@@ -21,19 +19,15 @@ from finetune.runs.dev_choices import chosen_for_model
 from finetune.runs.events import Event, Note, Watcher
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import named_run
-from finetune.runs.predictions import write_predictions
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.task_types import registry
 from finetune.task_types.columns import Layout
 from finetune.task_types.own_data import task_on
-from finetune.task_types.predictions import prediction_lines
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.pretraining.own import scored_on
 from finetune.task_types.shared_rows import FILE, Keys, keys_of, known_keys, shared
 from finetune.task_types.task import Task
-
-OUTPUTS = (".parquet",), (".json",)  # endings of predictions, and of those in a task's official format
 
 
 def evaluate_model(
@@ -45,26 +39,20 @@ def evaluate_model(
     watch: Watcher,
     split: str | None = None,
     device: str | None = None,
-    predictions: Path | None = None,
     options: Mapping[str, str],
-    force: bool = False,
 ) -> Evaluation:
-    """Scores by split (the task's dev splits, or `split`); with `predictions`, also writes all predictions.
+    """Scores by split (the task's dev splits, or `split`).
 
     The task may be a file or folder of data with the columns that the model was trained on; `options` (text, label,
     encoding) name others. A split without labels has no scores. Raises UserError where there is nothing to return.
     """
     require_settings(options)
-    if own := is_data(task_name):
+    if is_data(task_name):
         wanted = task_of_data(model, task_name, out, options)
     else:
         for name in options:
             raise UserError(f"{name}= does not apply to the task {task_name}", "It is for a data file; leave it out")
         wanted = registry.find(task_name)
-    reads = [model, task_name, None if own else source.folder, *options.values()]
-    outputs = [] if predictions is None else [predictions, *_official(predictions, wanted.official_files([], []))]
-    for file in outputs:
-        require_replaceable_output(file, endings=OUTPUTS[file is not predictions], reads=reads, force=force)
     notes: list[str] = []
 
     def noting(event: Event) -> None:
@@ -85,29 +73,19 @@ def evaluate_model(
         noting(Note(note))
     rows = {name: loaded.rows for name, loaded in splits.items()}
     labelled = [name for name in rows if all(answer.value is not None for answer in task.labels_of(rows[name]))]
-    if not labelled and predictions is None:
+    if not labelled:
         raise UserError(
             f"the rows of {' and '.join(rows)} of {task.name} have no labels",
-            "Choose another `split`, or name a file with `predictions`",
+            "Choose another `split`, or predict them: finetune predict MODEL FILE",
         )
-    answers = {name: predictor.answers(given) for name, given in rows.items()}
-    if predictions is not None:
-        every, predicted = list(chain(*rows.values())), list(chain(*answers.values()))
-        official = _official(predictions, task.official_files(predicted, every))
-        contents = {file.name: content for file, content in official.items()}
-        write_predictions(predictions, prediction_lines(task, every, predicted), contents, writer=output_file)
-    scored: dict[str, tuple[list[Any], Sequence[Any]]] = {name: (answers[name], rows[name]) for name in labelled}
+    scored: dict[str, tuple[list[Any], Sequence[Any]]]
+    scored = {name: (predictor.answers(rows[name]), rows[name]) for name in labelled}
     for name, pair in scored.items():
         for note in task.score_notes(*pair):
             noting(Note(f"{name}: {note}"))
-    scores = {name: task.score(*given) for name, given in scored.items() if given[1]}
+    scores = {name: task.score(*given) for name, given in scored.items()}
     there = {split: found for split, found in counts.items() if found}
     return Evaluation(task=task, scores=scores, notes=tuple(notes), shared=there)
-
-
-def _official(predictions: Path, files: Mapping[str, Any]) -> dict[Path, Any]:
-    """The contents of files in a task's official format, by path: next to the predictions."""
-    return {predictions.with_name(f"{predictions.stem}-{name}"): content for name, content in files.items()}
 
 
 def _known(task: Task, rows: Sequence[Row], known: Mapping[str, Keys]) -> dict[str, int]:

@@ -98,7 +98,7 @@ def test_a_quiet_evaluation_writes_nothing_to_standard_error(
     in_process: InProcess, finished_run: FinishedRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "new.csv").write_text("review,mark\n" + "the cat sat,good\nthe dog sat,bad\n" * 4)
-    command = ("evaluate", str(finished_run("sentence")), "new.csv", "--predictions", "all.parquet")
+    command = ("evaluate", str(finished_run("sentence")), "new.csv")
     capsys.readouterr()  # what training the run wrote
     code, out, err = in_process(*command, "--quiet", "--json", data=tmp_path)
     assert (code, err, set(json.loads(out))) == (0, "", {"dev"}), out

@@ -11,7 +11,7 @@ from support.records import run
 from finetune.cli.console import Terminal, standard_output
 from finetune.cli.run_facts import print_verdicts
 from finetune.cli.terminal import flowed, print_errors
-from finetune.commands.explain.words import explained_lines
+from finetune.commands.explain.command import explained_lines
 from finetune.errors import UserError
 from finetune.inference.explain.explanation import ExplainedRow, Explanation, WordPart
 

@@ -8,8 +8,7 @@ import transformers
 from support.runs import FinishedRun
 
 from finetune.commands.view.encoder import Encoder, loaded_encoder
-from finetune.commands.view.hidden_words import hidden_words
-from finetune.commands.view.look import look
+from finetune.commands.view.look import hidden_words, look
 from finetune.commands.view.word_vectors import sentences_of
 
 PAIR = ["the cat sat", "a [MASK] ran"]
