@@ -5,6 +5,6 @@ from finetune.cli.listed import Listed
 LISTED = Listed(
     group="Use",
     place=7,
-    help="Write a graph that predicts without torch, checked against its run.",
+    help="Write a graph that predicts without torch, checked on dev.",
     examples=(("finetune export RUN -o exported", "an ONNX graph with the run's answers"),),
 )
