@@ -1,4 +1,4 @@
-"""Exports of MiniLM for every shape, next to torch: size, rows/s, latency, memory, start, and what int8 changes.
+"""Exports of MiniLM for every shape, next to torch: size, rows/s, latency, memory and start.
 
 python benchmarks/exports.py --runs results --out results/benchmarks/exports.json
 
@@ -24,12 +24,7 @@ TASKS = (
     "squad-v1-by-article",
     "codah",
 )  # classes of pairs and texts, numbers, tags, ...
-CONTESTANTS: dict[str, tuple[str, ...] | None] = {
-    "torch fp32": None,
-    "torch bf16": None,
-    "onnx fp32": (),
-    "onnx int8": ("--int8",),
-}
+CONTESTANTS = ("torch fp32", "torch bf16", "onnx fp32")
 ROUNDS, SINGLE = 3, 200  # rounds in which all take turns; rows that are answered one by one
 MEASURE = """
 import json, resource, sys, time
@@ -68,15 +63,14 @@ print(json.dumps({
 """
 
 
-def exported(run: Path, folder: Path, options: tuple[str, ...]) -> dict[str, Any]:
-    """Exports a run unless that is done, whatever int8 loses; its size, and its check."""
+def exported(run: Path, folder: Path) -> dict[str, Any]:
+    """Exports a run unless that is done; its size, and its check."""
     if not (folder / "export.json").is_file():
-        tolerance = ("--tolerance", "100") if "--int8" in options else ()
-        command = [sys.executable, "-m", "finetune", "export", str(run), "-o", str(folder), *options, *tolerance]
+        command = [sys.executable, "-m", "finetune", "export", str(run), "-o", str(folder)]
         subprocess.run([*command, "--quiet"], check=True, stdout=subprocess.DEVNULL)
     check = json.loads((folder / "export.json").read_text())["check"]
     size = sum(file.stat().st_size for file in folder.glob("model.*")) / 1e6
-    return {"MB": size, "changed": check["rows"] - check["equal"], "rows": check["rows"], "score": check["score"]}
+    return {"MB": size, "changed": check["rows"] - check["equal"], "rows": check["rows"]}
 
 
 def measured(model: Path, run: Path, *, limit: int, precision: str) -> dict[str, float]:
@@ -105,16 +99,17 @@ def main() -> None:
             continue
         of_task = found["tasks"].setdefault(task, {name: {"rounds": []} for name in CONTESTANTS})
         for number in range(ROUNDS):
-            for name, options in CONTESTANTS.items():
+            for name in CONTESTANTS:
                 one = of_task[name]
                 if len(one["rounds"]) > number:
                     continue
                 folder = given.work / task / name.replace(" ", "-").replace(",", "")
-                if options is not None:
+                of_torch = name.startswith("torch")
+                if not of_torch:
                     folder.parent.mkdir(parents=True, exist_ok=True)
-                    one |= exported(runs[0], folder, options)
-                precision = name.removeprefix("torch ") if options is None else ""
-                model = runs[0] if options is None else folder
+                    one |= exported(runs[0], folder)
+                precision = name.removeprefix("torch ") if of_torch else ""
+                model = runs[0] if of_torch else folder
                 one["rounds"].append(measured(model, runs[0], limit=given.limit, precision=precision))
                 write_json(given.out, found)
                 print(f"{time.strftime('%H:%M')} {task} {name} {one['rounds'][-1]}", file=sys.stderr)

@@ -3,7 +3,6 @@
 python benchmarks/serving.py RUN --out results/benchmarks/serving.json                # requests/s, p50 and p99
 python benchmarks/serving.py RUN --out results/benchmarks/serving.json --minutes 60   # then memory under load
 python benchmarks/serving.py RUN --out results/benchmarks/serving.json --litserve     # next to LitServe too
-python benchmarks/serving.py EXPORT --out results/benchmarks/serving_export.json      # of a model without torch
 
 Each request has one row, of the texts in --texts (a line each), or of made-up ones. All servers are processes of
 their own, asked in turns. Then HOSTILE requests are sent to ours, each of which must be answered, or refused.
@@ -71,7 +70,7 @@ def serving(*command: str) -> Iterator[tuple[int, int]]:
 
 
 def engine_of(folder: Path) -> str:
-    """`onnx int8` for an export of that kind; empty for a run."""
+    """`onnx fp32` for an export; empty for a run."""
     path = folder / "export.json"
     if not path.is_file():
         return ""

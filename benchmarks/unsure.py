@@ -24,7 +24,7 @@ from dated import out_parser, write_json
 
 import finetune
 from finetune.data.source import source_of
-from finetune.inference.thresholds import DevClaims, claims_of
+from finetune.inference.unsure import DevClaims, claims_of
 from finetune.metrics import selective
 from finetune.runs.folder import RunFolder
 from finetune.runs.record_files import load_record
@@ -79,18 +79,15 @@ def trained(name: str, folder: Path) -> finetune.Run:
 
 @dataclass(frozen=True)
 class Pool:
-    """The claims of all rows as arrays, and for label sets the labels of rows: (probability, share of its row, row)."""
+    """The claims of all rows as arrays: (confidence, whether right, row)."""
 
     claims: DevClaims
     arrays: tuple[np.ndarray, np.ndarray, np.ndarray]
-    labels: tuple[np.ndarray, np.ndarray, np.ndarray]
 
     @classmethod
     def of(cls, claims: DevClaims) -> "Pool":
         """With its arrays, once for all draws."""
-        found = [(chance, 1 / len(own), row) for row, own in enumerate(claims.sets) for chance in own]
-        columns = np.array(found, float).reshape(-1, 3).T
-        return cls(claims, claims.arrays(), (columns[0], columns[1], columns[2].astype(int)))
+        return cls(claims, (claims.decisions.confidence, claims.decisions.right, claims.decisions.row))
 
 
 def of_risk(pool: Pool, rows: np.ndarray, risk: float) -> dict[str, Any]:
@@ -110,24 +107,10 @@ def of_risk(pool: Pool, rows: np.ndarray, risk: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def of_sets(pool: Pool, rows: np.ndarray, level: float) -> dict[str, Any]:
-    """The share of labels of all rows that is in their sets, or intervals, by dev `rows`."""
-    claims = pool.claims
-    if claims.errors:
-        width, errors = selective.interval_width([claims.errors[row] for row in rows], level), np.array(claims.errors)
-        return {"inside": float((errors <= (width or 0)).mean()), "width": width}
-    threshold = selective.set_threshold([claims.sets[row] for row in rows], level) if claims.sets else None
-    if threshold is None:
-        return {}
-    chance, share, _ = pool.labels
-    return {"inside": float(1 - share[chance < threshold].sum() / claims.rows)}
-
-
-def drawn_once(pool: Pool, rows: int, draw: int, risk: float, level: float) -> dict[str, Any]:
+def drawn_once(pool: Pool, rows: int, draw: int, risk: float) -> dict[str, Any]:
     """One draw of so many dev rows."""
     dev = np.random.default_rng([rows, draw]).integers(0, pool.claims.rows, rows)
-    answered = of_risk(pool, dev, risk) if pool.claims.confidence else {}
-    return answered | of_sets(pool, dev, level)
+    return of_risk(pool, dev, risk)
 
 
 def summed(draws: Sequence[dict[str, Any]], risk: float) -> dict[str, Any]:
@@ -140,8 +123,6 @@ def summed(draws: Sequence[dict[str, Any]], risk: float) -> dict[str, Any]:
         found |= {"broken_on_others": sum(one["wrong_of_others"] > risk for one in kept)}
         found |= {"coverage": float(np.mean([one["coverage"] for one in kept]))}
         found |= {"effect": float(np.mean([one["effect"] for one in kept]))}
-    if sets := [one["inside"] for one in draws if "inside" in one]:
-        found |= {"inside": float(np.mean(sets)), "least_inside": float(np.percentile(sets, 5))}
     return found
 
 
@@ -151,13 +132,12 @@ def measured(name: str, options: argparse.Namespace) -> dict[str, Any]:
     kind, _, risk = SETS[name]
     folder = options.run or Path(trained(name, options.work).model.folder).parent
     claims, record = claims_of(RunFolder(folder)), load_record(folder / "record.json")
-    assert claims is not None  # of a known type
     pool, sizes = Pool.of(claims), dict[str, Any]()
     for rows in (size for size in options.sizes if size <= claims.rows // 2):
-        draws = [drawn_once(pool, rows, draw, risk, options.level) for draw in range(options.draws)]
+        draws = [drawn_once(pool, rows, draw, risk) for draw in range(options.draws)]
         sizes[str(rows)] = summed(draws, risk)
         print(name, rows, sizes[str(rows)], flush=True)
-    right = np.array(claims.right, bool)
+    right = claims.decisions.right
     return {
         "kind": kind, "encoder": record.model, "run": record.id, "rows": record.rows, "risk": risk,
         "claims": len(right), "right": float(right.mean()) if len(right) else None, "sizes": sizes,
@@ -171,8 +151,8 @@ def chosen_best(folders: Sequence[Path], options: argparse.Namespace, risk: floa
     Next to it the first of them, on the same draws.
     """
     runs = [RunFolder(folder) for folder in folders]
-    claims = [one for run in runs if (one := claims_of(run)) is not None]
-    pools, right = [Pool.of(one) for one in claims], [np.array(one.right, bool) for one in claims]
+    claims = [claims_of(run) for run in runs]
+    pools, right = [Pool.of(one) for one in claims], [one.decisions.right for one in claims]
     sizes = {}
     for rows in options.sizes:
         found: dict[str, list[dict[str, Any]]] = {"best of them": [], "one": []}
@@ -196,7 +176,6 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
     parser.add_argument("--sizes", type=int, nargs="+", default=[250, 500, 1_000, 2_000])
     parser.add_argument("--draws", type=int, default=200)
-    parser.add_argument("--level", type=float, default=0.95)
     parser.add_argument("--work", type=Path, default=Path("build/unsure"), help="folder of the files and runs")
     parser.add_argument("--run", type=Path, help="folder of a run, for one of the sets, in place of training")
     parser.add_argument(
@@ -212,7 +191,7 @@ def main() -> None:
             continue
         before["sets"][name] = measured(name, options)
         facts = {"about": "risk promised on draws of dev rows, counted on all other rows", **machine.facts()}
-        facts |= {"model": "minilm", "draws": options.draws, "level": options.level}
+        facts |= {"model": "minilm", "draws": options.draws}
         write_json(options.out, {**before, **facts, "sets": before["sets"]})
 
 

@@ -147,7 +147,7 @@ GONE: dict[str, tuple[str, str]] = {
     ),
     "--level": (
         "was the share of false alarms where a new file was compared with the dev rows of a run",
-        "Predict the file: finetune predict RUN FILE has a note where it is clearly unlike these rows",
+        "Leave it out, and label some rows of the file: finetune evaluate RUN FILE",
     ),
     "--live": ("wrote a page while runs trained", "Leave it out: the terminal shows progress, and --track sends it"),
     ".html": ("wrote tables as pages", "Write .md or .csv"),
@@ -168,6 +168,34 @@ GONE: dict[str, tuple[str, str]] = {
         "Leave it out: in predictions.json of a run an empty text means that there is no answer",
     ),
     "--prune": ("stopped trials of a search early", "Give fewer --trials, or fewer train.epochs"),
+    "--label-sets": ("added sets of labels, or intervals", "Leave it out: columns p(LABEL) have their probabilities"),
+    "predict --on": ("predicted by Ray", "Leave it out, and give each machine files of its own"),
+    "--precision": (
+        "left out predictions of one label",
+        "Ask for the share of all answers that may be wrong: --risk 0.05",
+    ),
+    "evaluate --coverage": (
+        "counted what is answered",
+        "finetune predict RUN FILE --coverage counts and scores it, in a file with labels",
+    ),
+    "evaluate --risk": (
+        "counted what is answered",
+        "finetune predict RUN FILE --risk counts and scores it, in a file with labels",
+    ),
+    "evaluate --predictions": ("wrote the predictions", "Write them with finetune predict MODEL FILE -o out.parquet"),
+    "push --export": ("put exports on the Hub", "Leave it out: the model and its card are sent, which can be exported"),
+    "serve --examples": ("showed rows of dev on the page", "Leave it out: finetune report RUN shows them"),
+    "label-next --data": ("was where the data of tasks is", "Leave it out, and name a run on a file of yours"),
+    "tokenizer --kind": (
+        "trained a vocabulary of another kind",
+        "Leave it out: it is a WordPiece, as BERT's; tokenizers trains others, which tokenizer=FOLDER takes",
+    ),
+    "features --split": ("chose a split of a task", "Leave it out, and name a file: every row of it is embedded"),
+    "features --data": ("was where the data of tasks is", "Leave it out, and name a file: every row of it is embedded"),
+    "temperature": (
+        "calibrated the probabilities",
+        "Leave it out, and read the calibration of the run: finetune report RUN -o report.html",
+    ),
     "--replicas": ("answered from several replicas of Ray", "Start `finetune serve` on each machine"),
     "--running": (
         "listed the runs that are trained now",

@@ -22,7 +22,6 @@ import reference
 from badges import badges_line
 from decisions import decisions
 from distil_table import distil_table
-from encoder_types_table import encoder_types_table, encoder_types_table_ko
 from export_tables import exports_table, serving_table
 from families_table import families_table
 from few_rows_table import few_labels_table, few_rows_table
@@ -52,7 +51,6 @@ MEASURED: dict[str, tuple[Table, *tuple[str, ...]]] = {
     "distil": (distil_table, "distil"),
     "exports": (exports_table, "exports"),
     "serving": (serving_table, "serving"),
-    "serving-export": (serving_table, "serving_export"),
     "families-speed": (families_table, "families"),
     "families-small": (families_table, "families_small"),
     "cpu-parts": (cpu_parts_table, "cpu_parts", "cpu_parts_bf16"),
@@ -67,7 +65,6 @@ MEASURED: dict[str, tuple[Table, *tuple[str, ...]]] = {
     "lora": (benchmark_tables.lora_table, "lora"),
     "pretraining-speed": (pretraining_tables.speed_table, "pretraining_speed"),
     "tokenizer-sizes": (pretraining_tables.vocabularies_table, "tokenizer_sizes"),
-    "tokenizer-training": (pretraining_tables.training_table, "train_tokenizers"),
     "search": (benchmark_tables.search_table, "search"),
     "spans": (benchmark_tables.spans_table, "squad_postprocessing"),
     "speed": (benchmark_tables.speed_table, "against_trainer", "against_trainer_bf16"),
@@ -78,8 +75,6 @@ MEASURED: dict[str, tuple[Table, *tuple[str, ...]]] = {
     "reliability-pretraining": (benchmark_tables.reliability_table, "reliability_pretraining"),
     "reliability-figures": (lambda file: benchmark_tables.reliability_figures(file["figures"]), "reliability"),
     "api-start": (benchmark_tables.api_start_table, "api_start"),
-    "encoder-types": (encoder_types_table, "encoder_types"),
-    "encoder-types-ko": (encoder_types_table_ko, "encoder_types"),
     "label-errors": (benchmark_tables.label_errors_table, "label_errors"),
     "label-errors-of-types": (benchmark_tables.label_errors_of_types_table, "label_errors_of_types"),
     "unsure": (unsure_table, "unsure"),

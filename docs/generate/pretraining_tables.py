@@ -76,17 +76,6 @@ def vocabularies_table(measured: dict[str, Any]) -> str:
     return "\n".join([markdown_table(head, rows), "", f"{measured['date'][:10]}."])
 
 
-def training_table(measured: dict[str, Any]) -> str:
-    """Seconds and memory of training each kind of vocabulary, and MB/s at which it tokenizes."""
-    rows = [
-        [kind, f"{found['seconds']:.0f} s", f"{found['peak_gigabytes']:.2f} GB",
-         f"{found['megabytes_per_second']:.1f} MB/s"]
-        for kind, found in measured["kinds"].items()
-    ]  # fmt: skip
-    size = f"{measured['size']:,} tokens from {measured['megabytes']} MB of text"
-    return "\n".join([markdown_table(["kind", "training", "memory", "tokenizing"], rows), "", where(measured, size)])
-
-
 def recipe_table(name: str, results: Path) -> str:
     """A table of a recipe as `finetune table` prints it, with its notes and the number of runs that are missing."""
     found = finetune.table(name, out=results)

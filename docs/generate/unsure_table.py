@@ -7,20 +7,20 @@ from finetune.data.messages import percent
 
 
 def unsure_table(measured: dict[str, Any]) -> str:
-    """How often a promised risk was broken, and what label sets hold, by data set and number of dev rows."""
+    """How often a promised risk was broken, by data set and number of dev rows."""
     lines = [
-        [f"{name}: {one['kind']}", _right(one), f"{int(rows):,}", *_risk(one, found), _sets(found)]
+        [f"{name}: {one['kind']}", percent(one["right"]), f"{int(rows):,}", *_risk(one, found)]
         for name, one in measured["sets"].items()
+        if one["right"] is not None
         for rows, found in one["sizes"].items()
     ]
-    head = ["data", "right of all", "dev rows", "risk", "promised", "broken", "answered", f"sets {_level(measured)}"]
+    head = ["data", "right of all", "dev rows", "risk", "promised", "broken", "answered"]
     text = (
         f"{measured['draws']} draws of dev rows, with replacement, from rows that the model did not see "
         f"({measured['model']}, trained on 2,000 rows or half of the data): so the risk of a threshold is known, it is "
         "that of all these rows. *Promised*: draws in which it was. *Broken*: of all draws those in which it was "
         "promised and more was wrong; by the guarantee at most 5 %. *Answered*: the mean share of what is answered, "
-        "where promised. *Sets*: the mean share of labels in their sets or intervals. nsmc and korsts are predicted by "
-        "the small encoder of [Korean data sets](korean.md), not by minilm. "
+        "where promised. nsmc is predicted by the small encoder of [Korean data sets](korean.md), not by minilm. "
         f"{measured['cpu']['name']}, {measured['date'][:10]}."
     )
     return f"{markdown_table(head, lines)}\n\n{text}" + _chosen(measured)
@@ -50,20 +50,6 @@ def _counts(found: dict[str, Any]) -> list[str]:
     return [percent(found["promised"] / draws), percent(found.get("broken", 0) / draws)]
 
 
-def _right(one: dict[str, Any]) -> str:
-    return "" if one["right"] is None else percent(one["right"])
-
-
 def _risk(one: dict[str, Any], found: dict[str, Any]) -> list[str]:
-    if one["right"] is None:
-        return ["", "", "", ""]
     answered = percent(found["coverage"]) if "coverage" in found else ""
     return [percent(one["risk"]), *_counts(found), answered]
-
-
-def _sets(found: dict[str, Any]) -> str:
-    return percent(found["inside"]) if "inside" in found else ""
-
-
-def _level(measured: dict[str, Any]) -> str:
-    return percent(measured["level"])

@@ -6,13 +6,11 @@ import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from finetune.analysis.limits import limits_of
 from finetune.analysis.pages.templates import templates_of
 from finetune.data.messages import percent
-from finetune.inference.exported.export_facts import ExportFacts
 from finetune.metrics.scores import plain_metrics
 from finetune.models.pretrained import MINILM
 from finetune.runs.folder import RunFolder
@@ -48,12 +46,11 @@ def model_card(
     folder: RunFolder,
     *,
     hub_name: str = "",
-    exports: Mapping[str, ExportFacts] = MappingProxyType({}),
 ) -> str:
     """The card of a finished run's model in Markdown, with a head in YAML for the Hub, and other seeds of the run.
 
-    With a name on the Hub, its model is loaded by that; `exports` are known by the names of their folders. No text
-    of the data is in it. Raises UserError for a run without a model.
+    With a name on the Hub, its model is loaded by that. No text of the data is in it. Raises
+    UserError for a run without a model.
     """
     model, record = folder.require_model(), load_record(folder.record_file)
     others = readable_records(sorted(folder.path.resolve().parent.glob("*/record.json")))
@@ -75,7 +72,7 @@ def model_card(
     templates, shown = templates_of("finetune.analysis").overlay(autoescape=False), record.metric(record.headline).shown
     templates.filters = {**templates.filters, "code": code, "escaped": escaped, "percent": percent, "shown": shown}
     text = templates.get_template("card.md.j2").render(
-        head=_head(record, kind, name.rpartition("/")[2]), record=record, hub=hub_name, exports=exports,
+        head=_head(record, kind, name.rpartition("/")[2]), record=record, hub=hub_name,
         plain_metrics=plain_metrics, baseline_words=baseline_words,
         type=None if table is None else type_of_run(record, folder),
         columns=layout.get("text", ()) if isinstance(layout, dict) else (), length=use.get("max_length"),

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from finetune.metrics.metric import find_metric
 from finetune.metrics.scores import Scores, plain_metrics
@@ -21,7 +21,6 @@ class Evaluation:
     Attributes:
         task: The task.
         scores: For each split the score of each metric, as computed: 0.843 is 84.3 points.
-        answered: For each split what was answered, if a risk, a coverage, a precision or label sets were asked for.
         shared: For each split how many rows have texts that the model's run, or one that it learned from, was trained
             on, by the run's id; without those that have none.
         notes: What to take into account, such as that these are rows of the training data.
@@ -30,7 +29,6 @@ class Evaluation:
     task: Task
     scores: Scores
     notes: tuple[str, ...] = ()
-    answered: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     shared: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @property

@@ -30,7 +30,7 @@ class Explanations:
 
     @property
     def frame(self) -> "pd.DataFrame":
-        """A row for each word: what it adds to the label's log-odds or score, and what is lost without it."""
+        """A row for each word: what it adds to the label's log-odds or score."""
         import pandas as pd
 
         words = [
@@ -39,7 +39,7 @@ class Explanations:
             for one in row.explanations
             for word in one.words
         ]
-        return pd.DataFrame(words, columns=["row", "label", "word", "text_name", "start", "end", "added", "lost"])
+        return pd.DataFrame(words, columns=["row", "label", "word", "text_name", "start", "end", "added"])
 
     @plainly
     def write(self, path: str | Path, *, force: bool = False) -> Path:

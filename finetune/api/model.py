@@ -10,7 +10,6 @@ from finetune.api.quiet import command, plainly, quiet, quiet_for
 from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.inference.answer_rows import ERROR, free_name
-from finetune.inference.asked import AskedAnswers, asked_answers
 from finetune.runs.events import Watcher, unwatched
 from finetune.runs.folder import RECORD
 from finetune.task_types import registry
@@ -82,8 +81,6 @@ class Model:
         text: str | Sequence[str] | None = None,
         coverage: float | None = None,
         risk: float | None = None,
-        precision: Mapping[str, float] | None = None,
-        label_sets: float | None = None,
     ) -> Any:
         """Predictions for many rows, in batches; the columns are those that `finetune predict` writes.
 
@@ -95,8 +92,6 @@ class Model:
             text: The column or columns of the inputs, if they have other names than in training.
             coverage: The share of rows to answer, the most confident; the others are `unsure`.
             risk: The share of answers that may be wrong; it holds in 95 of 100 draws of dev rows.
-            precision: By label the share of its predictions that must be right, with the same guarantee.
-            label_sets: Add sets of labels, this share of which have the row's label; of numbers, intervals.
 
         Returns:
             The same kind of object with the columns of the predictions added; for texts and tuples a list with a
@@ -107,8 +102,8 @@ class Model:
             UserError: For data that holds no rows, or lacks the model's columns; and for what the model's dev rows
                 cannot promise.
         """
-        if asked := asked_answers(coverage, risk, precision, label_sets):
-            return self._asked(asked).predict(data, text=text)
+        if coverage is not None or risk is not None:
+            return self._answering(coverage, risk).predict(data, text=text)
         if isinstance(data, Mapping) and data and all(hasattr(one, "with_format") for one in data.values()):
             kind: Any = type(data)
             return kind({name: self.predict(one, text=text) for name, one in data.items()})
@@ -187,14 +182,13 @@ class Model:
     def __repr__(self) -> str:
         return f"<Model of {self.task.name}: {self.name}>"
 
-    def _asked(self, asked: AskedAnswers) -> "Model":
+    def _answering(self, coverage: float | None, risk: float | None) -> "Model":
         """The model that leaves out what it is not sure of."""
         with quiet_for(self.folder):
-            from finetune.inference.thresholds import with_unsure
-
-            is_run = (self.folder.parent / RECORD).is_file()
-            name = str(self.folder.parent if is_run else self.folder)
-            return replace(self, predictor=with_unsure(self.predictor, name, asked, out=self.folder))
+            name = str(self.folder.parent) if (self.folder.parent / RECORD).is_file() else self.name
+            return replace(
+                self, predictor=self.predictor.answering(name, coverage=coverage, risk=risk, out=self.folder)
+            )
 
     def _renamed(self, rows: Any, text: str | Sequence[str]) -> Any:
         """The rows with the model's inputs alone, under the names of training."""

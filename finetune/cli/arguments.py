@@ -27,19 +27,6 @@ Risk = Annotated[
     float | None,
     typer.Option(help="Answer where at most this share is wrong, which holds in 95 of 100 draws of dev rows."),
 ]
-Precision = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="LABEL=SHARE",
-        help="Predict LABEL where at least this share is right, in 95 of 100 draws of dev rows; repeatable.",
-    ),
-]
-LabelSets = Annotated[
-    float | None,
-    typer.Option(
-        help="Add the labels of which this share of rows has its own; of numbers an interval. On average over draws."
-    ),
-]
 Replace = Annotated[bool, typer.Option("--force", help="Replace a file that this command did not write.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 SettingsArgument = Annotated[list[str] | None, typer.Argument(help="Settings as key=value.")]

@@ -244,7 +244,7 @@ def load_engine(
     if trained_in not in (precision, "auto"):
         text = f"{name} was trained in {trained_in}, in which this {place.type} does not compute natively"
         watch(Note(f"{text}: it predicts in {precision}"))
-    take_fast_paths(loaded, device=place, precision=precision)
+    take_fast_paths(loaded, device=place)
     tokenizer = load_tokenizer(folder)
     accelerator = build_accelerator(place, precision)
     return Engine(model=loaded, accelerator=accelerator, pad_id=tokenizer.pad_token_id, watch=watch), tokenizer

@@ -13,8 +13,7 @@ from finetune.data.reading import reading_notes, records, survey
 from finetune.data.records import Record
 from finetune.data.rows import Row
 from finetune.data.writing import ESCAPED, encoding_note, holds_columns, output_format, require_writable, write_rows
-from finetune.inference.answer_rows import ERROR, PredictedRow, free_name
-from finetune.inference.asked import UNSURE
+from finetune.inference.answer_rows import ERROR, free_name
 from finetune.inference.predict_plan import (
     ColumnsRead,
     columns_read,
@@ -23,7 +22,7 @@ from finetune.inference.predict_plan import (
     require_settings,
 )
 from finetune.inference.predictor import Predictor
-from finetune.inference.shift_note import MOST_ROWS, shift_notes
+from finetune.inference.unsure import UNSURE
 from finetune.runs.environment import versions
 from finetune.runs.events import Note, RowsPredicted, Watcher
 from finetune.runs.predictions import PREDICTION
@@ -98,7 +97,6 @@ def predict_file(
     total, taken = survey(path, form)
     require_writable(output, output_format(output, {*taken, PREDICTION}, like=form), rows=total)
     found = Prediction(format=str(form), notes=[*reading_notes(path, form), *file.notes])
-    sample, step = list[PredictedRow](), max(1, total // MOST_ROWS)
     own = {name: free_name(name, taken) for name in (PREDICTION, ERROR, UNSURE)}
     with Journal(output, of=_fingerprint(predictor, path, file)) as journal:
         found.resumed = journal.rows
@@ -108,7 +106,6 @@ def predict_file(
             watch(Note(f"{so_many(journal.rows)} predicted before; resuming after them"))
         coming = ((record, layout) for record in records(path, form))
         for window in predictor.predicted(coming, skip=journal.rows):
-            sample += window[::step]
             rows = (
                 one.record.values | {free_name(name, taken): cell for name, cell in predictor.cells(one).items()}
                 for one in window
@@ -125,7 +122,7 @@ def predict_file(
         if found.failed and not holds_columns(output, form):
             reason = next(row[own[ERROR]] for row in journal if own[ERROR] in row)
             found.notes.append(f"{output}: has no column for errors; the first row without a prediction {reason}")
-        if predictor.unsure and predictor.unsure.abstains:
+        if predictor.unsure:
             left = (row.get(own[UNSURE]) for row in journal)
             found.unsure = sum(len(cell) if isinstance(cell, list) else cell is not None for cell in left)
         if layout.label:
@@ -138,7 +135,6 @@ def predict_file(
     if found.truncated:
         share = f"{found.truncated:,} of {so_many(found.rows)} ({percent(found.truncated / found.rows)})"
         found.notes.append(f"{share} {task.truncated.format(max_length=predictor.max_length)}")
-    found.notes += shift_notes(predictor, sample, str(path))
     found.seconds = time.perf_counter() - started
     return found
 

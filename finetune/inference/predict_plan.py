@@ -20,6 +20,7 @@ from finetune.data.reading import first_rows
 from finetune.data.table import Table
 from finetune.data.writing import written_format
 from finetune.errors import UserError, nearest
+from finetune.gone import gone
 from finetune.inference.exported.export_facts import is_export
 from finetune.runs.folder import with_results
 from finetune.runs.lookup import named_run
@@ -85,14 +86,14 @@ def require_predictable(
     return output
 
 
-def require_settings(options: Mapping[str, Any], *, others: tuple[str, ...] = ("temperature",)) -> None:
-    """Raises UserError with the nearest name for a setting that is not one of a file, or of these others."""
-    names = [*NAMING, "encoding", "sheet", *others]
+def require_settings(options: Mapping[str, Any]) -> None:
+    """Raises UserError with the nearest name for a setting that is not one of a file."""
+    names = [*NAMING, "encoding", "sheet"]
     if unknown := [name for name in options if name not in names]:
-        end = ", encoding=NAME, sheet=NAME or temperature=dev; all columns are kept"
-        end = end if others else ", encoding=NAME or sheet=NAME"
-        what = f"{nearest(unknown[0], names)}Set text=COLUMN, label=COLUMN, spans=A,B{end}"
-        raise UserError(f"unknown setting '{unknown[0]}'", what)
+        if taken_out := gone(unknown[0]):
+            raise taken_out
+        way_out = "Set text=COLUMN, label=COLUMN, spans=A,B, encoding=NAME or sheet=NAME"
+        raise UserError(f"unknown setting '{unknown[0]}'", f"{nearest(unknown[0], names)}{way_out}")
 
 
 def known_type(task: Task) -> OwnType:

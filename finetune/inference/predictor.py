@@ -14,8 +14,7 @@ from finetune.errors import UserError, first_line
 from finetune.inference.answer_rows import ERROR, PredictedRow, ahead, rows_of_records, windows
 from finetune.inference.exported.export_facts import ExportFacts, is_export, read_export_facts
 from finetune.inference.python_rows import PythonRows, value_in_line
-from finetune.inference.unsure import Unsure
-from finetune.metrics.calibration import with_temperature
+from finetune.inference.unsure import Unsure, unsure_of
 from finetune.models import pretrained
 from finetune.models.feature import Feature
 from finetune.models.fingerprint import fingerprint_of
@@ -45,8 +44,8 @@ NOT_A_ROW = (UserError, ValueError, TypeError, OverflowError)  # what encoding a
 
 @dataclass(frozen=True, kw_only=True)
 class Predictor:
-    """A trained model with its task; its probabilities are scaled by `temperature`, and `unsure` leaves some out.
-    `folder` is that of its files, `exported` what that says of itself where it is an export.
+    """A trained model with its task; `unsure` leaves predictions out. `folder` is that of its files, `exported` what
+    that says of itself where it is an export.
 
     Call it with one row's inputs, which depend on the task type, or with a list of rows: a text, or a tuple or mapping
     of a pair; a question and a context; a text, or `tokens=[...]`; a context and a list of choices.
@@ -58,7 +57,6 @@ class Predictor:
     max_length: int
     fingerprint: str
     layout: Layout | None = None
-    temperature: float = 1.0
     unsure: Unsure | None = None
     folder: Path | None = None
     exported: ExportFacts | None = None
@@ -193,12 +191,15 @@ class Predictor:
             features = self.encoded(rows) if features is None else features
             truncated = {feature.row for feature in features if feature.truncated}
             answers = self.task.decode(self.engine.logits(features), features, rows)
-        if self.temperature != 1:
-            answers = [
-                replace(one, probabilities=with_temperature(one.probabilities or (), self.temperature))
-                for one in answers
-            ]
         return answers, [number in truncated for number in range(len(rows))]
+
+    def answering(self, model: str, *, coverage: float | None, risk: float | None, out: Path) -> "Predictor":
+        """The predictor of this model that leaves out what it is not sure of. Raises as `unsure_of` does."""
+        unsure = unsure_of(model, self.task, self.engine.labels, coverage=coverage, risk=risk, out=out)
+        if unsure is None:
+            return self
+        asked = f"{self.fingerprint} coverage {coverage} risk {risk}"  # of what may be resumed
+        return replace(self, unsure=unsure, fingerprint=asked)
 
     @property
     def torch_engine(self) -> "Engine":

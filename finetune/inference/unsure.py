@@ -1,133 +1,163 @@
-"""Leaves out what a model is not sure of, and adds sets of labels, by the thresholds of `thresholds.py`."""
+"""Leaves out what a model is not sure of (`predict --risk`, `--coverage`): one threshold of confidence, from the dev
+predictions of its run.
+"""
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from finetune.data.messages import percent, so_many
-from finetune.inference.asked import UNSURE
-from finetune.task_types.predictions import prediction_lines
-from finetune.task_types.saved_predictions import answered
-from finetune.task_types.types import type_of
+from finetune.errors import UserError
+from finetune.inference.predict_plan import known_type
+from finetune.metrics import selective
+from finetune.metrics.selective import AnsweredShare
+from finetune.runs.folder import RunFolder
+from finetune.runs.lookup import named_run
+from finetune.runs.record_files import load_record
+from finetune.runs.verdict import chosen_by_scored, known_to_model
+from finetune.task_types.predictions import NO_DECISIONS, Decisions, prediction_lines
+from finetune.task_types.saved_predictions import answered, run_predictions
 
 if TYPE_CHECKING:
     from finetune.data.rows import Row
     from finetune.task_types.columns import Layout
     from finetune.task_types.own_type import OwnType
     from finetune.task_types.parts import Answer
-    from finetune.task_types.predictions import Decisions, Predictions
     from finetune.task_types.task import Task
 
+UNSURE = "unsure"  # the prediction of a row that is not answered, and the column of what was left out
+DRAWS = "in 95 of 100 draws of dev rows"
 OF_GUESS = ("prediction text", "start", "end", "intent", "entities")  # empty where nothing is predicted
 
 
 @dataclass(frozen=True, kw_only=True)
 class Unsure:
-    """The thresholds of a model: of all claims, of those of a label, of label sets; and half the width of intervals.
-
-    `claimed` is what may be left out, in words, and `notes` say what is promised.
-    """
+    """The least confidence of what is answered, what may be left out (`claimed`, in words), and what is promised."""
 
     claimed: str
-    threshold: float = -math.inf
-    by_label: Mapping[str, float] = field(default_factory=dict)
-    abstains: bool = False
-    sets: float | None = None
-    width: float | None = None
+    threshold: float
     notes: tuple[str, ...] = ()
 
     def cells(
         self, task: "Task", labels: tuple[str, ...], kind: "OwnType", layout: "Layout", answer: "Answer", row: "Row"
     ) -> dict[str, Any]:
-        """The cells of a prediction without what is left out, which the column `unsure` has; and its label set."""
+        """The cells of a prediction without what is left out, which the column `unsure` has."""
         table = answered(kind, task, labels, prediction_lines(task, [row], [answer]))
-        cells = kind.cells(task, layout, answer, row)
-        added: dict[str, Any] = {}
-        if self.sets is not None:
-            names = self._set_of(table, 0)
-            given = [names] if table.several else names
-            written = [kind.cells(task, layout, replace(answer, value=name), row)["prediction"] for name in given]
-            added["label set"] = written[0] if table.several else written
-        if self.width is not None:
-            added |= {"low": answer.value - self.width, "high": answer.value + self.width}
-        if not self.abstains:
-            return cells | added
-        left_out = table.claimed_parts.at(self._unsure(table.claimed_parts))
+        cells, claims = kind.cells(task, layout, answer, row), table.claimed_parts
+        left_out = claims.at(claims.confidence < self.threshold)
         rest = table.without(0, left_out)
         if rest is None:
-            return (
-                _unanswered(cells) if len(left_out) else cells | {"prediction": _as_text(cells["prediction"])}
-            ) | added
+            return _unanswered(cells) if len(left_out) else cells | {"prediction": _as_text(cells["prediction"])}
         kept = kind.cells(task, layout, replace(answer, value=rest), row)
         name = next(name for name in ("entities", "predicted labels", "prediction") if name in cells)
-        return kept | {UNSURE: [one for one in cells[name] if one not in kept[name]]} | added
-
-    def answers(
-        self, task: "Task", labels: tuple[str, ...], answers: Sequence["Answer"], rows: Sequence["Row"]
-    ) -> tuple[list["Answer"], list["Row"]]:
-        """The predictions without what is left out, and their rows."""
-        table, kept = self._table(task, labels, answers, rows), list[tuple[Any, Any]]()
-        left_out = table.claimed_parts.at(self._unsure(table.claimed_parts))
-        for index, (answer, row) in enumerate(zip(answers, rows, strict=True)):
-            out = left_out.at(left_out.row == index)
-            rest = table.without(index, out)
-            if rest is not None or not len(out):
-                kept.append((answer if rest is None else replace(answer, value=rest), row))
-        return [answer for answer, _ in kept], [row for _, row in kept]
-
-    def counted(
-        self, task: "Task", labels: tuple[str, ...], answers: Sequence["Answer"], rows: Sequence["Row"]
-    ) -> dict[str, Any]:
-        """How much of labelled rows is answered and right, and what their label sets hold: JSON values."""
-        table = self._table(task, labels, answers, rows)
-        found: dict[str, Any] = {"of": self.claimed}
-        if self.abstains:
-            claims = table.claimed_parts
-            unsure = self._unsure(claims)
-            kept, wrong = int((~unsure).sum()), int((~claims.right[~unsure]).sum())
-            found |= {"answered": kept, "unsure": int(unsure.sum()), "wrong": wrong}
-        if self.width is not None:
-            found |= {"inside": float((table.score <= self.width).mean()), "width": 2 * self.width}
-        if self.sets is not None:
-            sets = [self._set_of(table, row) for row in range(len(table))]
-            own = [labels_of(table, row) for row in range(len(table))]
-            inside = [np.mean([name in names for name in some]) for names, some in zip(sets, own, strict=True) if some]
-            if inside:
-                found |= {"inside": float(np.mean(inside)), "labelled": len(inside)}
-                sizes = [len(set(names)) for names, some in zip(sets, own, strict=True) if some]
-                found |= {"labels": float(np.mean(sizes))}
-        return found
-
-    def _table(
-        self, task: "Task", labels: tuple[str, ...], answers: Sequence["Answer"], rows: Sequence["Row"]
-    ) -> "Predictions":
-        kind = type_of(task)
-        assert kind is not None  # or there would be no thresholds
-        return answered(kind, task, labels, prediction_lines(task, rows, answers))
-
-    def _unsure(self, claims: "Decisions") -> np.ndarray:
-        """Whether each claim is not sure enough `(claims,)`."""
-        least = [self.by_label.get(label, self.threshold) for label in claims.prediction]
-        unsure: np.ndarray = claims.confidence < np.array(least, float)
-        return unsure
-
-    def _set_of(self, table: "Predictions", row: int) -> list[Any]:
-        """The names in a row's label set, the likeliest first; of one label never none."""
-        chances = table.chances[row] if table.chances else {}
-        ranked = sorted(chances, key=lambda name: -chances[name])
-        inside = [name for name in ranked if self.sets is not None and chances[name] >= self.sets]
-        return inside if inside or table.several else [table.lines[row]["prediction"]]
+        return kept | {UNSURE: [part for part in cells[name] if part not in kept[name]]}
 
 
-def labels_of(table: "Predictions", row: int) -> list[Any]:
-    """The labels of a row that have a probability; of one label, an unknown one where none has."""
-    label, chances = table.lines[row]["gold"], table.chances[row] if table.chances else {}
-    own = [name for name in (label if table.several else [label]) if name in chances]
-    return own or [None] * (not table.several)
+@dataclass(frozen=True, kw_only=True)
+class DevClaims:
+    """What a run predicted on the `rows` of its first `split`; `chosen` is what dev chose of the model, and `known` why
+    the model knows some of its rows, in words.
+    """
+
+    split: str
+    rows: int
+    decisions: Decisions
+    chosen: str = ""
+    known: str = ""
+
+
+def require_share(coverage: float | None, risk: float | None) -> None:
+    """Raises UserError for a share that is not between 0 and 1, and for both together."""
+    for name, share in (("coverage", coverage), ("risk", risk)):
+        if share is not None and not 0 < share < 1:
+            raise UserError(f"'{name}' is {share:g}", "Give a share between 0 and 1, such as 0.05 for 5 %")
+    if coverage is not None and risk is not None:
+        raise UserError("of coverage and risk one can be asked for", "Leave the other out")
+
+
+def claims_of(run: RunFolder) -> DevClaims:
+    """The claims of a run's saved predictions. Raises UserError where they are missing or damaged."""
+    record = load_record(run.record_file)
+    table = run_predictions(record, run, record.first_split)
+    return DevClaims(
+        split=record.first_split,
+        rows=0 if table is None else len(table),
+        decisions=NO_DECISIONS if table is None else table.claimed_parts,
+        chosen=chosen_by_scored(record),
+        known="; ".join(filter(None, [known_to_model(record), *record.leaks(record.first_split)])),
+    )
+
+
+def unsure_of(
+    model: str, task: "Task", labels: tuple[str, ...], *, coverage: float | None, risk: float | None, out: Path
+) -> Unsure | None:
+    """With which threshold a share `coverage` of rows is answered, the most confident, or those of which at most a
+    share `risk` is wrong; None where neither is asked for.
+
+    Raises UserError for a model that is not a run, and for what its dev rows cannot promise.
+    """
+    require_share(coverage, risk)
+    if coverage is None and risk is None:
+        return None
+    kind, run = known_type(task), named_run(model, out)
+    if UNSURE in labels:
+        raise UserError(f"'{UNSURE}' is a label of {task.name}, and what is written for other rows", "Rename the label")
+    if run is None:
+        raise UserError(f"'{model}' is not a run, from whose dev predictions a threshold is taken", "Name its run")
+    claims, claimed = claims_of(run), kind.predictions([], labels, task).claimed
+    if not len(claims.decisions):
+        none = f"the model predicts no {claimed} of {claims.split} with a confidence"
+        raise UserError(f"{task.name}: {none}", "Leave the option out")
+    if risk is None:
+        assert coverage is not None
+        share = selective.coverage_threshold(claims.decisions.confidence, claims.decisions.right, coverage)
+        notes = [f"coverage {percent(coverage)}: {_on_dev(share, claims)}; on average over draws of dev rows"]
+    else:
+        share = _promised(claims, risk)
+        notes = [f"risk {percent(risk)}: {_on_dev(share, claims)}; at most {percent(risk)} are wrong {DRAWS}"]
+    if claims.chosen:
+        notes.append(
+            f"{claims.split} chose {claims.chosen} of this model, so that its rows are not as new ones: predict"
+            " labelled rows that chose nothing with the same option, which counts and scores them"
+        )
+    if claims.known:
+        notes.append(f"{claims.known}: nothing is promised for this model")
+    return Unsure(claimed=claimed, threshold=share.threshold, notes=tuple(notes))
+
+
+def _promised(claims: DevClaims, risk: float) -> AnsweredShare:
+    """The threshold of a risk. Raises UserError where these rows cannot promise it, with how many rows could."""
+    confidence, right = claims.decisions.confidence, claims.decisions.right
+    effect = selective.design_effect(~right, claims.decisions.row)
+    share = selective.risk_threshold(confidence, right, risk, effect=effect)
+    if share is not None:
+        return share
+    times = selective.rows_needed(confidence, right, risk, effect=effect)
+    lowest = selective.lowest_risk(confidence, right, effect=effect)
+    if times is None:
+        need = "too few of the most confident are right to tell how many would do"
+    else:
+        need = f"about {_rounded(max(math.ceil(times * claims.rows), claims.rows + 1)):,} are needed"
+    way_out = "Ask for a coverage instead" if lowest is None else f"Ask for `risk` {lowest:g}, which they promise"
+    raise UserError(
+        f"risk {percent(risk)} cannot be promised from {so_many(claims.rows)} of {claims.split}: {need}", way_out
+    )
+
+
+def _on_dev(share: AnsweredShare, claims: DevClaims) -> str:
+    """What a threshold gives on dev, in words."""
+    least = "any confidence" if share.threshold == -math.inf else f"a confidence of {share.threshold:.3g} or more"
+    answers = f"{percent(share.coverage)} of {len(claims.decisions):,} on {claims.split}"
+    return f"{least}: {answers}, {percent(share.wrong)} of those wrong"
+
+
+def _rounded(rows: int) -> int:
+    """A number of rows to two digits, not below it."""
+    unit = int(10 ** max(0, len(str(rows)) - 2))
+    return math.ceil(rows / unit) * unit
 
 
 def _as_text(cell: Any) -> Any:
@@ -141,19 +171,3 @@ def _unanswered(cells: Mapping[str, Any]) -> dict[str, Any]:
     """The cells of a row that is not answered; what would have been predicted is in a column of its own."""
     empty = dict.fromkeys((name for name in OF_GUESS if name in cells), None)
     return {**cells, **empty, "prediction": UNSURE, UNSURE: cells["prediction"]}
-
-
-def answered_words(counts: Mapping[str, Any]) -> str:
-    """What `Unsure.counted` found, in words."""
-    parts, of = [], counts["of"]
-    if "answered" in counts:
-        kept, unsure, wrong = counts["answered"], counts["unsure"], counts["wrong"]
-        share, right = kept / max(1, kept + unsure), wrong / max(1, kept)
-        parts.append(f"{kept:,} of {kept + unsure:,} {of} answered ({percent(share)}), {unsure:,} unsure")
-        parts.append(f"{percent(right)} of the answered are wrong")
-    if "labels" in counts:
-        held, rows = percent(counts["inside"]), so_many(counts["labelled"])
-        parts.append(f"label sets have {held} of the labels of {rows}, with {counts['labels']:.2f} each")
-    if "width" in counts:
-        parts.append(f"{percent(counts['inside'])} of the labels are in their interval, {counts['width']:.3g} wide")
-    return "; ".join(parts)

@@ -1,12 +1,10 @@
-"""Thresholds of confidence with a guarantee: how many predictions are answered, how many of them are wrong, label sets.
+"""Thresholds of confidence with a guarantee: how many predictions are answered, and how many of them are wrong.
 
 Of risk: the upper bound of Clopper and Pearson (1934) at thresholds in a fixed order, until the first that fails (Learn
-then Test, Angelopoulos et al. 2021). Of label sets: conformal risk control (Angelopoulos et al. 2022), which for one
-label a row is split conformal prediction. Pure functions of dev rows; `(claims,)` arrays unless noted.
+then Test, Angelopoulos et al. 2021). Pure functions of dev rows; `(claims,)` arrays unless noted.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -58,37 +56,6 @@ def coverage_threshold(confidence: np.ndarray, right: np.ndarray, coverage: floa
     if not below:
         return AnsweredShare(threshold=-math.inf, coverage=1.0, wrong=ranked.wrong[-1] / len(ranked.wrong))
     return ranked.answered(int(np.searchsorted(-ranked.confidence, -ranked.confidence[-below], side="right")))
-
-
-def set_threshold(label_chances: Sequence[Sequence[float]], level: float) -> float | None:
-    """The lowest probability of a label in a set, so that sets have a share `level` of a row's labels on average.
-
-    `label_chances` are for each row the probabilities of its labels; a row without labels has none to lose, and does
-    not count. None where the rows are too few, or where the labels of too many have no probability.
-    """
-    label_chances = [row for row in label_chances if len(row)]
-    allowed = (len(label_chances) + 1) * (1 - level) - 1 + 1e-9  # the sum of the shares that dev rows may lose
-    if allowed < 0:
-        return None
-    lost = sorted((chance, 1 / len(row)) for row in label_chances for chance in row)
-    shares = np.cumsum([share for _, share in lost])
-    place = int(np.searchsorted(shares, allowed, side="right"))  # the first label that must be in its set
-    threshold = lost[place][0] if place < len(lost) else 1.0
-    return threshold if threshold > 0 else None
-
-
-def interval_width(errors: Sequence[float], level: float) -> float | None:
-    """What a number's interval has on each side, so that a new label is in it with a probability of `level`.
-
-    `errors` are those of dev rows (split conformal prediction, Lei et al. 2018). None where these are too few.
-    """
-    place = math.ceil((len(errors) + 1) * level - 1e-9)
-    return None if place > len(errors) else float(np.sort(np.abs(errors))[place - 1])
-
-
-def rows_for_sets(level: float) -> int:
-    """The fewest dev rows for label sets of this level."""
-    return math.ceil(level / (1 - level) - 1e-9)
 
 
 @lru_cache(maxsize=256)

@@ -47,7 +47,7 @@ class Backbone(nn.Module):
         self.pooling = pooling
         self.vector = "cls" if pooling == "family" else pooling
         self.attends_to_all = "none"
-        self.has_row = self.config.model_type in FAMILIES
+        self.has_row = True
         self.padded_up_to: int | None = None
         self.reader: LayerReader | None = None  # its name is in saved weights
         if layers != "last" or bilstm:
@@ -79,9 +79,8 @@ class Backbone(nn.Module):
     @property
     def pools(self) -> bool:
         """Whether the encoder has a pretrained pooler, from whose output its family reads a text's label."""
-        family = FAMILIES.get(self.config.model_type)
         own = getattr(self.encoder, "pooler", None) is not None and not self.left_to_right
-        return own and family is not None and family.sentence.dense is None
+        return own and FAMILIES[self.config.model_type].sentence.dense is None
 
     def family_head(self, name: HeadName) -> HeadLayers | None:
         """The row of a head that transformers has a class for, of what this backbone reads of the encoder; or None."""

@@ -8,10 +8,9 @@ import transformers
 from torch import nn
 from transformers import AutoModel, PretrainedConfig, PreTrainedModel
 
-from finetune.errors import UserError, as_user_error
+from finetune.errors import UserError
 from finetune.models.backbone import Backbone
-from finetune.models.device import resolve_precision
-from finetune.models.families import has_own_class, is_left_to_right, require_encoder, set_dropout
+from finetune.models.families import is_left_to_right, require_encoder, set_dropout
 from finetune.models.fast_paths import freeze_unreached, take_fast_paths
 from finetune.models.fingerprint import OWN_WEIGHTS
 from finetune.models.freezing import leave_out_layers, reinitialise, set_trainable
@@ -122,11 +121,11 @@ def build_model(
             for module in model.modules():
                 if isinstance(module, nn.Dropout):
                     module.p = 0.0
-    model.notes = take_fast_paths(model, device=device, precision=resolve_precision(recipe.train.precision, device))
+    model.notes = take_fast_paths(model, device=device)
     if recipe.train.gradient_checkpointing:
         checkpoint_gradients(backbone.encoder)
     own = recipe.layers != "last" or recipe.bilstm or recipe.pooling != "family" or is_left_to_right(backbone.config)
-    if not model.head.has_class and not own and has_own_class(backbone.config):  # others are noted elsewhere
+    if not model.head.has_class and not own:  # others are noted elsewhere
         model.notes.append(
             f"transformers has no {model.head.auto_class} that computes the same for type "
             f"'{backbone.config.model_type}': the model is saved in a format that only finetune loads"
@@ -138,18 +137,14 @@ def _grow_embeddings(encoder: PreTrainedModel, folder: Path, tokens: Sequence[st
     """Gives each token that an encoder's own tokenizer lacks a vector near the mean of the pieces that it was before.
 
     Returns these tokens. So each means something where embeddings are frozen. The noise, by torch's seed, tells apart
-    tokens of the same pieces. Raises UserError for an encoder whose embeddings cannot grow.
+    tokens of the same pieces.
     """
     own, grown = load_tokenizer(folder), load_tokenizer(folder)
     new = add_tokens(grown, tokens)
     if not new:
         return []
-    kind = encoder.config.model_type
-    with as_user_error(  # an encoder of characters or bytes has no such embeddings
-        f"encoders of type '{kind}' take no new tokens", "Choose an encoder of another type, such as bert"
-    ):
-        encoder.resize_token_embeddings(max(len(grown), encoder.config.vocab_size), mean_resizing=False)
-        vectors = encoder.get_input_embeddings().weight
+    encoder.resize_token_embeddings(max(len(grown), encoder.config.vocab_size), mean_resizing=False)
+    vectors = encoder.get_input_embeddings().weight
     spread = getattr(encoder.config, "initializer_range", 0.02)
     with torch.no_grad():
         for token in new:

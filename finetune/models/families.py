@@ -1,8 +1,7 @@
 """How the heads of each encoder family are made, and what is known of it: a family is a row of `FAMILIES`.
 
 BERT pools through a dense layer with tanh that was pretrained (Devlin et al. 2019, section 3.2). Other families put
-a new one there, under different names, which a saved checkpoint must use. An encoder without a row can still be
-trained, and is saved in finetune's own format.
+a new one there, under different names, which a saved checkpoint must use. An encoder without a row is refused.
 """
 
 from collections.abc import Sequence
@@ -88,7 +87,7 @@ PLAIN = Layers()
 HIDDEN_DROPOUT = Layers(dropout=HIDDEN)
 TOKEN = Layers(dropout=("classifier_dropout", "classifier_dropout_prob", "hidden_dropout_prob", "dropout"))
 SPAN = Layers(dropout=("qa_dropout",), output="qa_outputs")  # DistilBERT has one, the others none
-OTHER = Layers(dense="dense")  # pools the first token of an encoder without a row
+OTHER = Layers(dense="dense")  # pools what no class of transformers reads
 NEW_TANH = Layers(before=POOLED_DROPOUT, dense="classifier.dense", output="classifier.out_proj")
 
 BERT_WORDS = WordPrediction(
@@ -297,11 +296,6 @@ def takes_segments(config: "PretrainedConfig") -> bool:
     return getattr(config, "type_vocab_size", 0) > 1
 
 
-def has_own_class(config: "PretrainedConfig") -> bool:
-    """Whether a head on this family can be saved under the names of one of transformers' classes."""
-    return config.model_type in FAMILIES
-
-
 def is_left_to_right(config: "PretrainedConfig") -> bool:
     """Whether an encoder's tokens attend only to earlier ones."""
     return bool(getattr(config, "is_decoder", False))
@@ -309,45 +303,23 @@ def is_left_to_right(config: "PretrainedConfig") -> bool:
 
 def can_be_left_to_right(config: "PretrainedConfig") -> bool:
     """Whether an encoder of this family can attend to earlier tokens alone."""
-    family = FAMILIES.get(config.model_type)
-    return family is not None and family.left_to_right
+    return FAMILIES[config.model_type].left_to_right
 
 
 def require_encoder(config: "PretrainedConfig") -> None:
-    """Raises UserError for a model that is neither a bidirectional encoder nor one that was pre-trained left to right.
-
-    Of any other decoder, the pooled token would not attend to the whole text.
-    """
-    from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES as MASKED
-
-    reads_other = is_left_to_right(config) and getattr(config, "add_cross_attention", False)
-    reads_back = is_left_to_right(config) and not can_be_left_to_right(config)
-    lacking = [name for name in ("vocab_size", "hidden_size", "num_hidden_layers") if not hasattr(config, name)]
-    reasons = {
-        "they have an encoder and a decoder": config.is_encoder_decoder,
-        "transformers has no class of them that predicts masked words, as encoders have": config.model_type
-        not in MASKED,
-        "as its config says, this one reads the output of another model": reads_other,
-        "their config says is_decoder, and this type cannot attend to earlier tokens alone": reads_back,
-        f"their config has no {' or '.join(lacking)}, which an encoder of text has": lacking,
-    }
-    if reason := next((reason for reason, holds in reasons.items() if holds), ""):
+    """Raises UserError for a model that is not an encoder of one of the FAMILIES, bidirectional or left to right."""
+    kind, reason = config.model_type, ""
+    if kind not in FAMILIES or config.is_encoder_decoder:
+        reason = "they are none of the families of encoders"
+    elif is_left_to_right(config) and getattr(config, "add_cross_attention", False):
+        reason = "as its config says, this one reads the output of another model"
+    elif is_left_to_right(config) and not can_be_left_to_right(config):
+        reason = "their config says is_decoder, and this type cannot attend to earlier tokens alone"
+    if reason:
         raise UserError(
-            f"models of type '{config.model_type}' are not supported: {reason}",
-            f"Choose an encoder, such as one of the types {', '.join(FAMILIES)}",
+            f"models of type '{kind}' are not supported: {reason}",
+            f"Choose an encoder of one of the types {', '.join(FAMILIES)}",
         )
-
-
-def family_notes(config: "PretrainedConfig") -> list[str]:
-    """Notes for the user on a family without a row here."""
-    if is_left_to_right(config):
-        return ["the encoder reads from left to right: the last token's vector represents a text, not that of [CLS]"]
-    if has_own_class(config):
-        return []
-    return [
-        f"encoders of type '{config.model_type}' have no known pooling: a new tanh layer pools the first "
-        "token, and the model is saved in a format that only finetune loads"
-    ]
 
 
 def head_dropout(config: "PretrainedConfig", names: Sequence[str]) -> float:

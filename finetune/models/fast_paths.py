@@ -1,8 +1,7 @@
 """Fast paths, taken where they are exact, and only the rows of the word embeddings that a run uses.
 
-Two short rows go through both ways, and an encoder's type is refused where its vectors cannot be used at all. Encoders
-that are built like BERT by the names of their layers need not compute the same: those that normalise before attention
-lost their last LayerNorm to the fast path for the first token.
+Two short rows go through both ways. Encoders that are built like BERT by the names of their layers need not compute the
+same: those that normalise before attention lost their last LayerNorm to the fast path for the first token.
 
 A row of the word embeddings that no text uses has no gradient, so no moments either: all that moves it is weight decay,
 which multiplies it by a number at each update. The optimizer multiplies one more row by the same numbers, which is all
@@ -19,10 +18,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
-from finetune.errors import THEIRS, UserError, first_line
+from finetune.errors import THEIRS
 from finetune.models.batch import Batch
-from finetune.models.device import is_out_of_memory
-from finetune.models.families import has_own_class, takes_segments
+from finetune.models.families import takes_segments
 from finetune.models.feature import Feature, used_tokens
 from finetune.models.head import EncoderWithHead
 from finetune.models.kernels import cpu
@@ -31,22 +29,17 @@ from finetune.models.kernels.layers import last_layer_for_first_token, take_whol
 
 LENGTHS = (4, 6)  # tokens of the two rows that are tried, of which the shorter is padded
 MOST_DIFFERENCE = 1e-4  # of a vector's largest number, or of 1
-HALF = {"bf16": torch.bfloat16, "fp16": torch.float16}
 LEAST_SAVED = 1_000_000  # weights in unused rows, an update of which takes about 1 ms
 
 
-def take_fast_paths(model: EncoderWithHead, *, device: torch.device, precision: str) -> list[str]:
+def take_fast_paths(model: EncoderWithHead, *, device: torch.device) -> list[str]:
     """Replaces layers of a model by exact faster ones; returns notes on those left as they are.
 
-    Raises UserError for an encoder that gives no vector a token, or fails in this precision. No random state changes.
+    No random state changes.
     """
     backbone, notes = model.backbone, list[str]()
     encoder = backbone.encoder
-    sparse = _sparse_when_long(model)
-    with _or_refused(model):
-        plain = _vectors(model)
-        if not has_own_class(encoder.config):
-            notes += _notes_on_other_tokens(model)
+    sparse, plain = _sparse_when_long(model), _vectors(model)
     every_token = backbone.bilstm or backbone.left_to_right or backbone.vector != "cls"
     if model.pooled and not sparse and not every_token:
         notes += _undone_unless_exact(model, plain, last_layer_for_first_token(encoder), "the first token")
@@ -56,24 +49,17 @@ def take_fast_paths(model: EncoderWithHead, *, device: torch.device, precision: 
     if device.type == "cpu":
         cpu.speed_up(model, encoder)
         notes += _undone_unless_exact(model, plain, take_whole_layers(encoder), "whole layers")
-    if precision in HALF and not has_own_class(encoder.config):
-        with _or_refused(model, precision), torch.autocast("cpu", HALF[precision]):
-            _vectors(model)
     return notes
 
 
 def freeze_unreached(model: EncoderWithHead) -> None:
-    """Freezes the encoder's weights that do not change what a head reads.
-
-    These are layers above those that are read, or LUKE's of entities: weights without a gradient make distributed
-    training fail, and would be counted as trained.
+    """Freezes the encoder's weights that do not change what a head reads, such as layers above those that are read:
+    weights without a gradient make distributed training fail, and would be counted as trained.
     """
-    with _or_refused(model), _evaluated(model.backbone.encoder), torch.enable_grad():
+    with _evaluated(model.backbone.encoder), torch.enable_grad():
         read = model.hidden(_tried_batch(model))
     reached, seen = set[Tensor](), set[Any]()
-    waiting: list[Any] = [
-        states.grad_fn for states in read
-    ]  # the graph; no gradient is computed, so it takes no memory
+    waiting: list[Any] = [states.grad_fn for states in read]  # the graph; no gradient is computed
     while waiting:
         node = waiting.pop()
         if node is not None and node not in seen:
@@ -85,34 +71,20 @@ def freeze_unreached(model: EncoderWithHead) -> None:
 
 
 @torch.no_grad()
-def _vectors(model: EncoderWithHead, *, rows: int = len(LENGTHS), last: int = 0, every_token: bool = False) -> Tensor:
-    """What a head reads of the rows that are tried, `(rows, 1 or most tokens, layers, width)`; with `every_token` the
-    last layer, whatever a head reads.
-
-    Raises UserError where these are not the vectors of an encoder: of another number, as from Funnel, or of another
-    width, as from Reformer's last layer.
-    """
-    backbone, batch = model.backbone, _tried_batch(model, rows=rows, last=last)
-    pooled, width = model.pooled and not every_token, backbone.config.hidden_size
-    layers = (backbone.config.num_hidden_layers,) if every_token else backbone.layer_indices(pooled=pooled)
+def _vectors(model: EncoderWithHead) -> Tensor:
+    """What a head reads of the rows that are tried, `(rows, 1 or most tokens, layers, width)`."""
+    backbone, batch = model.backbone, _tried_batch(model)
     with _evaluated(backbone.encoder):
-        states, mask = backbone.hidden_states(layers, pooled=pooled, **batch.for_encoder())
-    if states.shape[1] != mask.shape[1]:
-        raise _refusal(model, f"of {mask.shape[1]} tokens they give {states.shape[1]} vectors")
-    if states.shape[-1] != width:
-        raise _refusal(model, f"their vectors are {states.shape[-1]} wide, not {width} as in their config")
-    return states
+        layers = backbone.layer_indices(pooled=model.pooled)
+        return backbone.hidden_states(layers, pooled=model.pooled, **batch.for_encoder())[0]
 
 
-def _tried_batch(model: EncoderWithHead, *, rows: int = len(LENGTHS), last: int = 0) -> Batch:
-    """The rows that are tried, padded to the longest of them; `last` is added to the id of the last token."""
-    config, lengths = model.backbone.config, torch.tensor(LENGTHS[:rows])
-    longest = int(lengths.max())
-    mask = (torch.arange(longest) < lengths.unsqueeze(1)).long()
+def _tried_batch(model: EncoderWithHead) -> Batch:
+    """The rows that are tried, padded to the longest of them."""
+    config, lengths = model.backbone.config, torch.tensor(LENGTHS)
+    mask = (torch.arange(max(LENGTHS)) < lengths.unsqueeze(1)).long()
     padding = config.pad_token_id or 0
-    ids = torch.arange(mask.numel()).view_as(mask)
-    ids[-1, -1] += last
-    ids = ids % (config.vocab_size - 1)
+    ids = torch.arange(mask.numel()).view_as(mask) % (config.vocab_size - 1)
     ids = torch.where(mask > 0, ids + (ids >= padding), padding)
     return Batch(ids, mask, torch.zeros_like(ids) if takes_segments(config) else None)
 
@@ -125,41 +97,6 @@ def _evaluated(module: nn.Module) -> Iterator[None]:
         yield
     finally:
         module.train(was)
-
-
-@contextmanager
-def _or_refused(model: EncoderWithHead, precision: str = "") -> Iterator[None]:
-    """Turns an error of an encoder without a row in `families` into a UserError that names its type."""
-    try:
-        yield
-    except Exception as error:  # such an encoder may fail in any way
-        memory = isinstance(error, THEIRS) or (isinstance(error, RuntimeError) and is_out_of_memory(error))
-        if isinstance(error, UserError) or memory or has_own_class(model.backbone.config):
-            raise
-        raise _refusal(model, first_line(error), precision) from error
-
-
-def _refusal(model: EncoderWithHead, reason: str, precision: str = "") -> UserError:
-    how = f" in {precision}" if precision else ""
-    return UserError(
-        f"encoders of type '{model.backbone.config.model_type}' cannot be used{how}: {reason}",
-        "Set train.precision=fp32" if precision else "Choose an encoder of another type, such as bert",
-    )
-
-
-def _notes_on_other_tokens(model: EncoderWithHead) -> list[str]:
-    """Notes on what a vector takes from padding, from then on nothing; raises UserError where it takes nothing from
-    the text's other tokens, as where transformers computes attention by a kernel for GPUs alone.
-    """
-    plain = _vectors(model, every_token=True)
-    if torch.equal(plain[-1, 0], _vectors(model, last=1, every_token=True)[-1, 0]):
-        raise _refusal(
-            model, "transformers has no code for their attention here, and without it no token reads another"
-        )
-    if _close(_vectors(model, rows=1, every_token=True)[0], plain[0, : LENGTHS[0]]):
-        return []
-    model.backbone.padded_up_to, kind = 0, model.backbone.config.model_type
-    return [f"encoders of type '{kind}' read padding, too: each text is encoded with those of its own length alone"]
 
 
 def _undone_unless_exact(
@@ -213,7 +150,7 @@ def used_rows_alone(model: EncoderWithHead, features: Sequence[Feature], *, pad_
     encoder = model.backbone.encoder
     words = encoder.get_input_embeddings()
     used = np.ones(1, dtype=bool)
-    if not model.head.pretrains and has_own_class(encoder.config) and _is_plain(words, model):
+    if not model.head.pretrains and _is_plain(words, model):
         used = used_tokens(features, count=words.num_embeddings)
         used[[i for i in (pad_id, words.padding_idx, encoder.config.pad_token_id) if i is not None]] = True
     if used.all() or np.count_nonzero(~used) * words.embedding_dim < LEAST_SAVED:

@@ -1,32 +1,18 @@
 """What must hold of a model's folder: checked before transformers reads it, and before memory is taken for weights.
 
-A folder may be a stranger's. Its config can ask for any size, name code elsewhere, and point at other files. Weights as
-torch.save wrote them (`pytorch_model.bin`) are a pickle, which can run code: with `weights_only` torch builds nothing
-but tensors (safe from torch 2.6 on, which we require). They are converted to safetensors once, into the cache.
+A folder may be a stranger's. Its config can ask for any size, name code elsewhere, and point at other files.
 """
 
 import json
-import pickle
-import re
-import shutil
-import warnings
-import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from finetune.data.atomic import written_file
 from finetune.data.bounds import LONGEST_TEXT
-from finetune.data.checksums import CHECKSUMS, sha256_of
 from finetune.data.paths import read_small, require_file
-from finetune.errors import THEIRS, UserError, first_line
+from finetune.errors import UserError, first_line
 from finetune.gone import gone
-from finetune.models.fingerprint import DECISIVE, OWN_WEIGHTS, SETTINGS
 from finetune.runs.recipe import WIDEST_LSTM
-from finetune.storage.cache import Entry, cache_folder, hash_of
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 REMEDY = "A model folder needs config.json, model.safetensors and the tokenizer's files, as save_pretrained writes them"
 LAYERS = ("num_hidden_layers", "n_layers", "num_attention_heads", "n_heads", "num_hidden_groups", "inner_group_num")
@@ -68,13 +54,6 @@ SIBLINGS = {  # by the class of a config whose code is not run: the type that tr
 }
 FEW_PARAMETERS = 1 << 26  # that any config may ask for
 PARAMETERS_PER_BYTE = 4  # of the weights' files; more than 2 would be of no known precision
-FORMAT = 1  # of the converted weights
-WHOLE, SHARDS = "pytorch_model.bin", "pytorch_model-*-of-*.bin"
-PICKLED = (WHOLE, SHARDS)
-INDEX = "pytorch_model.bin.index.json"  # of shards, which are converted into one file
-OTHERS = {"tf_model.h5": "TensorFlow", "model.ckpt*": "TensorFlow", "flax_model.msgpack": "Flax"}
-MOST_GROWTH = 4  # times the file's size, since each name of a tied weight is stored
-SAFE_COPY = "Name a copy with model.safetensors; or, if you trust the file, load it yourself and use save_pretrained"
 
 
 def require_config(folder: Path) -> dict[str, Any]:
@@ -196,97 +175,3 @@ def _least_parameters(table: Mapping[str, Any]) -> int:
     layers = first("num_hidden_groups", "num_hidden_layers", "n_layers")  # ALBERT's layers share their weights
     layers *= max(first("inner_group_num"), 1)
     return rows * (first("embedding_size") or width) + layers * width * (4 * width + 2 * inner)
-
-
-def pickled_files(folder: Path) -> list[Path]:
-    """A folder's weights in files of torch.save, where it has none in safetensors."""
-    if any(folder.glob("model*.safetensors")) or (folder / OWN_WEIGHTS).is_file():
-        return []
-    whole = folder / WHOLE
-    return [whole] if whole.is_file() else sorted(folder.glob(SHARDS))
-
-
-def foreign_weights(names: Sequence[str]) -> str:
-    """`TensorFlow (tf_model.h5)`, of the first file among these that another library reads; else empty."""
-    foreign = ((name, library) for pattern, library in OTHERS.items() for name in names if Path(name).match(pattern))
-    return next((f"{library} ({name})" for name, library in foreign), "")
-
-
-def in_safetensors(folder: Path, name: str) -> Path:
-    """A model's folder with its weights in safetensors: itself, or a copy in the cache, whose own name has the model's,
-    for messages.
-
-    Raises UserError for pickles that hold more than weights, and where the copy does not fit into the cache.
-    """
-    files = pickled_files(folder)
-    if not files:
-        return folder
-    others = {file for pattern in (*DECISIVE, *SETTINGS) for file in folder.glob(pattern) if file.is_file()}
-    copied = sorted(file for file in others if file.name not in (INDEX, CHECKSUMS))
-    facts = [FORMAT, *((file.relative_to(folder).as_posix(), sha256_of(file)) for file in (*copied, *files))]
-    label = re.sub(r"[^\w.-]", "-", Path(name).name)[:40]
-    entry = Entry(cache_folder("weights") / f"{label}-{hash_of(facts)[:20]}")
-    with entry.required():
-        entry.read_or_make(read=dict, make=lambda: _convert(folder, files, copied, entry))
-    return entry.folder
-
-
-def _convert(folder: Path, files: Sequence[Path], copied: Sequence[Path], entry: Entry) -> None:
-    """Writes the weights of all files into one, and copies the other files that decide next to it."""
-    from safetensors.torch import save_file
-
-    size = sum(file.stat().st_size for file in (*files, *copied))
-    entry.require_room(size, what=f"the weights of {folder} are converted to safetensors there")
-    state, seen = {name: tensor for file in files for name, tensor in _state(file).items()}, set[int]()
-    for name, tensor in state.items():  # in safetensors no two tensors share memory
-        memory = tensor.untyped_storage().data_ptr()
-        state[name] = tensor.clone() if memory in seen else tensor.contiguous()
-        seen.add(memory)
-    with written_file(entry.folder / "model.safetensors") as scratch:
-        save_file(state, scratch, metadata={"format": "pt"})
-    for file in copied:
-        copy = entry.folder / file.relative_to(folder)
-        copy.parent.mkdir(exist_ok=True)
-        with written_file(copy) as scratch:
-            shutil.copyfile(file, scratch)
-    entry.seal(["model.safetensors", *(file.relative_to(folder).as_posix() for file in copied)])
-
-
-def _state(file: Path) -> "dict[str, Tensor]":
-    """The tensors of a file by name. Raises UserError where it holds anything else, or more than its size allows."""
-    import torch
-
-    try:
-        zipped = zipfile.is_zipfile(file)
-        if zipped:
-            with zipfile.ZipFile(file) as archive:  # a compressed one can be of any size
-                if any(part.compress_type != zipfile.ZIP_STORED for part in archive.infolist()):
-                    raise UserError(f"{file}: is compressed, which torch.save never does", SAFE_COPY)
-        with warnings.catch_warnings(action="ignore"):  # of odd pickles, which fail
-            state = torch.load(file, map_location="cpu", weights_only=True, mmap=zipped)
-    except (UserError, *THEIRS):
-        raise
-    except pickle.UnpicklingError as error:
-        named = re.search(r"GLOBAL (\S+)", str(error))  # the rest of the message advises to run the code
-        what = f" (it names {named[1]})" if named else ""
-        raise UserError(f"{file}: is not a pickle of weights alone{what}, and is not read", SAFE_COPY) from error
-    except Exception as error:  # a damaged file makes torch fail in any way
-        raise UserError(f"{file}: the weights cannot be read ({first_line(error)})", "Fetch the file again") from error
-    content = "no tensors" if isinstance(state, dict) else f"a {type(state).__name__}"
-    if isinstance(state, dict) and state:
-        odd = [name for name, value in state.items() if not _is_weight(name, value)]
-        content = f"{str(odd[0])[:40]} is a {type(state[odd[0]]).__name__}" if odd else ""
-    if content:
-        raise UserError(f"{file}: does not hold weights by their names ({content})", SAFE_COPY)
-    # A small file can ask for any memory.
-    size, asked = file.stat().st_size, sum(tensor.numel() * tensor.element_size() for tensor in state.values())
-    if asked > MOST_GROWTH * size:
-        raise UserError(f"{file}: its weights would take {asked:,} bytes, and it has {size:,}", SAFE_COPY)
-    return dict(state)
-
-
-def _is_weight(name: object, value: object) -> bool:
-    import torch
-
-    dense = isinstance(value, torch.Tensor) and value.layout == torch.strided and not value.is_quantized
-    return isinstance(name, str) and dense and value.device.type == "cpu"  # type: ignore[attr-defined]

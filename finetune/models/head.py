@@ -11,7 +11,7 @@ from transformers.activations import ACT2FN
 from finetune.errors import UserError
 from finetune.models.backbone import Backbone
 from finetune.models.batch import Batch
-from finetune.models.families import HeadName, Layers, has_own_class, head_dropout
+from finetune.models.families import HeadName, Layers, head_dropout
 from finetune.models.feature import LABEL
 
 Output = Literal["pooled", "sequence"]
@@ -140,7 +140,7 @@ class JoinedHead(Head):
 
     def __init__(self, backbone: Backbone, made: "Mapping[str, HeadFor]") -> None:
         """Raises UserError where layers are mixed, and heads read the last one as well as the pooled output."""
-        backbone.has_row = has_own_class(backbone.config)  # also where it is loaded in finetune's own format
+        backbone.has_row = True  # also where it is loaded in finetune's own format
         heads = {name: head_for(backbone) for name, head_for in made.items()}
         super().__init__([f"{name}: {label}" for name, head in heads.items() for label in head.labels])
         self.names, self.heads = tuple(heads), nn.ModuleList(heads.values())

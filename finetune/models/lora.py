@@ -26,12 +26,6 @@ NAME = "default"  # of the one adapter, in peft
 POOLER = "pooler"
 RETRY = "Free space, and run the same command again, which resumes"
 LEAVE_OUT = "Leave adapter out: the merged model is saved"
-# Of a family without a row: the projections to queries and values, or to queries, keys and values at once.
-ATTENTION = frozenset(
-    [f"{letter}{end}" for letter in "qv" for end in ("", "_proj", "_lin", "_head")]
-    + [f"{word}{end}" for word in ("query", "value") for end in ("", "_proj")]
-    + ["Wqkv", "qkv", "qkv_proj", "in_proj", "query_key_value"]
-)
 
 
 def require_peft() -> None:
@@ -61,23 +55,15 @@ def add_lora(encoder: PreTrainedModel, recipe: Recipe) -> None:
 def lora_targets(encoder: PreTrainedModel, recipe: Recipe) -> list[str]:
     """The names of the modules that LoRA adapts: of all with a wanted name, those that would be trained without it.
 
-    Without wanted names they are those of the family, or its `ATTENTION`; without attention, as in FNet, all linear
-    layers. Raises UserError for a name that no linear layer of the encoder has, and where none of them is trained.
+    Without wanted names they are those of the family. Raises UserError for a name that no linear layer of the encoder
+    has, and where none of them is trained.
     """
     linear = {
         name: module
         for name, module in encoder.named_modules()
         if isinstance(module, nn.Linear) and name.split(".")[0] != POOLER
     }
-    kind = encoder.config.model_type
-    if not linear:
-        raise UserError(
-            f"lora = {recipe.lora}: encoders of type '{kind}' have no linear layers of torch, which LoRA needs",
-            "Leave lora out",
-        )
-    ends = list(dict.fromkeys(name.rpartition(".")[2] for name in linear))
-    by_default = FAMILIES[kind].lora_targets if kind in FAMILIES else [end for end in ends if end in ATTENTION] or ends
-    wanted = recipe.lora_targets or by_default
+    wanted = recipe.lora_targets or FAMILIES[encoder.config.model_type].lora_targets
     if lacking := [target for target in wanted if not any(_is_named(name, target) for name in linear)]:
         choices = dict.fromkeys(re.split(r"\.\d+\.", name)[-1] for name in linear)  # without numbers of layers
         remedy = f"Choose among {', '.join(choices)}: lora_targets=[...]"
@@ -124,12 +110,8 @@ def merged_state(model: nn.Module) -> dict[str, Tensor]:
 
 def require_adapter(model: EncoderWithHead) -> None:
     """Raises UserError where peft could not load what `save_adapter` would save."""
-    kind = model.backbone.config.model_type
-    if kind not in FAMILIES:
-        families = ", ".join(FAMILIES)
-        raise UserError(f"adapter = true needs one of the families {families}, not an encoder of '{kind}'", LEAVE_OUT)
     if not model.head.has_class:
-        auto_class = model.head.auto_class
+        kind, auto_class = model.backbone.config.model_type, model.head.auto_class
         raise UserError(f"adapter = true, and transformers has no {auto_class} for type '{kind}'", LEAVE_OUT)
 
 

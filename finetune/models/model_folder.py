@@ -19,7 +19,7 @@ from finetune.data.messages import first_of
 from finetune.data.paths import read_small
 from finetune.errors import UserError, as_user_error
 from finetune.models.backbone import Backbone
-from finetune.models.families import FAMILIES, has_own_class, is_left_to_right, require_encoder
+from finetune.models.families import FAMILIES, is_left_to_right, require_encoder
 from finetune.models.fingerprint import OWN_WEIGHTS
 from finetune.models.folder_checks import FIXED, REMEDY, require_config, saved_settings
 from finetune.models.head import EncoderWithHead, Head, HeadFor
@@ -114,13 +114,14 @@ def load_trained(folder: Path, head_for: HeadFor) -> EncoderWithHead:
     Raises UserError where it has no trained head of the required kind.
     """
     config = load_config(folder)
+    require_encoder(config)
     if (folder / OWN_WEIGHTS).is_file():
         return _load_own(folder, config, head_for)
-    probe = empty_model(config, head_for).head if has_own_class(config) else None
-    if probe is None or not probe.has_class:
+    probe = empty_model(config, head_for).head
+    if not probe.has_class:
         raise UserError(
-            f"{folder}: fine-tuned models of type '{config.model_type}' can be loaded only if finetune saved them",
-            f"Train one with `finetune run`, or name a model of type {', '.join(FAMILIES)}",
+            f"{folder}: such models of type '{config.model_type}' can be loaded only if finetune saved them",
+            "Train one with `finetune run`",
         )
     shell, info = from_pretrained(getattr(transformers, probe.auto_class), folder, config=config)
     backbone = Backbone(shell.base_model)
@@ -227,8 +228,7 @@ def trained_pooling(folder: Path, config: PretrainedConfig) -> str:
         return FAMILY  # the last token's
     if (saved := str(saved_settings(config).get("pooling", ""))) or (saved := _sentence_transformers(folder)):
         return saved
-    family = FAMILIES.get(config.model_type)
-    pools = family is not None and family.sentence.dense is None
+    pools = FAMILIES[config.model_type].sentence.dense is None
     return FAMILY if pools and any(f"{POOLER}." in name for name in weight_names(folder)) else MEAN
 
 
@@ -253,7 +253,7 @@ def save_checkpoint(
 
     LoRA is merged. `settings` are those for prediction, such as task and max_length; they become the config's
     `finetune`. No class computes the same for a layer mix, the last token of a left-to-right encoder, a vector that a
-    recipe names, the markers of spans, or a family without a row in `families`: only `load_trained` loads these.
+    recipe names, or the markers of spans: only `load_trained` loads these.
     Raises UserError where the folder cannot be written.
     """
     with as_user_error(f"{folder}: the model cannot be written", RETRY):
@@ -268,7 +268,7 @@ def _save(model: EncoderWithHead, folder: Path, settings: dict[str, Any]) -> Non
     backbone = model.backbone
     config = backbone.config.__class__.from_dict(backbone.config.to_dict())
     config.update(model.head.config_settings() | {"finetune": settings})
-    if backbone.reader is not None or not has_own_class(config) or not model.head.has_class:
+    if backbone.reader is not None or not model.head.has_class:
         config.save_pretrained(folder)
         save_file({name: t.contiguous() for name, t in merged_state(model).items()}, folder / OWN_WEIGHTS)
         return

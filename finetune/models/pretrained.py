@@ -14,8 +14,8 @@ from finetune.data.checksums import CHECKSUMS, sha256_of, verify_folder
 from finetune.data.paths import is_folder, is_remote, require_file
 from finetune.errors import UserError, first_line, nearest
 from finetune.gone import gone
+from finetune.models.converted import PICKLED, in_safetensors, pickled_files
 from finetune.models.fingerprint import DECISIVE, OWN_WEIGHTS, fingerprint_of
-from finetune.models.folder_checks import OTHERS, PICKLED, foreign_weights, in_safetensors, pickled_files
 from finetune.models.untrained import untrained_folder
 from finetune.runs.folder import EXPORT, RECORD, RunFolder
 from finetune.runs.recipe import is_new
@@ -34,7 +34,7 @@ KNOWN = (
     *("google-bert/bert-base-uncased", "google-bert/bert-base-cased", "google-bert/bert-base-multilingual-cased"),
     *("google-bert/bert-large-uncased", "google-bert/bert-large-cased", "google-bert/bert-base-multilingual-uncased"),
     *("google-bert/bert-base-chinese", "google-bert/bert-base-german-cased", "DeepPavlov/rubert-base-cased"),
-    *("google/bert_uncased_L-2_H-128_A-2", "google/bert_uncased_L-4_H-256_A-4", "google/mobilebert-uncased"),
+    *("google/bert_uncased_L-2_H-128_A-2", "google/bert_uncased_L-4_H-256_A-4"),
     *("FacebookAI/roberta-base", "FacebookAI/roberta-large", "FacebookAI/xlm-roberta-base"),
     *("FacebookAI/xlm-roberta-large", "distilbert/distilbert-base-uncased", "distilbert/distilbert-base-cased"),
     *("distilbert/distilbert-base-multilingual-cased", "distilbert/distilroberta-base"),
@@ -48,7 +48,6 @@ KNOWN = (
     *("monologg/koelectra-base-v3-discriminator", "aubmindlab/bert-base-arabertv02"),
 )
 ON_HUB = re.compile(r"https?://(?:www\.)?(?:huggingface\.co|hf\.co)/([\w.-]+(?:/[\w.-]+)?)")
-CACHED = re.compile(r"models--(.+)--(.+)")  # the folder of a repository in the Hub's cache
 
 
 class NotFound(UserError):
@@ -139,7 +138,7 @@ def _minilm() -> ModelFiles:
 
 
 def _from_hub(name: str) -> ModelFiles:
-    from huggingface_hub import constants, snapshot_download
+    from huggingface_hub import snapshot_download
     from huggingface_hub.errors import (
         DryRunError,
         HFValidationError,
@@ -150,13 +149,14 @@ def _from_hub(name: str) -> ModelFiles:
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
     disable_progress_bars()
-    near = near_names(name, Path(constants.HF_HUB_CACHE))
+    near = near_names(name)
     fetch = partial(snapshot_download, name)
     try:
-        there = snapshot_download(name, allow_patterns=[*DECISIVE, *PICKLED, *OTHERS], dry_run=True)
-        wanted = _wanted(name, [file.filename for file in there])
-        _require_room(name, [file for file in there if file.filename in wanted])
-        folder = Path(fetch(allow_patterns=wanted))
+        there = snapshot_download(name, allow_patterns=[*DECISIVE, *PICKLED], dry_run=True)
+        safe = [file for file in there if not any(fnmatch(file.filename, pattern) for pattern in PICKLED)]
+        wanted = safe if any(file.filename.endswith(".safetensors") for file in safe) else there
+        _require_room(name, wanted)
+        folder = Path(fetch(allow_patterns=[file.filename for file in wanted]))
     except UserError:
         raise
     except RepositoryNotFoundError as error:
@@ -173,7 +173,7 @@ def _from_hub(name: str) -> ModelFiles:
         ) from error
     except Exception as error:  # the client's own, OSError, and its HTTP library's for proxies and lost connections
         try:  # the Hub's cache checks that all files of these patterns are there
-            folder = Path(fetch(allow_patterns=list(DECISIVE), local_files_only=True))
+            folder = Path(fetch(allow_patterns=[*DECISIVE], local_files_only=True))
             if not any(folder.glob("model*.safetensors")):
                 folder = Path(fetch(allow_patterns=[*DECISIVE, *PICKLED], local_files_only=True))
         except OSError:
@@ -187,28 +187,6 @@ def _from_hub(name: str) -> ModelFiles:
             ) from error
     _require_files(folder)
     return ModelFiles(name=name, folder=in_safetensors(folder, name), fingerprint=folder.name, fetched=True)
-
-
-def _wanted(name: str, files: Sequence[str]) -> list[str]:
-    """The files of a repository to fetch, of those that may decide: of weights those in safetensors, where it has them.
-
-    Raises UserError where all weights are for another library.
-    """
-    pickled = [file for file in files if any(fnmatch(file, pattern) for pattern in PICKLED)]
-    decisive = [file for file in files if any(fnmatch(file, pattern) for pattern in DECISIVE)]
-    if any(file.endswith(".safetensors") for file in decisive):
-        return decisive
-    if not pickled and (foreign := foreign_weights(files)):
-        raise _foreign(f"model '{name}'", foreign)
-    return [*decisive, *pickled]
-
-
-def _foreign(where: str, weights: str) -> UserError:
-    return UserError(
-        f"{where}: its weights are for {weights} alone",
-        "Name a copy with model.safetensors or pytorch_model.bin; transformers 4 converts it: from_tf=True, "
-        "from_flax=True",
-    )
 
 
 def _require_room(name: str, files: "Sequence[DryRunFileInfo]") -> None:
@@ -236,8 +214,6 @@ def _require_files(folder: Path) -> None:
     if not (folder / "config.json").is_file():
         missing.append("config.json")
     if not [*folder.glob("model*.safetensors"), *folder.glob(OWN_WEIGHTS), *pickled_files(folder)]:
-        if foreign := foreign_weights([file.name for file in folder.iterdir()]):
-            raise _foreign(f"model folder {folder}", foreign)
         missing.append("model.safetensors")
     if not any(file.is_file() for pattern in TOKENIZER_FILES for file in folder.glob(pattern)):
         missing.append("a tokenizer (tokenizer.json, vocab.txt or a SentencePiece .model)")
@@ -248,16 +224,14 @@ def _require_files(folder: Path) -> None:
     verify_folder(folder, remedy=CHANGED)
 
 
-def near_names(name: str, cache: Path) -> str:
-    """`Did you mean 'google-bert/bert-base-uncased'? `, of those that are known or in the Hub's cache; else empty.
+def near_names(name: str) -> str:
+    """`Did you mean 'google-bert/bert-base-uncased'? `, of those that are known; else empty.
 
     A name without its owner is compared with names without theirs.
     """
-    folders = [folder.name for folder in cache.iterdir()] if cache.is_dir() else []
-    names = [*KNOWN, *(f"{match[1]}/{match[2]}" for folder in folders if (match := CACHED.fullmatch(folder)))]
-    if name in names:
+    if name in KNOWN:
         return ""
-    spelled = {(full if "/" in name else full.rpartition("/")[2]).lower(): full for full in reversed(names)}
+    spelled = {(full if "/" in name else full.rpartition("/")[2]).lower(): full for full in reversed(KNOWN)}
     return re.sub("'([^']+)'", lambda match: f"'{spelled[match[1]]}'", nearest(name.lower(), list(spelled)))
 
 

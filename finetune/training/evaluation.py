@@ -13,7 +13,6 @@ from finetune.metrics.scores import Scores
 from finetune.models.feature import Feature
 from finetune.models.kernels.cpu import release_memory, trim_memory
 from finetune.runs.events import Working
-from finetune.runs.record import RunRecord
 from finetune.task_types.options import configured
 from finetune.task_types.parts import Answer
 from finetune.task_types.task import Task
@@ -134,17 +133,6 @@ def cross_fitted(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> 
         for index, answer in zip(fold, chosen.decide([answers[i] for i in fold]), strict=True):
             found[index] = answer
     return found
-
-
-def decided_as_dev(
-    task: Task, record: RunRecord | None, answers: Sequence[Answer], rows: Sequence[Row]
-) -> Sequence[Answer]:
-    """A model's predictions for the first dev split of its run, as that was scored: where options were chosen there,
-    each row's are those that other rows chose.
-    """
-    if record is None or not record.cross_fitted:
-        return answers
-    return cross_fitted(configured(task, dict.fromkeys(record.chosen)), answers, rows)
 
 
 def chosen_by(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> Task:

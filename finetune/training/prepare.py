@@ -9,7 +9,7 @@ from finetune.data.source import Source
 from finetune.models import pretrained
 from finetune.models.building import build_model
 from finetune.models.device import build_accelerator, resolve_device, resolve_precision, set_deterministic
-from finetune.models.families import family_notes, has_own_class, most_tokens
+from finetune.models.families import is_left_to_right, most_tokens
 from finetune.models.model_folder import FAMILY, fitting_pooling, load_config, some
 from finetune.models.tokenizers.load import add_tokens, load_tokenizer, tokenizer_hash
 from finetune.models.tokenizers.train import trained_size, training_notes
@@ -122,7 +122,10 @@ def _notes(run: RunState) -> list[str]:
     """How encoder, head and rows fit."""
     recipe, head, config = run.recipe, run.model.head, run.model.backbone.config
     notes = [*run.resolved.notes, *vocabulary_notes(run.train_rows, run.tokenizer, recipe.model)]
-    notes += family_notes(config) + run.model.notes
+    if is_left_to_right(config):
+        last = "the last token's vector represents a text, not that of [CLS]"
+        notes.append(f"the encoder reads from left to right: {last}")
+    notes += run.model.notes
     if size := trained_size(recipe):
         own = training_notes(Path(run.vocabulary), len(run.tokenizer), tokenizer_hash(run.tokenizer), size=size)
         notes = own + notes
@@ -130,9 +133,8 @@ def _notes(run: RunState) -> list[str]:
         lacking = [weight for weight in run.new_weights if weight in head.to_checkpoint()]
         notes += [f"the head is new, since {recipe.model} lacks {some(lacking)}"] if lacking else []
     if recipe.pooling == "auto" and run.pooling != FAMILY:  # a vector that transformers' classes do not read
-        other = " (pooling=family: one that transformers loads)" if has_own_class(config) else ""
         notes.append(
             f"pooling {run.pooling}: the head reads {VECTORS[run.pooling]}, which fits {recipe.model}; the model is "
-            f"saved in a format that only finetune loads{other}"
+            "saved in a format that only finetune loads (pooling=family: one that transformers loads)"
         )
     return notes

@@ -1,4 +1,4 @@
-"""Where one word decides a toy, that word leads; the parts add up; occlusion agrees; for every task type and family."""
+"""Where one word decides a toy, that word leads; the parts add up; for every task type and family."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from finetune.data.source import Source
 from finetune.inference.engine import Engine
 from finetune.inference.explain.explain import explain_row
 from finetune.inference.explain.explanation import ExplainedRow
-from finetune.inference.explain.value import PickedLogits
+from finetune.inference.explain.gradients import PickedLogits
 from finetune.inference.predictor import Predictor
 from finetune.models.building import build_model
 from finetune.models.device import build_accelerator
@@ -74,10 +74,6 @@ def test_the_word_that_decides_leads(task: Any, inputs: Any, deciding: set[str],
     assert {*leading(found)} <= deciding
     for one in found.explanations:
         assert one.adds_up
-        assert one.agreement is None or one.agreement > 0.2 or task.name == "toy-choices"  # two words that say the same
-        lost = max(one.words, key=lambda word: word.lost)
-        rivals = {"no"} if task.name == "toy-choices" else set()  # without its "no" a wrong choice may be right
-        assert lost.word in deciding | rivals
     assert explain_row(predictor, task.row(*inputs), Asked()) == found
 
 

@@ -45,5 +45,3 @@ def test_a_trained_model_answers_with_its_threshold(
         assert 0 <= found.no_answer <= 1
     code, out, _ = in_process("evaluate", folder.name, "squad-v2", "--json", data=tmp_path)
     assert json.loads(out)["dev"] == pytest.approx(record["scores"]["dev"])
-    code, out, _ = in_process("evaluate", str(folder / "predictions.json"), "squad-v2", "--json", data=tmp_path)
-    assert json.loads(out)["dev"] == pytest.approx(record["scores"]["dev"])

@@ -13,14 +13,11 @@ from finetune.inference.exported.export_facts import (
     ExportedHead,
     ExportFacts,
     ExportSource,
-    this_machine,
     write_export_facts,
 )
 from finetune.inference.predictor import load_predictor
-from finetune.inference.thresholds import FILE, claims_of
 from finetune.models.families import most_tokens
 from finetune.models.head import EncoderWithHead
-from finetune.runs.folder import RunFolder
 from support.runs import FinishedRun
 
 
@@ -44,10 +41,8 @@ def write_export(run: Path, folder: Path) -> None:
     predictor = load_predictor(run)
     shutil.copytree(run / "model", folder, ignore=shutil.ignore_patterns("*.safetensors", "checksums.json"))
     facts = with_graph(predictor.torch_engine.model, folder / "model.onnx")
-    source = ExportSource(task=run.parent.name, run=run.name, fingerprint=predictor.fingerprint, temperature=1.5)
+    source = ExportSource(task=run.parent.name, run=run.name, fingerprint=predictor.fingerprint)
     write_export_facts(folder, exported_facts(facts, source))
-    if (claims := claims_of(RunFolder(run))) is not None:
-        (folder / FILE).write_text(claims.text())
     write_checksums(folder)
 
 
@@ -58,7 +53,7 @@ def exported_facts(graph: dict[str, Any], source: ExportSource | None = None) ->
         "head": ExportedHead(labels=("no", "yes"), most_tokens=128),
     }
     own = source or ExportSource(task="toy", run="run", fingerprint="abc")
-    return ExportFacts(**given, source=own, made_for=this_machine())
+    return ExportFacts(**given, source=own)
 
 
 def with_graph(model: EncoderWithHead, file: Path) -> dict[str, Any]:

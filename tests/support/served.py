@@ -18,7 +18,6 @@ import uvicorn
 
 from finetune.commands.serve.app import Endpoints, ServeLimits, build_app
 from finetune.commands.serve.model import load_served
-from finetune.inference.model_source import ModelSource
 
 
 @dataclass(kw_only=True)
@@ -42,10 +41,10 @@ class Served:
 
 
 @contextmanager
-def served(run: Path, limits: ServeLimits | None = None, token: str = "", examples: bool = True) -> Iterator[Served]:
+def served(run: Path, limits: ServeLimits | None = None, token: str = "") -> Iterator[Served]:
     """A server of a run, which ends with the block."""
-    model, lines = load_served(ModelSource(model=str(run), device="cpu")), list[str]()
-    endpoints = Endpoints(model, limits or ServeLimits(), examples=examples)
+    model, lines = load_served(str(run), device="cpu"), list[str]()
+    endpoints = Endpoints(model, limits or ServeLimits())
     app = build_app(endpoints, local=True, token=token, log=lines.append)
     with socket.create_server(("127.0.0.1", 0)) as bound:
         config = uvicorn.Config(app, log_config=None, lifespan="off", timeout_graceful_shutdown=5)

@@ -49,7 +49,6 @@ COMMANDS = [
     ["run", BAD],
     ["run", "glue-mrpc", f"model={BAD}"],
     ["evaluate", BAD, "mrpc"],
-    ["evaluate", "predictions.json", BAD],
     ["compare", BAD, "b"],
     ["table", BAD],
     ["features", "minilm", BAD],

@@ -240,7 +240,7 @@ def test_published_encoders_are_taken_from_the_hub(tmp_path: Path) -> None:
         refused = user.finetune("run", "rows.csv", "model=some/tensorflow")
     assert run.returncode == 0, run.stderr
     assert refused.returncode == 2
-    assert "its weights are for TensorFlow (tf_model.h5) alone" in refused.stderr.splitlines()[-1]
+    assert "lacks model.safetensors" in refused.stderr.splitlines()[-1]
     records = [json.loads(file.read_text()) for file in user.results.glob("*/*/record.json")]
     assert {record["model"] for record in records} == {*PUBLISHED}
     for record in records:

@@ -77,7 +77,7 @@ def server(runs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> I
         @cache
         def address(kind: str) -> str:
             folder = tmp_path_factory.mktemp("server")
-            return servers.enter_context(serving(folder, str(runs[kind]), "--examples"))
+            return servers.enter_context(serving(folder, str(runs[kind])))
 
         yield address
 
@@ -183,14 +183,6 @@ def test_it_is_whole_and_readable(page: Page, kind: str, width: int, scheme: str
     assert (sum(contrast["page"]) < 3 * 60) == (scheme == "dark")
 
 
-def test_a_row_of_dev_is_chosen(page: Page) -> None:
-    page.choose("sentence")
-    row = page.browser.find_element("css selector", "#examples-list button")
-    assert "right" in row.text and "label" in row.text
-    row.click()
-    assert page.found().split("\n")[0] in ("good", "bad")
-
-
 def test_the_keyboard_is_enough(page: Page) -> None:
     from selenium.webdriver.common.keys import Keys
 
@@ -203,11 +195,6 @@ def test_the_keyboard_is_enough(page: Page) -> None:
     assert page.script(outline) == "solid"
     keys(Keys.CONTROL, Keys.ENTER)
     assert page.found().startswith("bad")
-    for _ in range(3):  # from the text to Predict, Clear and the first row
-        keys(Keys.TAB)
-    assert page.script("return document.activeElement.className") == "row"
-    keys(Keys.ENTER)
-    assert soon(lambda: page.script("return document.activeElement.id === 'found'"))
 
 
 def test_a_screen_reader_finds_a_name_for_every_control_and_hears_the_prediction(page: Page) -> None:
@@ -298,7 +285,6 @@ def test_a_server_with_a_token_is_asked_with_it(browser: Any, reviews_server: st
     assert soon(lambda: "does not take" in page.script("return at('problem').textContent"))
     field.send_keys(f"{TOKEN}\n")
     assert soon(lambda: page.script("return !document.querySelector('main').hidden"))
-    assert page.script("return at('examples').hidden")  # without --examples
     page.type(["the dog sat 3"])
     assert page.predict().startswith("bad")
 

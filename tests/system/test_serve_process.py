@@ -70,8 +70,6 @@ def test_a_port_in_use_is_one_line(here: Finetune, reviews: Path) -> None:
         (["--host", "no.such.host.example", "--token-env", "HOME_TOKEN"], ["no.such.host.example"]),
         (["--host", "0.0.0.0"], ["0.0.0.0", "--token-env"]),
         (["--token-env", "NO_SUCH_TOKEN"], ["NO_SUCH_TOKEN", "export NO_SUCH_TOKEN="]),
-        (["text=review"], ["text", "temperature=dev"]),
-        (["temperature=3"], ["temperature", "dev"]),
     ],
 )
 def test_what_cannot_be_served_is_one_line(
@@ -81,12 +79,6 @@ def test_what_cannot_be_served_is_one_line(
     done = here("serve", *([] if arguments == ["nothing"] else [reviews]), "--port", "0", *arguments)
     assert done.returncode == 2
     assert_error(done.stderr, *words)
-
-
-def test_a_server_has_one_model(here: Finetune, reviews: Path) -> None:
-    done = here("serve", reviews, reviews, "--port", "0")
-    assert done.returncode == 2
-    assert_error(done.stderr, "2 models", "--port")
 
 
 def test_the_extra_is_named_where_it_is_not_installed(

@@ -61,8 +61,7 @@ def check_command(
         _check_recipes(planned, data, device, as_json=as_json, quiet=quiet)
         return
     if len(names) > 1:
-        way = "Check one at a time; `finetune predict RUN FILE` notes where a file is unlike the dev rows of a run"
-        raise UserError(f"{' and '.join(names)} are {len(names)} things to check", way)
+        raise UserError(f"{' and '.join(names)} are {len(names)} things to check", "Check one at a time")
     (target,) = names
     if fix is not None:
         require_place_for_copy(fix, target, force=force)

@@ -9,7 +9,6 @@ LISTED = Listed(
     examples=(
         ("finetune evaluate reviews.csv held-out.csv", "a file with labels"),
         ("finetune evaluate RUN mrpc", "the dev rows of a task"),
-        ("finetune evaluate predictions.json squad-v1", "a file of predictions, as the official script does"),
     ),
     also=("eval", "test"),
 )

@@ -1,7 +1,7 @@
 """`finetune.evaluate`: scores a trained model on a task, or on rows with the columns that it was trained on."""
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,7 @@ from finetune.api.inputs import in_memory, is_path, model_name, named_options
 from finetune.api.quiet import plainly, quiet_for
 from finetune.commands.evaluate.answers import are_answers, score_answers
 from finetune.data.source import source_of
-from finetune.errors import UserError
-from finetune.inference.asked import asked_answers
 from finetune.runs.events import unwatched
-from finetune.task_types.options import configured
 from finetune.task_types.registry import find
 
 
@@ -28,56 +25,36 @@ def evaluate(
     encoding: str = "",
     sheet: str = "",
     split: str | None = None,
-    predictions: str | Path | None = None,
     data_folder: str | Path | None = None,
     device: str | None = None,
     out: str | Path = "results",
-    force: bool = False,
-    coverage: float | None = None,
-    risk: float | None = None,
-    precision: Mapping[str, float] | None = None,
-    label_sets: float | None = None,
-    **options: Any,
 ) -> Evaluation:
     """Scores a model on a task, or on rows with the columns that it was trained on; nothing is trained.
 
-    Predictions are scored without a model, as the official script of the task does.
-
-    Example: `finetune.evaluate(run.model, "mrpc")`, `finetune.evaluate(run, df)`,
-    `finetune.evaluate("predictions.json", "squad-v1")`
+    Example: `finetune.evaluate(run.model, "mrpc")`, `finetune.evaluate(run, df)`
 
     Args:
-        model: A run, a model, the name of a run, or any fine-tuned checkpoint (folder or Hub name). Or the prediction
-            of each row id: a JSON file, a dictionary, or a DataFrame with the columns `id` and `prediction`.
+        model: A run, a model, the name of a run, any fine-tuned checkpoint (folder or Hub name), or predictions by row
+            id: a dictionary, a DataFrame with the columns `id` and `prediction`, or a JSON file.
         task: The name of a task, the path of a data file, or rows in memory as for `finetune.train`.
         text: The column or columns of the inputs, if they have other names than in training.
         label: The column of the labels, if it has another name than in training.
         encoding: The encoding of a data file, if it is not detected.
         sheet: The sheet of an Excel file; default: that of training if there is one of its name, else the first.
         split: Default: the task's dev splits.
-        predictions: A Parquet file to write every prediction to.
         data_folder: The folder with the data sets of tasks; default: `$FINETUNE_DATA`, then the Hub.
         device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
         out: The folder of the runs that are named.
-        force: Replace a file of predictions that we did not write.
-        coverage: Score the share of predictions with the highest confidence, and count the others.
-        risk: Score what `model.predict(..., risk=0.05)` answers, and count the others.
-        precision: The same for the share of a label's predictions that must be right, by label.
-        label_sets: Count how many labels are in sets of this level, or in intervals.
-        **options: For predictions: options of the task.
 
     Returns:
         The scores of each split with labels; those of rows in memory and of a file are the split `dev`.
 
     Raises:
-        UserError: For an unknown model or task, rows without the model's columns, and rows without labels; for invalid
-            predictions, and missing ones.
+        UserError: For an unknown model or task, rows without the model's columns, and rows without labels.
     """
-    if are_answers(model, task, Path(out)):
-        return evaluate_answers(model, task, options, split=split, data=data_folder)
-    for name in options:
-        raise UserError(f"{name}= is for predictions, and {model} is a model", "Leave it out")
     with ExitStack() as stack:
+        if are_answers(model, task, Path(out)):
+            return score_answers(find(task), model, source=source_of(data_folder), split=split)
         if not is_path(task):
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             task = stack.enter_context(in_memory(task, folder))
@@ -86,14 +63,5 @@ def evaluate(
 
         return evaluate_model(
             model_name(model), str(task), source=source_of(data_folder), out=Path(out), watch=unwatched, split=split,
-            device=device, predictions=None if predictions is None else Path(predictions),
-            options=named_options(text=text, label=label, encoding=encoding, sheet=sheet), force=force,
-            asked=asked_answers(coverage, risk, precision, label_sets),
+            device=device, options=named_options(text=text, label=label, encoding=encoding, sheet=sheet),
         )  # fmt: skip
-
-
-def evaluate_answers(
-    answers: Any, task: str, options: Mapping[str, Any], *, split: str | None, data: str | Path | None
-) -> Evaluation:
-    """`evaluate` of predictions, with the options of the task in a dictionary."""
-    return score_answers(configured(find(task), options), answers, source=source_of(data), split=split)

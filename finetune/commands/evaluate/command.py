@@ -8,58 +8,33 @@ from typing import Annotated
 import typer
 
 from finetune.api.evaluation import Evaluation
-from finetune.cli.arguments import (
-    RESULTS,
-    Coverage,
-    Data,
-    Device,
-    Json,
-    LabelSets,
-    Out,
-    Precision,
-    Quiet,
-    Replace,
-    Risk,
-)
+from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet
 from finetune.cli.libraries import load_for
 from finetune.cli.options import note_line
 from finetune.cli.progress import watching
 from finetune.cli.terminal import echo, one_line, say
-from finetune.commands.evaluate.answers import are_answers
-from finetune.commands.evaluate.api import evaluate_answers
+from finetune.commands.evaluate.answers import are_answers, score_answers
 from finetune.data.files import is_data
-from finetune.data.outputs import require_replaceable_output
 from finetune.data.paths import require_here
 from finetune.data.source import source_of
 from finetune.errors import UserError, nearest
-from finetune.inference.asked import asked_answers
-from finetune.inference.unsure import answered_words
 from finetune.metrics.metric import find_metric
 from finetune.metrics.scores import in_words
 from finetune.runs.lookup import near_files
-from finetune.task_types.registry import in_file
+from finetune.task_types.registry import find, in_file
 from finetune.training.targets import split_arguments
 
 
 def evaluate_command(
     model: Annotated[
-        str,
-        typer.Argument(
-            help="A run (folder or id), any fine-tuned checkpoint (folder or Hub name), or a JSON file of predictions."
-        ),
+        str, typer.Argument(help="A run (folder, id), any fine-tuned checkpoint, or a JSON file of predictions.")
     ],
     task: Annotated[str, typer.Argument(help="A task, or a data file with the columns of the training data.")],
     settings: Annotated[
         list[str] | None,
-        typer.Argument(help="text=COLUMN, label=COLUMN, encoding=NAME, sheet=NAME, for a data file; or task options."),
+        typer.Argument(help="text=COLUMN, label=COLUMN, encoding=NAME, sheet=NAME, for a data file."),
     ] = None,
     split: Annotated[str | None, typer.Option(help="Default: the task's dev splits.")] = None,
-    predictions: Annotated[Path | None, typer.Option(help="Write every prediction to this Parquet file.")] = None,
-    coverage: Coverage = None,
-    risk: Risk = None,
-    precision: Precision = None,
-    label_sets: LabelSets = None,
-    force: Replace = False,
     data: Data = None,
     out: Out = RESULTS,
     device: Device = None,
@@ -68,35 +43,24 @@ def evaluate_command(
 ) -> None:
     """Prints the scores of each split."""
     others, given = split_arguments(settings or [])
-    if are_answers(model, task, out):
-        found = evaluate_answers(Path(model), task, given, split=split, data=data)
-        _print_scores(found, as_json=as_json)
-        return
-    asked = asked_answers(coverage, risk, precision, label_sets)
     _require_task(task, others)
-    if predictions is not None:
-        reads = [model, task, *given.values()]
-        require_replaceable_output(predictions, endings=[".parquet"], reads=reads, force=force)
+    if are_answers(model, task, out):
+        _print_scores(score_answers(find(task), Path(model), source=source_of(data), split=split), as_json=as_json)
+        return
     load_for(model, "" if quiet else f"{task}: loading {model}", "finetune.commands.evaluate.scoring")
     from finetune.commands.evaluate.scoring import evaluate_model
 
     with watching(quiet=quiet) as watch:
         found = evaluate_model(
             model, task, source=source_of(data), out=out, watch=watch, split=split, device=device,
-            predictions=predictions, options={name: str(value) for name, value in given.items()}, force=force,
-            asked=asked,
+            options={name: str(value) for name, value in given.items()},
         )  # fmt: skip
-    if predictions is not None and not quiet:
-        say(f"predictions: {predictions}", err=True)
     name_of = (lambda _: Path(task).name) if Path(task).is_file() else str  # a file has no splits
     named = {name_of(split): score for split, score in found.scores.items()}
     if as_json:
-        more = {"answered": found.answered, "shared": found.shared}
-        echo(json.dumps(found.scores | {name: facts for name, facts in more.items() if facts}))
+        echo(json.dumps(found.scores | ({"shared": found.shared} if found.shared else {})))
     else:
         say(in_words(named, lambda name: find_metric(name, found.task.metrics)) or "no labels, so no scores")
-        for split, one in found.answered.items():
-            say(one_line(f"{name_of(split)}: {answered_words(one)}"))
 
 
 def _print_scores(found: Evaluation, *, as_json: bool) -> None:

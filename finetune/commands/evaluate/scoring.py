@@ -1,7 +1,6 @@
 """`finetune evaluate`: scores a run's model, or any transformers checkpoint, on a task."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -9,33 +8,26 @@ from finetune.api.evaluation import Evaluation
 from finetune.checks.refusal import data_findings
 from finetune.data.files import is_data, split_files
 from finetune.data.messages import so_many
-from finetune.data.outputs import output_file, require_replaceable_output
 from finetune.data.paths import is_folder
 from finetune.data.rows import Row, Rows
 from finetune.data.source import Source
 from finetune.data.table import Table
 from finetune.errors import UserError
-from finetune.inference.asked import NOTHING, AskedAnswers
 from finetune.inference.predict_plan import columns_read, known_type, require_settings, shown_names
 from finetune.inference.predictor import load_predictor, saved
-from finetune.inference.thresholds import with_unsure
 from finetune.runs.events import Event, Note, Watcher
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import named_run
-from finetune.runs.predictions import write_predictions
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.runs.verdict import chosen_for_model
 from finetune.task_types import registry
 from finetune.task_types.columns import Layout
 from finetune.task_types.own_data import task_on
-from finetune.task_types.predictions import official_files, prediction_lines
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.pretraining.own import scored_on
 from finetune.task_types.shared_rows import FILE, Keys, keys_of, known_keys, shared
 from finetune.task_types.task import Task
-
-OUTPUTS = (".parquet",), (".json",)  # endings of predictions, and of those in a task's official format
 
 
 def evaluate_model(
@@ -47,29 +39,20 @@ def evaluate_model(
     watch: Watcher,
     split: str | None = None,
     device: str | None = None,
-    predictions: Path | None = None,
     options: Mapping[str, str],
-    force: bool = False,
-    asked: AskedAnswers = NOTHING,
 ) -> Evaluation:
-    """Scores by split (the task's dev splits, or `split`), and what was answered of each if something is `asked`.
-
-    With `predictions`, also writes all predictions. With `asked`, what is answered is scored.
+    """Scores by split (the task's dev splits, or `split`).
 
     The task may be a file or folder of data with the columns that the model was trained on; `options` (text, label,
     encoding) name others. A split without labels has no scores. Raises UserError where there is nothing to return.
     """
-    require_settings(options, others=())
-    if own := is_data(task_name):
+    require_settings(options)
+    if is_data(task_name):
         wanted = task_of_data(model, task_name, out, options)
     else:
         for name in options:
             raise UserError(f"{name}= does not apply to the task {task_name}", "It is for a data file; leave it out")
         wanted = registry.find(task_name)
-    reads = [model, task_name, None if own else source.folder, *options.values()]
-    outputs = [] if predictions is None else [predictions, *_official(predictions, official_files(wanted, [], []))]
-    for file in outputs:
-        require_replaceable_output(file, endings=OUTPUTS[file is not predictions], reads=reads, force=force)
     notes: list[str] = []
 
     def noting(event: Event) -> None:
@@ -78,45 +61,28 @@ def evaluate_model(
             notes.append(event.text)
 
     predictor = load_predictor(model, task=wanted, out=out, watch=noting, device=device)
-    if asked:
-        predictor = with_unsure(predictor, model, asked, out=out)
-    task, unsure = predictor.task, predictor.unsure
+    task = predictor.task
     splits = load_splits(task, source, names=[split] if split else task.dev_splits)
     run = named_run(model, out)
     known = {} if run is None else known_keys(run)
     counts = {split: _known(task, loaded.rows, known) for split, loaded in splits.items()}
     for finding in data_findings(task):
         noting(Note(finding.note))
-    said = [*(unsure.notes if unsure else ()), *(note for loaded in splits.values() for note in loaded.notes)]
-    for note in [*said, *(() if run is None else _reuse(run, splits, counts, source))]:
+    read = [note for loaded in splits.values() for note in loaded.notes]
+    for note in [*read, *(() if run is None else _reuse(run, splits, counts, source))]:
         noting(Note(note))
     rows = {name: loaded.rows for name, loaded in splits.items()}
     labelled = [name for name in rows if all(answer.value is not None for answer in task.labels_of(rows[name]))]
-    if not labelled and predictions is None:
+    if not labelled:
         raise UserError(
             f"the rows of {' and '.join(rows)} of {task.name} have no labels",
-            "Choose another `split`, or name a file with `predictions`",
+            "Choose another `split`, or predict them: finetune predict MODEL FILE",
         )
-    answers = {name: predictor.answers(given) for name, given in rows.items()}
-    if predictions is not None:
-        every, predicted = list(chain(*rows.values())), list(chain(*answers.values()))
-        official = _official(predictions, official_files(task, predicted, every))
-        contents = {file.name: content for file, content in official.items()}
-        write_predictions(predictions, prediction_lines(task, every, predicted), contents, writer=output_file)
-    scored: dict[str, tuple[list[Any], Sequence[Any]]] = {name: (answers[name], rows[name]) for name in labelled}
-    counted = dict[str, dict[str, Any]]()
-    if unsure is not None:
-        labels = predictor.engine.labels
-        counted = {name: unsure.counted(task, labels, *given) for name, given in scored.items()}
-        scored = {name: unsure.answers(task, labels, *given) for name, given in scored.items()}
-    scores = {name: task.score(*given) for name, given in scored.items() if given[1]}
+    scored: dict[str, tuple[list[Any], Sequence[Any]]]
+    scored = {name: (predictor.answers(rows[name]), rows[name]) for name in labelled}
+    scores = {name: task.score(*given) for name, given in scored.items()}
     there = {split: found for split, found in counts.items() if found}
-    return Evaluation(task=task, scores=scores, notes=tuple(notes), answered=counted, shared=there)
-
-
-def _official(predictions: Path, files: Mapping[str, Any]) -> dict[Path, Any]:
-    """The contents of files in a task's official format, by path: next to the predictions."""
-    return {predictions.with_name(f"{predictions.stem}-{name}"): content for name, content in files.items()}
+    return Evaluation(task=task, scores=scores, notes=tuple(notes), shared=there)
 
 
 def _known(task: Task, rows: Sequence[Row], known: Mapping[str, Keys]) -> dict[str, int]:

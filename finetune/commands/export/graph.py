@@ -1,46 +1,38 @@
 """A trained model as an ONNX graph: from ids, mask and segments, and perhaps the positions that are read, to logits."""
 
-import ast
 import logging
 import re
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 
 from finetune.errors import THEIRS, UserError, first_line
-from finetune.inference.exported.engine import load_onnxruntime
-from finetune.inference.exported.export_facts import IDS, MASK, POSITIONS, SEGMENTS
+from finetune.inference.exported.export_facts import IDS, MASK, POSITIONS, SEGMENTS, Input
 from finetune.models.families import takes_segments
 from finetune.models.feature import LOGITS
 from finetune.models.head import EncoderWithHead
 
 BY_LENGTH = ("big_bird", "longformer")  # types of encoders whose attention depends on the length of a text
 TEXTS, LENGTH = 3, 7  # that are traced; any other numbers would do, but 0 and 1
-SCOPES = (
-    "pkg.torch.onnx.name_scopes"  # of a node's metadata: the modules that it is in, the outermost first, and itself
-)
 OPERATOR = re.compile(r"\baten[.:]+\w+")
-PRODUCTS = ("MatMul", "Gemm")  # operators
 SERVE = "Serve the run itself: finetune serve RUN"
 
 
-def graph_inputs(model: EncoderWithHead) -> tuple[str, ...]:
+def graph_inputs(model: EncoderWithHead) -> tuple[Input, ...]:
     """The names of a graph's inputs; with positions where the head reads those of each text and no others."""
-    segments = [SEGMENTS] if takes_segments(model.backbone.config) else []
-    positions = [POSITIONS] if model.head.reads != "tokens" else []
+    segments: list[Input] = [SEGMENTS] if takes_segments(model.backbone.config) else []
+    positions: list[Input] = [POSITIONS] if model.head.reads != "tokens" else []
     return (IDS, MASK, *segments, *positions)
 
 
-def write_graph(model: EncoderWithHead, file: Path) -> list[str]:
+def write_graph(model: EncoderWithHead, file: Path) -> None:
     """Writes the graph of a model, any number of texts and tokens at once, whose attention is without kernels then.
 
-    Returns the names of the nodes that hold most weights: the products of the encoder, and where words are looked up.
     Raises UserError, with the operator if one is named, for an encoder that has no graph.
     """
     kind = model.backbone.config.model_type
@@ -49,12 +41,10 @@ def write_graph(model: EncoderWithHead, file: Path) -> list[str]:
         raise UserError(f"encoders {what} cannot be exported", SERVE)
     inputs = graph_inputs(model)
     ids = torch.arange(TEXTS * LENGTH).view(TEXTS, LENGTH) % (model.backbone.config.vocab_size - 1)
-    reads = torch.arange(LENGTH - 2).repeat(TEXTS, 1)
+    reads = torch.arange(LENGTH - 2).repeat(TEXTS, 1)  # a head joins two markers
     example = {IDS: ids, MASK: torch.ones_like(ids).tril(LENGTH - 2), SEGMENTS: torch.zeros_like(ids), POSITIONS: reads}
     axes = {name: {0: "batch", 1: "length"} for name in inputs}
     axes[POSITIONS] = {0: "batch", 1: "reads"}
-    # The largest has the vectors of words: no encoder has as many positions.
-    embeddings = [(each.num_embeddings, name) for name, each in model.named_modules() if isinstance(each, nn.Embedding)]
     try:
         model.backbone.encoder.set_attn_implementation("eager")
         with libraries_silent(), torch.no_grad():
@@ -62,7 +52,7 @@ def write_graph(model: EncoderWithHead, file: Path) -> list[str]:
                 model.eval(), kwargs={name: example[name] for name in inputs}, dynamo=True, verbose=False,
                 dynamic_shapes={name: axes[name] for name in inputs}, input_names=inputs, output_names=[LOGITS],
             )  # fmt: skip
-            nodes = _name_layers(program.model, words=max(embeddings)[1])
+            _forget_trace(program.model)
             program.save(file)
     except (*THEIRS, OSError):
         raise
@@ -70,22 +60,6 @@ def write_graph(model: EncoderWithHead, file: Path) -> list[str]:
         operator = OPERATOR.search("".join(traceback.format_exception(error)))
         reason = f"ONNX has no operator for {operator[0]}" if operator else first_line(error)
         raise UserError(f"encoders of type '{kind}' cannot be exported ({reason})", SERVE) from error
-    return nodes
-
-
-def write_in_int8(graph: Path, file: Path, nodes: Sequence[str], *, bits: int) -> None:
-    """Writes a graph with the weights of these nodes in int8; the other side of a product is scaled as it is computed.
-
-    With 7 `bits` two products can be added in 16 bits, as x86 without VNNI does. Each column of a matrix has a scale of
-    its own: by tensor, onnxruntime's default, MiniLM changed 23 of MRPC's 408 dev answers and 33 of SST-2's 872, by
-    column 6 and 14. The vectors of words in int8 made it 5 and 15, with a graph of 23 in place of 59 MB.
-    """
-    library = load_onnxruntime(".quantization")
-    with libraries_silent():
-        library.quantize_dynamic(
-            graph, file, nodes_to_quantize=nodes, op_types_to_quantize=[*PRODUCTS, "Gather"], per_channel=True,
-            reduce_range=bits == 7, weight_type=library.QuantType.QInt8,
-        )  # fmt: skip
 
 
 @contextmanager
@@ -100,21 +74,11 @@ def libraries_silent() -> Iterator[None]:
         logging.disable(before)
 
 
-def _name_layers(graph: Any, *, words: str) -> list[str]:
-    """Gives each node the name of the layer that it computes, and removes what else is kept of the trace, such as paths
-    of this machine; returns the names of the products of the encoder, and of the nodes of the module `words`.
-    """
-    names = []
-    for number, node in enumerate(graph.graph):
-        scopes = ast.literal_eval(node.metadata_props.get(SCOPES, "[]"))
-        layer = next(filter(None, scopes[-2::-1]), "graph")
-        node.name = f"{layer.removeprefix('backbone.')}/{node.op_type}:{number}"
-        in_encoder = layer.startswith("backbone.encoder.") and "encoder.pooler" not in layer
-        if (in_encoder and node.op_type in PRODUCTS) or (layer == words and node.op_type == "Gather"):
-            names.append(node.name)
+def _forget_trace(graph: Any) -> None:
+    """Removes what the graph keeps of its trace, such as paths of this machine."""
+    for node in graph.graph:
         for part in (node, *node.outputs):
             part.metadata_props.clear()
             part.doc_string = None
     for part in (graph, graph.graph, *graph.graph.initializers.values()):
         part.metadata_props.clear()
-    return names

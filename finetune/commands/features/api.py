@@ -1,4 +1,4 @@
-"""`finetune.features`: embeddings of texts, a vector for each text, token or word, in memory or in a file."""
+"""`finetune.features`: embeddings, a vector for each text, in memory or in a file."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -11,22 +11,18 @@ from finetune.api.inputs import in_memory, is_path, model_name, recipe_settings,
 from finetune.api.model import Model
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run
-from finetune.data.files import is_data, split_files
 from finetune.data.messages import so_many
 from finetune.data.outputs import output_file, require_replaceable_output
-from finetune.data.paths import is_folder
-from finetune.data.source import source_of
+from finetune.data.paths import is_folder, require_file, require_here
 from finetune.errors import UserError
-from finetune.runs.events import Note, Watcher, unwatched
-from finetune.runs.lookup import latest_words
-from finetune.training.targets import load_target
+from finetune.runs.events import Watcher, unwatched
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
 ENDINGS = (".parquet", ".npz")
-PoolName = Literal["none", "cls", "mean"]
+PoolName = Literal["cls", "mean"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -37,16 +33,12 @@ class Features:
 
     Attributes:
         ids: The id of each row `(rows,)`.
-        vectors: A vector for each row `(rows, width)`, in order; with `pool="none"` those of all tokens `(all, width)`.
-        starts: Where the vectors of each row begin, and the end of the last ones `(rows + 1,)`.
-        tokens: The token or word of each vector `(all,)`; None for vectors of rows.
+        vectors: A vector for each row `(rows, width)`, in order.
         path: The file of the vectors; None if they are in memory alone.
     """
 
     ids: "np.ndarray"
     vectors: "np.ndarray"
-    starts: "np.ndarray"
-    tokens: "np.ndarray | None" = None
     path: Path | None = None
 
     @property
@@ -61,14 +53,10 @@ class Features:
 
     @property
     def frame(self) -> "pd.DataFrame":
-        """A row for each row of the data: `id` and `vector`; or `id`, `tokens` and `vectors`, one for each token."""
-        import numpy as np
+        """A row for each row of the data: `id` and `vector`."""
         import pandas as pd
 
-        if self.tokens is None:
-            return pd.DataFrame({"id": self.ids, "vector": [*self.vectors]})
-        tokens, vectors = (np.split(every, self.starts[1:-1]) for every in (self.tokens, self.vectors))
-        return pd.DataFrame({"id": self.ids, "tokens": tokens, "vectors": vectors})
+        return pd.DataFrame({"id": self.ids, "vector": [*self.vectors]})
 
     def write(self, path: Path) -> None:
         """Writes an .npz file with these arrays, or a .parquet file with the columns of `frame`."""
@@ -78,19 +66,11 @@ class Features:
 
         with output_file(path) as scratch:
             if path.suffix == ".npz":
-                arrays: dict[str, Any] = {"ids": self.ids, "vectors": self.vectors, "starts": self.starts}
                 with scratch.open("wb") as opened:
-                    np.savez(opened, **arrays if self.tokens is None else {**arrays, "tokens": self.tokens})
+                    np.savez(opened, ids=self.ids, vectors=self.vectors)
                 return
-            vectors, starts = (
-                pa.FixedSizeListArray.from_arrays(self.vectors.ravel(), self.width),
-                self.starts.astype("int32"),
-            )
-            columns = {"id": self.ids, "vector": vectors}
-            if self.tokens is not None:
-                tokens = pa.ListArray.from_arrays(starts, pa.array(self.tokens))
-                columns = {"id": self.ids, "tokens": tokens, "vectors": pa.ListArray.from_arrays(starts, vectors)}
-            pq.write_table(pa.table(columns), scratch)
+            vectors = pa.FixedSizeListArray.from_arrays(self.vectors.ravel(), self.width)
+            pq.write_table(pa.table({"id": self.ids, "vector": vectors}), scratch)
 
     def __repr__(self) -> str:
         where = "in memory" if self.path is None else self.path
@@ -105,9 +85,7 @@ def features(
     text: str | Sequence[str] | None = None,
     layers: str | Sequence[int] = "last",
     pool: PoolName = "mean",
-    split: str | None = None,
     path: str | Path | None = None,
-    data_folder: str | Path | None = None,
     out: str | Path = "results",
     device: str | None = None,
     force: bool = False,
@@ -119,14 +97,11 @@ def features(
 
     Args:
         model: A Hub name, a folder or `minilm`; or a run or its model, whose encoder is used.
-        data: A data file or folder, rows in memory as for `finetune.train`, a list of texts or of tuples of texts, or a
-            recipe (the data of its task).
+        data: A data file, rows in memory as for `finetune.train`, or a list of texts or of tuples of texts.
         text: The column of the text, or the columns of several.
         layers: As in a recipe: `last`, `concat-last-4`, `[4, 6]`.
-        pool: `mean` or `cls`: a vector for each text; `none`: one for each token, or for each word of words.
-        split: Of a folder, a dictionary of tables or a task: `train` (the default), `dev` or `test`.
+        pool: `mean`: the mean of a text's tokens; `cls`: the vector of the first.
         path: A .parquet or .npz file to write; without one they are in memory alone.
-        data_folder: The folder with the data sets of tasks; default: `$FINETUNE_DATA`, then the Hub.
         out: The folder of the runs that are named.
         device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
         force: Replace a file that we did not write.
@@ -136,7 +111,7 @@ def features(
         The vectors, as an array and as a table.
 
     Raises:
-        UserError: For an unknown model, layer or split, data without a usable row, and a file that cannot be written.
+        UserError: For an unknown model or layer, data without a usable row, and a file that cannot be written.
     """
     data, names = rows_by_column(data)
     given = recipe_settings(settings, text=text or names or None)
@@ -146,60 +121,39 @@ def features(
         if not is_path(data):
             data = stack.enter_context(in_memory(data, Path(stack.enter_context(TemporaryDirectory()))))
         return embed(
-            model_name(model), str(data), given, path=None if path is None else Path(path), pool=pool, split=split,
-            data=None if data_folder is None else Path(data_folder), out=Path(out), device=device, force=force,
+            model_name(model), Path(data), given, path=None if path is None else Path(path), pool=pool, out=Path(out),
+            device=device, force=force,
         )  # fmt: skip
 
 
 def embed(
     model: str,
-    target: str,
+    data: Path,
     settings: Mapping[str, Any],
     *,
     path: Path | None,
     pool: str,
-    split: str | None,
-    data: Path | None,
     out: Path,
     device: str | None,
     force: bool,
     load: Callable[[], None] = lambda: None,
     watch: Watcher = unwatched,
 ) -> Features:
-    """The embeddings of a file or of a task's split, written to `path`; `settings` have dotted keys.
+    """The embeddings of a file, written to `path`; `settings` have dotted keys.
 
     `load` imports the libraries, once the request is sound. Raises UserError as `features` does.
     """
-    settings = {**settings, "model": model}
-    file = _file(Path(target), split) if is_data(target) else None
-    planned = None if file is not None else load_target(target, settings)
+    require_here(str(data))
+    if is_folder(data):
+        raise UserError(f"{data}: is a folder, and the rows of a file are embedded", "Name one of its files")
+    require_file(data)
     if path is not None:
-        task = [] if planned is None else [planned.recipe.task, *planned.recipe.options.values()]
-        reads = [model, file, data, *settings.values(), *task]
-        require_replaceable_output(path, endings=ENDINGS, reads=reads, force=force)
+        require_replaceable_output(path, endings=ENDINGS, reads=[model, data, *settings.values()], force=force)
     load()
-    from finetune.commands.features.embeddings import arrays_of, rows_of_file, rows_of_task
-    from finetune.inference.predictor import saved
+    from finetune.commands.features.embeddings import vectors_of
 
-    found = saved(model, out=out)
-    if found.candidates:
-        watch(Note(latest_words(model, found.candidates)))
-    if planned is not None:
-        rows = rows_of_task(planned, source_of(data), split or "train")
-    else:
-        rows = rows_of_file(Path(file or ""), settings, trained=found.layout, length=found.settings.get("max_length"))
-    arrays = arrays_of(rows, found.trained_folder, pool=pool, watch=watch, device=device)
-    features = Features(**arrays, path=path)
+    ids, vectors = vectors_of(model, data, settings, pool=pool, out=out, device=device, watch=watch)
+    embedded = Features(ids=ids, vectors=vectors, path=path)
     if path is not None:
-        features.write(path)
-    return features
-
-
-def _file(path: Path, split: str | None) -> Path:
-    """The file of the user's data. Raises UserError for a split that it does not have."""
-    files = split_files(path)
-    if split is not None and not is_folder(path):
-        raise UserError(f"{path}: every row of a file is embedded, so `split` does not apply", "Leave `split` out")
-    if (split or "train") not in files:
-        raise UserError(f"{path}: has no file for the split '{split}'", f"It has {', '.join(files)}")
-    return files[split or "train"]
+        embedded.write(path)
+    return embedded

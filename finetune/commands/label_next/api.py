@@ -11,7 +11,6 @@ from finetune.api.inputs import in_memory, is_path, model_name, named_options
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run
 from finetune.data.outputs import require_replaceable_output
-from finetune.data.source import source_of
 from finetune.data.writing import written_format
 from finetune.errors import UserError, shown_value
 from finetune.inference.predict_plan import require_predictable
@@ -67,7 +66,6 @@ def label_next(
     path: str | Path | None = None,
     encoding: str = "",
     sheet: str = "",
-    data_folder: str | Path | None = None,
     device: str | None = None,
     out: str | Path = "results",
     force: bool = False,
@@ -77,14 +75,13 @@ def label_next(
     Example: `finetune.label_next(run, df, rows=200).frame`
 
     Args:
-        run: A run, its folder, id or task, or the file that it was trained on.
+        run: A run on your own data, its folder or id, or the file that it was trained on.
         pool: Rows without labels, with the columns of training: a data file, or in memory as for `finetune.train`.
         text: The column or columns of the inputs, if they have other names than in training.
         rows: How many rows to choose.
         path: The file to write, a table or JSON Lines; without one the rows are in memory alone.
         encoding: The encoding of a data file, if it is not detected.
         sheet: The sheet of an Excel file; default: that of training if there is one of its name, else the first.
-        data_folder: The folder with the data sets of tasks; default: `$FINETUNE_DATA`, then the Hub.
         device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
         out: The folder of the runs that are named.
         force: Replace a file that we did not write.
@@ -103,7 +100,7 @@ def label_next(
             pool = stack.enter_context(in_memory(pool, Path(stack.enter_context(TemporaryDirectory()))))
         return choose_rows(
             model_name(run), Path(pool), None if path is None else Path(path), rows=rows, options=options,
-            data=None if data_folder is None else Path(data_folder), out=Path(out), device=device, force=force,
+            out=Path(out), device=device, force=force,
         )  # fmt: skip
 
 
@@ -114,7 +111,6 @@ def choose_rows(
     *,
     rows: int,
     options: Mapping[str, str],
-    data: Path | None,
     out: Path,
     device: str | None,
     force: bool,
@@ -139,7 +135,6 @@ def choose_rows(
 
     predictor = load_predictor(str(folder.path), out=out, watch=watch, device=device)
     found = write_next_rows(
-        predictor, load_record(folder.record_file), pool, output, rows=rows, options=options, source=source_of(data),
-        watch=watch,
+        predictor, load_record(folder.record_file), pool, output, rows=rows, options=options, watch=watch,
     )  # fmt: skip
     return NextRows(**found)

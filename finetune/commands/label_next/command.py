@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from finetune.cli.arguments import RESULTS, Data, Device, Json, Out, Quiet, Replace
+from finetune.cli.arguments import RESULTS, Device, Json, Out, Quiet, Replace
 from finetune.cli.console import standard_output
 from finetune.cli.libraries import load_libraries
 from finetune.cli.next_commands import GivenOptions
@@ -31,7 +31,6 @@ def label_next_command(
         Path, typer.Option("-o", "--output", help="What is written: a table or JSON Lines, by its ending.")
     ] = Path("next.csv"),
     force: Replace = False,
-    data: Data = None,
     out: Out = RESULTS,
     device: Device = None,
     as_json: Json = False,
@@ -47,7 +46,7 @@ def label_next_command(
     load = partial(load_libraries, "" if quiet else f"{pool}: loading {run}", "finetune.commands.label_next.next_rows")
     with watching(quiet=quiet) as watch:
         found = choose_rows(
-            run, pool, output, rows=rows, options=options, data=data, out=out, device=device, force=force, load=load,
+            run, pool, output, rows=rows, options=options, out=out, device=device, force=force, load=load,
             watch=watch,
         )  # fmt: skip
     if as_json:

@@ -13,7 +13,6 @@ import pandas as pd
 from finetune.data.characters import same_text
 from finetune.data.messages import noun, so_many
 from finetune.data.reading import read_table, reading_notes, records, survey
-from finetune.data.source import Source
 from finetune.data.writing import write_rows
 from finetune.errors import UserError
 from finetune.inference.answer_rows import free_name
@@ -21,6 +20,7 @@ from finetune.inference.predict_plan import columns_read, known_type, require_se
 from finetune.inference.predictor import Predictor
 from finetune.runs.events import RowsPredicted, Watcher
 from finetune.runs.record import RunRecord
+from finetune.task_types.columns import Layout
 from finetune.task_types.pretraining.own import Text
 from finetune.task_types.row_builder import rows_of
 from finetune.task_types.row_issues import NoRow
@@ -36,7 +36,6 @@ def write_next_rows(
     *,
     rows: int,
     options: Mapping[str, str],
-    source: Source,
     watch: Watcher,
 ) -> dict[str, Any]:
     """Writes rows of a pool with an empty column of labels and the predictions, the least sure ones first; returns what
@@ -46,13 +45,13 @@ def write_next_rows(
     """
     require_settings(options)
     task, kind = predictor.task, known_type(predictor.task)
-    if isinstance(kind, Text):
-        raise UserError(f"{task.name}: {kind.name} rows have no labels to ask for", "Name another run")
+    if isinstance(kind, Text) or predictor.layout is None:
+        raise UserError(f"{task.name}: its rows are not of a file with labels of yours", "Name another run")
     file = columns_read(pool, kind, predictor.layout, options, inputs=task.inputs)
     form, layout = file.form, file.layout
-    trained, notes = _trained_texts(record, predictor, source, file.notes)
+    trained, notes = _trained_texts(record, predictor.layout, file.notes)
     total, names = survey(pool, form)
-    labels = (predictor.layout or layout).label or ("label",)
+    labels = predictor.layout.label or ("label",)
     suggested = free_name(f"suggested {labels[0] if len(labels) == 1 else 'label'}", names)
     raw = {name: raw for raw, name in layout.names.items()}
     counts, failures, seen = Counter[str](), list[str](), set[int]()
@@ -111,22 +110,16 @@ def row_key(text: str) -> int:
     return int.from_bytes(digest.digest(), "big")
 
 
-def _trained_texts(
-    record: RunRecord, predictor: Predictor, source: Source, notes: list[str]
-) -> tuple[set[int], list[str]]:
+def _trained_texts(record: RunRecord, layout: Layout, notes: list[str]) -> tuple[set[int], list[str]]:
     """The keys of all rows that a run was trained or scored on, and a note more where they cannot be read."""
-    keys, layout, options = set[int](), predictor.layout, record.recipe.get("options", {})
+    keys, options = set[int](), record.recipe.get("options", {})
     given = {name: str(options.get(name, "")) for name in ("encoding", "sheet")}
-    for split, origin in record.data_origin.items():
+    for origin in record.data_origin.values():
         try:
-            if layout is None:
-                texts = [row.input for row in predictor.task.load(source, split).rows]
-            else:
-                table = read_table(Path(origin), form=form_for(Path(origin), layout, given))
-                rows = [row for _, row in rows_of(layout, table) if not isinstance(row, NoRow)]
-                texts = [row.input for row in rows if row.gold is not None]
+            table = read_table(Path(origin), form=form_for(Path(origin), layout, given))
         except UserError as error:
             notes = [*notes, f"the rows of {origin} are not left out where the pool has them ({error.what})"]
         else:
-            keys.update(map(row_key, texts))
+            rows = [row for _, row in rows_of(layout, table) if not isinstance(row, NoRow)]
+            keys.update(row_key(row.input) for row in rows if row.gold is not None)
     return keys, notes

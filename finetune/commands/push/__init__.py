@@ -5,10 +5,7 @@ from finetune.cli.listed import Listed
 LISTED = Listed(
     group="Use",
     place=9,
-    help="Put a run's model, its card and exports on the Hugging Face Hub.",
-    examples=(
-        ("finetune push RUN me/reviews --private", "shows what goes out, then asks"),
-        ("finetune push RUN me/reviews --export small", "with an export"),
-    ),
+    help="Put a run's model and its card on the Hugging Face Hub.",
+    examples=(("finetune push RUN me/reviews --private", "shows what goes out, then asks"),),
     also=("upload", "publish", "hub"),
 )

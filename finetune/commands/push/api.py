@@ -1,13 +1,11 @@
-"""`finetune.push`: puts a run's model, its card and exports on the Hugging Face Hub, in one commit."""
+"""`finetune.push`: puts a run's model and its card on the Hugging Face Hub, in one commit."""
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any
 
 from finetune.analysis.card import model_card
 from finetune.api.inputs import model_name
@@ -16,11 +14,7 @@ from finetune.api.run import Run
 from finetune.data.atomic import require_no_link
 from finetune.data.checksums import ABOUT, CHECKSUMS, verify_folder
 from finetune.errors import THEIRS, UserError, first_line
-from finetune.inference.exported.export_facts import ExportFacts, is_export, read_export_facts
-from finetune.inference.thresholds import FILE as CLAIMS
-from finetune.inference.thresholds import claims_of
-from finetune.models.fingerprint import DECISIVE, fingerprint_of
-from finetune.runs.folder import RunFolder
+from finetune.models.fingerprint import DECISIVE
 from finetune.runs.lookup import require_run
 
 NEVER = ("predictions*", "*.parquet", "*.jsonl", "*.csv", "*.tsv", "*.xlsx", "*.log", "*.env", ".*")
@@ -37,10 +31,9 @@ def push(
     name: str,
     *,
     private: bool = False,
-    exports: Sequence[str | Path] = (),
     out: str | Path = "results",
 ) -> str:
-    """Puts a run's model, its card and exports on the Hugging Face Hub, in one commit.
+    """Puts a run's model and its card on the Hugging Face Hub, in one commit.
 
     Example: `finetune.push(run, "me/reviews", private=True)`
 
@@ -50,7 +43,6 @@ def push(
         run: A run, its folder, id or task (the latest run); of several runs the best one.
         name: The repository, OWNER/NAME; it is made unless it is there.
         private: Make it private. An existing public one is refused then.
-        exports: Folders of exports of the run, which become folders of the repository.
         out: The folder of the runs that are named.
 
     Returns:
@@ -60,24 +52,23 @@ def push(
         UserError: Without a token of huggingface_hub, for a name of somebody else, for damaged files, and where the
             Hub refuses or cannot be reached.
     """
-    upload = prepare_upload(model_name(run), name, exports=exports, out=out)
+    upload = prepare_upload(model_name(run), name, out=out)
     return upload.send(private=private, bars=False)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Upload:
-    """What is sent to the repository `name`: texts that are made for it, the card first, and files, by their paths."""
+    """What is sent to the repository `name`: the card, and files by their paths."""
 
     token: str
     name: str
-    texts: Mapping[str, str]
+    card: str
     files: Mapping[str, Path]
 
     @property
     def sizes(self) -> dict[str, int]:
         """The bytes of each file, the card first."""
-        made = {path: len(text.encode()) for path, text in self.texts.items()}
-        return made | {path: file.stat().st_size for path, file in self.files.items()}
+        return {ABOUT: len(self.card.encode())} | {path: file.stat().st_size for path, file in self.files.items()}
 
     def send(self, *, private: bool, bars: bool) -> str:
         """Makes the repository unless it is there, sends all in one commit, and returns its URL.
@@ -100,12 +91,12 @@ class Upload:
                 )
             earlier = [path for path in api.list_repo_files(name) if "/" not in path and path not in self.sizes]
             stale = [path for path in earlier if any(fnmatch(path, pattern) for pattern in DECISIVE)]
-            added: list[Any] = [CommitOperationAdd(path, text.encode()) for path, text in self.texts.items()]
-            added += [CommitOperationAdd(path, file) for path, file in self.files.items()]
+            added = [CommitOperationAdd(path, file) for path, file in self.files.items()]
+            card = CommitOperationAdd(ABOUT, self.card.encode())
             api.create_commit(
                 name,
-                [*added, *map(CommitOperationDelete, stale)],
-                commit_message="Model, card and exports of a run of finetune",
+                [card, *added, *map(CommitOperationDelete, stale)],
+                commit_message="Model and card of a run of finetune",
             )
         except (UserError, *THEIRS):
             raise
@@ -116,7 +107,7 @@ class Upload:
         return str(url)
 
 
-def prepare_upload(run: str, name: str, *, exports: Sequence[str | Path], out: str | Path) -> Upload:
+def prepare_upload(run: str, name: str, *, out: str | Path) -> Upload:
     """What a push would send. Raises UserError as `push` does before it speaks to the Hub.
 
     A README.md that somebody wrote into the model's folder goes as it is; else the card is made.
@@ -129,13 +120,8 @@ def prepare_upload(run: str, name: str, *, exports: Sequence[str | Path], out: s
     if not NAME.fullmatch(name):
         raise UserError(f"'{name}' is not a name of a repository", "Name it OWNER/NAME, such as me/reviews")
     files = {file.name: file for file in _saved_files(folder.require_model())}
-    facts = {}
-    for export in (Path(path).resolve() for path in exports):
-        facts[export.name] = export_of_run(export, folder)
-        files |= {f"{export.name}/{file.name}": file for file in _saved_files(export)}
     own = folder.model / ABOUT
-    made = model_card(folder, hub_name=name, exports=facts)
-    card = own.read_text(encoding="utf-8") if own.is_file() else made
+    card = own.read_text(encoding="utf-8") if own.is_file() else model_card(folder, hub_name=name)
     if TOKEN.search(card.encode()):
         raise UserError(f"{ABOUT}: holds a token of the Hub", "Remove it")
     for path, file in files.items():
@@ -143,22 +129,7 @@ def prepare_upload(run: str, name: str, *, exports: Sequence[str | Path], out: s
             raise UserError(f"{path}: is not part of a model, and may have texts of the data", f"Remove {file}")
         if file.suffix in TEXTS and TOKEN.search(file.read_bytes()):
             raise UserError(f"{path}: holds a token of the Hub", f"Remove it from {file}")
-    texts = {ABOUT: card}
-    with suppress(UserError):  # its predictions were deleted
-        if CLAIMS not in files and (claims := claims_of(folder)) is not None:
-            texts[CLAIMS] = claims.text()
-    return Upload(token=token, name=name, texts=texts, files=files)
-
-
-def export_of_run(folder: Path, run: RunFolder) -> ExportFacts:
-    """What an export of a run says of itself. Raises UserError where there is none, or of another model."""
-    if not is_export(folder):
-        raise UserError(f"{folder}: is not an export", f"Write one: finetune export {run.path.name} -o {folder}")
-    facts = read_export_facts(folder)
-    if facts.source.fingerprint != fingerprint_of(run.model):
-        what = f"{folder}: is an export of run {facts.source.run}, not of the model of {run.path.name}"
-        raise UserError(what, f"Write one: finetune export {run.path.name} -o FOLDER")
-    return facts
+    return Upload(token=token, name=name, card=card, files=files)
 
 
 def _saved_files(folder: Path) -> list[Path]:

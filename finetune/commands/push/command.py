@@ -1,7 +1,6 @@
 """`finetune push`: shows what goes out, asks, and puts a run's model on the Hugging Face Hub."""
 
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,7 +9,6 @@ from finetune.cli.arguments import RESULTS, Out
 from finetune.cli.terminal import echo, say
 from finetune.cli.which_run import say_which
 from finetune.commands.push.api import prepare_upload
-from finetune.data.checksums import ABOUT
 from finetune.data.messages import size_words, so_many
 from finetune.errors import UserError
 
@@ -21,16 +19,13 @@ def push_command(
     run: Annotated[str, typer.Argument(help="A run (folder, id, or task: its latest run).")],
     name: Annotated[str, typer.Argument(help="The repository: OWNER/NAME.")],
     private: Annotated[bool, typer.Option("--private", help="Make the repository private.")] = False,
-    export: Annotated[
-        list[Path] | None, typer.Option("--export", help="Folder of an export of the run; repeatable.")
-    ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     out: Out = RESULTS,
 ) -> None:
     """Prints the files, their sizes and the card's head, and sends them in one commit."""
-    upload = prepare_upload(run, name, exports=export or (), out=out)
+    upload = prepare_upload(run, name, out=out)
     say_which([run], out)
-    card, sizes = upload.texts[ABOUT].splitlines(), upload.sizes
+    card, sizes = upload.card.splitlines(), upload.sizes
     width = max(map(len, sizes))
     total = f"{so_many(len(sizes), 'file')}, {size_words(sum(sizes.values()))}, to {name}:"
     files = [f"  {path:<{width}}  {size_words(size):>12}" for path, size in sizes.items()]

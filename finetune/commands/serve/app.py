@@ -83,10 +83,10 @@ def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | No
 class Endpoints:
     """The answers of a model, and what is counted for all requests together."""
 
-    def __init__(self, model: ServedModel, limits: ServeLimits, *, examples: bool) -> None:
+    def __init__(self, model: ServedModel, limits: ServeLimits) -> None:
         self.model, self.limits = model, limits
         self.worker = Worker(model.predict, limits.tokens)
-        self._about = model.about(examples=examples) | {"limits": asdict(limits)}
+        self._about = model.about() | {"limits": asdict(limits)}
         self._page, self._policy = served_page()
         self._waiting = asyncio.Semaphore(limits.waiting)
         self._held = 0  # bytes

@@ -17,8 +17,6 @@ from finetune.cli.libraries import load_for
 from finetune.cli.progress import watching
 from finetune.cli.terminal import echo, one_line, say
 from finetune.errors import UserError, first_line
-from finetune.inference.model_source import ModelSource
-from finetune.training.targets import split_arguments
 
 if TYPE_CHECKING:
     from finetune.commands.serve.app import Endpoints
@@ -30,27 +28,19 @@ CONNECTIONS = 2_048  # that wait to be taken
 
 
 def serve_command(
-    model: Annotated[
-        list[str], typer.Argument(help="A run (folder, id, or task), an export or a checkpoint; temperature=dev.")
-    ],
+    model: Annotated[str, typer.Argument(help="A run (folder, id, or task), an export or a checkpoint.")],
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes one that is free.")] = 8000,
     host: Annotated[str, typer.Option(help="Where to listen; 0.0.0.0: other machines reach it, too.")] = "127.0.0.1",
     token_env: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="The environment variable with the token that requests must have."),
     ] = None,
-    examples: Annotated[bool, typer.Option(help="Show rows of dev on the page.")] = False,
     task: TaskOf = None,
     out: Out = RESULTS,
     device: Device = None,
     quiet: Quiet = False,
 ) -> None:
     """Answers over HTTP until Ctrl-C."""
-    names, settings = split_arguments(model)
-    if wrong := [name for name in settings if name != "temperature"]:
-        raise UserError(f"unknown setting '{wrong[0]}'", "It can be temperature=dev")
-    if len(names) != 1:
-        raise UserError(f"{len(names)} models are named, and a server has one", "Start one for each, on its own `port`")
     token = _token(token_env, host)
     try:
         import fastapi  # noqa: F401
@@ -59,14 +49,13 @@ def serve_command(
         what = f"a server needs a package that is not installed ({error.name})"
         raise UserError(what, "Install it: pip install 'bert-finetune[serve]'") from error
     with _listening(host, port) as bound:
-        load_for(names[0], "" if quiet else f"loading {names[0]}", "finetune.inference.predictor")
+        load_for(model, "" if quiet else f"loading {model}", "finetune.inference.predictor")
         from finetune.commands.serve.app import Endpoints, ServeLimits, build_app
         from finetune.commands.serve.model import load_served
 
-        temperature = settings.get("temperature")
-        source = ModelSource(model=names[0], device=device, task=task, out=str(out), temperature=temperature)
         with watching(quiet=quiet) as watch:
-            endpoints = Endpoints(load_served(source, watch=watch), ServeLimits(), examples=examples)
+            served = load_served(model, task=task, out=out, device=device, watch=watch)
+        endpoints = Endpoints(served, ServeLimits())
         app = build_app(endpoints, local=host in LOOPBACK, token=token, log=(lambda _: None) if quiet else _log)
         _greet(endpoints, host, bound.getsockname()[1], token_env)
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # which prints tracebacks

@@ -6,8 +6,5 @@ LISTED = Listed(
     group="Data",
     place=2,
     help="Train a vocabulary on text.",
-    examples=(
-        ("finetune tokenizer corpus.txt -o vocabulary --size 4000", "WordPiece"),
-        ("finetune tokenizer corpus.txt -o bytes --kind byte-bpe", "as RoBERTa's"),
-    ),
+    examples=(("finetune tokenizer corpus.txt -o vocabulary --size 4000", "WordPiece"),),
 )

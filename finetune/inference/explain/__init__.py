@@ -1,1 +1,1 @@
-"""Why a model answers as it does: what each word adds, by integrated gradients and by occlusion."""
+"""Why a model answers as it does: what each word adds, by integrated gradients."""

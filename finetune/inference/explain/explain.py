@@ -5,22 +5,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 
-import numpy as np
-
 from finetune.data.rows import Row
 from finetune.errors import UserError
 from finetune.inference.explain.explanation import ExplainedRow, Explanation, WordPart
-from finetune.inference.explain.gradients import integrated_gradients, require_captum, sums_by_word
-from finetune.inference.explain.value import PickedLogits
-from finetune.inference.explain.words import ExplainedWord, find_words
+from finetune.inference.explain.gradients import PickedLogits, integrated_gradients, require_captum
+from finetune.inference.explain.words import find_words
 from finetune.inference.predictor import Predictor
 from finetune.models.feature import Feature
 from finetune.task_types.explained import Asked, CannotExplain, ExplainTarget, NamedText, Target
 from finetune.task_types.prepare import encode_rows
 
 MOST_TOKENS = 8_192  # of a row's windows or choices, with padding
-FEWEST_WORDS = 3  # words of which ranks are compared
-NEGLIGIBLE = 0.05
 
 
 def explain_row(predictor: Predictor, row: Row, asked: Asked) -> ExplainedRow:
@@ -70,21 +65,19 @@ def _explanation(
     for place in chain.from_iterable(word.places for word in words):
         masked[place] = mask_id
     found = integrated_gradients(value, masked)
-    added, lost = sums_by_word(found.parts, words), occlusion(value, words, mask_id)
+    added = [float(sum(found.parts[place] for place in word.places)) for word in words]
     return Explanation(
         label=target.label,
         confidence=target.confidence,
         value=found.value,
         masked=found.masked,
         steps=found.steps,
-        agreement=rank_agreement(added, lost),
         masked_confidence=1 / (1 + math.exp(-found.masked)) if target.is_log_odds else None,
-        words=[_part(*each) for each in zip(words, added, lost, strict=True)],
+        words=[
+            WordPart(word=w.surface, text_name=w.text.name, start=w.start, end=w.end, added=part)
+            for w, part in zip(words, added, strict=True)
+        ],
     )
-
-
-def _part(word: ExplainedWord, added: float, lost: float) -> WordPart:
-    return WordPart(word=word.surface, text_name=word.text.name, start=word.start, end=word.end, added=added, lost=lost)
 
 
 def _mask_id(predictor: Predictor) -> int:
@@ -101,31 +94,3 @@ def _require_few(features: Sequence[Feature]) -> None:
         raise CannotExplain(
             f"the row is too long: {tokens:,} tokens in {len(features)} windows", f"Give at most {MOST_TOKENS:,}"
         )
-
-
-def occlusion(value: PickedLogits, words: Sequence[ExplainedWord], mask_id: int) -> list[float]:
-    """The value minus that of the row without each word, whose tokens are replaced by the mask."""
-    versions = value.ids.repeat(len(words) + 1, 1, 1)
-    for version, word in enumerate(words, start=1):
-        for sequence, position in word.places:
-            versions[version, sequence, position] = mask_id
-    whole, *without = value.of(versions).tolist()
-    return [whole - each for each in without]
-
-
-def rank_agreement(added: Sequence[float], lost: Sequence[float]) -> float | None:
-    """Spearman's rank correlation, -1 to 1; None for too few words, or where all are equal.
-
-    Words with under NEGLIGIBLE of the strongest word's part count as 0, since the order among them is noise.
-    """
-    from scipy.stats import spearmanr
-
-    given, without = _without_noise(added), _without_noise(lost)
-    if len(given) < FEWEST_WORDS or np.ptp(given) == 0 or np.ptp(without) == 0:
-        return None
-    return float(spearmanr(given, without).statistic)
-
-
-def _without_noise(parts: Sequence[float]) -> np.ndarray:
-    found = np.asarray(parts, dtype=float)
-    return np.where(np.abs(found) < NEGLIGIBLE * np.abs(found).max(initial=0), 0.0, found)

@@ -1,6 +1,6 @@
 """What each word adds to a prediction, as plain data; needs no torch."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -19,23 +19,21 @@ def signed(value: float) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class WordPart:
-    """A word of a text with what it adds, and what is lost without it (occlusion)."""
+    """A word of a text with what it adds."""
 
     word: str
     text_name: str
     start: int
     end: int
     added: float
-    lost: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
     """The parts of a label's value: its log-odds, or a score, for the row and for the row with every word masked.
 
-    `steps` of integrated gradients were computed. `agreement` is Spearman's rank correlation of what words add with
-    what is lost without them; None for fewer than three words. `masked_confidence` is the probability of the label with
-    every word masked, None where the value is not the log-odds of one label.
+    `steps` of integrated gradients were computed. `masked_confidence` is the probability of the label with every word
+    masked, None where the value is not the log-odds of one label.
     """
 
     label: str
@@ -43,7 +41,6 @@ class Explanation:
     value: float
     masked: float
     steps: int
-    agreement: float | None
     words: Sequence[WordPart]
     masked_confidence: float | None = None
 
@@ -109,3 +106,24 @@ class ExplainedRow:
             for one in self.explanations
         ]
         return asdict(self) | {"texts": dict(self.texts), "explanations": shown}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextPiece:
+    """A piece of a text: a word with its part, or what is between words. `share` is of the strongest part, -1 to 1,
+    unless that is small.
+    """
+
+    text: str
+    word: WordPart | None = None
+    share: float = 0.0
+
+
+def text_pieces(row: ExplainedRow, one: Explanation, name: str) -> Iterator[TextPiece]:
+    """The text of that name, cut at its words."""
+    text, place = row.texts[name], 0
+    for word in (word for word in one.words if word.text_name == name):
+        yield TextPiece(text=text[place : word.start])
+        yield TextPiece(text=text[word.start : word.end], word=word, share=word.added / one.full)
+        place = word.end
+    yield TextPiece(text=text[place:])

@@ -16,21 +16,12 @@ from typing import Any
 import numpy as np
 
 from finetune.errors import THEIRS, UserError, first_line
-from finetune.inference.exported.export_facts import (
-    AGAIN,
-    GRAPH,
-    IDS,
-    MASK,
-    POSITIONS,
-    SEGMENTS,
-    ExportFacts,
-    this_machine,
-)
+from finetune.inference.exported.export_facts import AGAIN, GRAPH, IDS, MASK, POSITIONS, SEGMENTS, ExportFacts
 from finetune.inference.feature_batches import BATCH_TOKENS, require_numbers_only, token_batches
 from finetune.models.feature import LOGITS, Feature, Ids, Sequences, lengths, padded, plain_numpy
 from finetune.models.tokenizers.fast import load_fast_tokenizer
 from finetune.runs import interrupts
-from finetune.runs.events import Note, Predicted, Watcher
+from finetune.runs.events import Predicted, Watcher
 
 NO_POSITION = -1
 
@@ -131,14 +122,14 @@ class OnnxSession:
         return type(self), (self.graph,)
 
 
-def load_onnxruntime(part: str = "") -> Any:
-    """onnxruntime, or a part of it, which is imported here alone: its telemetry is off unless the user set it.
+def load_onnxruntime() -> Any:
+    """onnxruntime, which is imported here alone: its telemetry is off unless the user set it.
 
     Raises UserError that names the extra where it is not installed.
     """
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # an id of the device and a store of events in the home folder
     try:
-        return import_module(f"onnxruntime{part}")
+        return import_module("onnxruntime")
     except ModuleNotFoundError as error:
         raise UserError(
             "an export needs a package that is not installed (onnxruntime)",
@@ -159,15 +150,11 @@ def usable_cores() -> int:
 def load_exported(
     folder: Path, facts: ExportFacts, *, device: str | None, watch: Watcher
 ) -> tuple[ExportedEngine, Any]:
-    """The engine of an export's folder, and its tokenizer, with a note where products of int8 saturate here, and not
-    where it was made.
+    """The engine of an export's folder, and its tokenizer.
 
     Raises UserError for a device that is not a CPU, onnxruntime that is not installed, and a damaged graph.
     """
     if device not in (None, "cpu"):
         raise UserError(f"{folder} is an export, which predicts on a CPU and not on {device}", "Leave `device` out")
     session, tokenizer = OnnxSession(folder / GRAPH), load_fast_tokenizer(folder)
-    if facts.bits == 8 and this_machine().saturates and not facts.made_for.saturates:
-        why = "this processor has no VNNI, where products of 8 bits saturate: answers may differ from those checked"
-        watch(Note(f"{folder} was made with weights of 8 bits on a machine with VNNI; {why}. Export it here"))
     return ExportedEngine(session=session, exported=facts, pad_id=tokenizer.pad_token_id, watch=watch), tokenizer

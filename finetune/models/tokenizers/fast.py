@@ -8,7 +8,7 @@ from typing import Any
 from finetune.errors import THEIRS
 from finetune.models.folder_checks import require_config
 from finetune.models.tokenizers.load import content_of, json_table, load_tokenizer, tokenizer_fault
-from finetune.models.tokenizers.train import LATER, LONGEST_WORD, OF_BERT, OF_ROBERTA
+from finetune.models.tokenizers.train import LATER, LONGEST_WORD, OF_BERT
 
 NO_LIMIT = 10**30  # tokens, where the settings name none; transformers' number
 SEGMENTS = "token_type_ids"
@@ -16,6 +16,13 @@ WITHOUT_SEGMENTS = ("RobertaTokenizer", "DistilBertTokenizer")  # classes, also 
 UNCHANGED = ("PreTrainedTokenizerFast", "TokenizersBackend")  # classes that use tokenizer.json as it is
 OTHERWISE = {"add_bos_token", "add_eos_token", "split_special_tokens", "auto_map"}  # settings that change the ids
 SPECIAL_TOKENS = {"WordPiece": (2, 3), "BPE": (2, 4)}  # around one text and around a pair, of BERT's and RoBERTa's
+OF_ROBERTA = {
+    "cls_token": "<s>",
+    "pad_token": "<pad>",
+    "sep_token": "</s>",
+    "unk_token": "<unk>",
+    "mask_token": "<mask>",
+}
 NAMES = {"WordPiece": OF_BERT, "BPE": OF_ROBERTA}  # of special tokens, where tokenizer_config.json names none
 
 

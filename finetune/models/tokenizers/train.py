@@ -8,11 +8,10 @@ A run on a text that names no vocabulary trains one, once, which is kept in the 
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import regex
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 LATER = "##"  # before a piece of WordPiece that does not begin a word
-SPACE = "▁"  # before a piece of BPE that begins a word, as in SentencePiece
-SIGNS = rf"{SPACE}?[^\p{{L}}\p{{N}}\p{{M}}{SPACE}]"  # which BPE does not merge with letters
 LONGEST_WORD = 100  # characters of a word of WordPiece; a longer one is unknown, as in the original code
 OF_BERT = {
     "pad_token": "[PAD]",
@@ -39,61 +36,25 @@ OF_BERT = {
     "sep_token": "[SEP]",
     "mask_token": "[MASK]",
 }
-OF_ROBERTA = {
-    "cls_token": "<s>",
-    "pad_token": "<pad>",
-    "sep_token": "</s>",
-    "unk_token": "<unk>",
-    "mask_token": "<mask>",
-}
 
 
-@dataclass(frozen=True, kw_only=True)
-class TokenizerKind:
-    """A kind of tokenizer that is trained.
+def untrained(*, lower: bool, accents: bool = False) -> "Tokenizer":
+    """BERT's tokenizer, which splits texts into words and adds special tokens, with an empty model.
 
-    `special` are the special tokens by transformers' names, in the order of their ids. `lower` is whether it is
-    lower-cased by default. `mark` comes before a piece that does not begin a word; without one, a space belongs to the
-    piece after it. The characters of a kind `of_bytes` are the 256 bytes.
+    One that is lower-cased strips accents too, unless they are to be kept.
     """
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
-    special: Mapping[str, str]
-    lower: bool = False
-    mark: str = ""
-    of_bytes: bool = False
-
-    def untrained(self, *, lower: bool, accents: bool = False) -> "Tokenizer":
-        """A tokenizer that splits texts into words and adds special tokens, with an empty model.
-
-        One that is lower-cased strips accents too, unless they are to be kept.
-        """
-        from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
-
-        backend, tokens = Tokenizer(models.BPE()), list(self.special.values())
-        sep, cls = ((self.special[name], tokens.index(self.special[name])) for name in ("sep_token", "cls_token"))
-        if self.of_bytes:
-            backend.normalizer = normalizers.Sequence([normalizers.NFC(), *[normalizers.Lowercase()] * lower])
-            backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
-            backend.decoder = decoders.ByteLevel()
-            backend.post_processor = processors.RobertaProcessing(sep, cls, trim_offsets=True, add_prefix_space=True)
-            return backend
-        bert = normalizers.BertNormalizer(lowercase=lower, strip_accents=lower and not accents)
-        # To strip accents takes Hangul's syllables apart: NFC composes them again.
-        backend.normalizer = normalizers.Sequence([bert, normalizers.NFC()])
-        backend.pre_tokenizer, backend.decoder = pre_tokenizers.BertPreTokenizer(), decoders.WordPiece(LATER)
-        if not self.mark:
-            signs = pre_tokenizers.Split(Regex(SIGNS), "isolated")
-            backend.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Metaspace(SPACE), signs])
-            backend.decoder = decoders.Metaspace(SPACE)
-        backend.post_processor = processors.BertProcessing(sep, cls)
-        return backend
+    backend, tokens = Tokenizer(models.BPE()), list(OF_BERT.values())
+    sep, cls = ((OF_BERT[name], tokens.index(OF_BERT[name])) for name in ("sep_token", "cls_token"))
+    bert = normalizers.BertNormalizer(lowercase=lower, strip_accents=lower and not accents)
+    # To strip accents takes Hangul's syllables apart: NFC composes them again.
+    backend.normalizer = normalizers.Sequence([bert, normalizers.NFC()])
+    backend.pre_tokenizer, backend.decoder = pre_tokenizers.BertPreTokenizer(), decoders.WordPiece(LATER)
+    backend.post_processor = processors.BertProcessing(sep, cls)
+    return backend
 
 
-KINDS = {
-    "wordpiece": TokenizerKind(special=OF_BERT, lower=True, mark=LATER),
-    "bpe": TokenizerKind(special=OF_BERT),
-    "byte-bpe": TokenizerKind(special=OF_ROBERTA, of_bytes=True),
-}
 JOINING = re.compile("[\x0b\x0c\x1c-\x1f\x85]+")  # Python splits there; BERT's normalizer removes them
 COVERED = 0.9999  # share of the text's characters; the rest are unknown tokens
 AT_MOST = 0.75  # of a vocabulary in which they do not fit
@@ -109,56 +70,38 @@ MARKS = regex.compile(rf"(?<=[\p{{L}}--[{OTHERS}]])\p{{Mn}}|[{KANA}]", regex.V1)
 
 
 def train_tokenizer(
-    lines: Sequence[str],
-    *,
-    size: int,
-    least: int | None = None,
-    kind: str = "wordpiece",
-    lower: bool | None = None,
-    watch: Watcher = unwatched,
+    lines: Sequence[str], *, size: int, least: int | None = None, lower: bool = True, watch: Watcher = unwatched
 ) -> "PreTrainedTokenizerFast":
-    """A tokenizer with a vocabulary of `size` tokens, from lines of text, which are encoded by themselves.
+    """A WordPiece with a vocabulary of `size` tokens, from lines of text, which are encoded by themselves.
 
-    Where they have words for fewer tokens, these are taken if they are at least `least` (default: `size`). `kind` is
-    one of KINDS, which says whether it is lower-cased by default.
+    Where they have words for fewer tokens, these are taken if they are at least `least` (default: `size`).
     Raises UserError for lines without a word, and for a size that is too small for their characters or too large for
     their words.
     """
-    from tokenizers import AddedToken, models, pre_tokenizers, trainers
+    from tokenizers import AddedToken, models, trainers
     from transformers import PreTrainedTokenizerFast
 
-    rules = KINDS[kind]
-    special, unknown = list(rules.special.values()), rules.special["unk_token"]
+    special = list(OF_BERT.values())
     watch(Working("counting characters"))
-    lower = rules.lower if lower is None else lower
     marks = sum(len(MARKS.findall(line)) for line in lines if not line.isascii()) if lower else 0
     accents = marks >= SHARE_OF_CHARS * max(1, sum(map(len, lines))) if marks else False
-    trained = rules.untrained(lower=lower, accents=accents)
-    if rules.of_bytes:
-        characters, later = sorted(pre_tokenizers.ByteLevel.alphabet()), list[str]()
-    else:
-        characters, later = _alphabet(lines, trained, size=size, special=len(special), mark=rules.mark, watch=watch)
-    if not any(map(str.strip, lines)) or not characters:
+    trained = untrained(lower=lower, accents=accents)
+    characters, later = _alphabet(lines, trained, room=size - len(special), watch=watch)
+    if not characters:
         raise UserError("the corpus has no text", "Name files with text")
     if accents:
         watch(Note(ACCENTS))
     elif lower and SYLLABLE.search("".join(characters)):
         watch(Note(HANGUL))
-    first = [*special, *later]
-    if size < (need := len(first) + len(characters)):
-        raise UserError(
-            f"`size` is {size:,}: the bytes and the special tokens alone need {need:,}", f"Give `size` {need} or more"
-        )
     watch(Working("counting words and merging pairs"))
-    prefix: dict[str, Any] = {"continuing_subword_prefix": rules.mark} if rules.mark else {}
     trainer = trainers.BpeTrainer(
         vocab_size=size,
         min_frequency=LEAST_COUNT,
-        special_tokens=first,
+        special_tokens=[*special, *later],
         initial_alphabet=characters,
         limit_alphabet=len(characters),
         show_progress=False,
-        **prefix,
+        continuing_subword_prefix=LATER,
     )
     trained.train_from_iterator(lines, trainer)
     learned = trained.get_vocab_size()
@@ -167,35 +110,28 @@ def train_tokenizer(
             f"the text has words for {so_many(learned, 'token')}, and `size` is {size:,}",
             f"Give more text, or `size` {learned}",
         )
-    whole = rules.untrained(lower=lower, accents=accents)
-    model: Any = trained.model
-    if rules.mark:  # it has the vocabulary of BPE, and finds the longest pieces without its merges
-        model = models.WordPiece(
-            trained.get_vocab(),
-            unk_token=unknown,
-            continuing_subword_prefix=rules.mark,
-            max_input_chars_per_word=LONGEST_WORD,
-        )
-    elif not rules.of_bytes:
-        model.unk_token, model.fuse_unk = unknown, True
-    whole.model = model
-    # A mask takes the space before it where a space belongs to the token after it.
-    spaced = "" if rules.mark else rules.special["mask_token"]
-    whole.add_special_tokens([AddedToken(token, lstrip=token == spaced) for token in special])
-    inputs = ["input_ids", *["token_type_ids"] * (not rules.of_bytes), "attention_mask"]
+    whole = untrained(lower=lower, accents=accents)
+    whole.model = models.WordPiece(  # it has the vocabulary of BPE, and finds the longest pieces without its merges
+        trained.get_vocab(),
+        unk_token=OF_BERT["unk_token"],
+        continuing_subword_prefix=LATER,
+        max_input_chars_per_word=LONGEST_WORD,
+    )
+    whole.add_special_tokens([AddedToken(token) for token in special])
     return PreTrainedTokenizerFast(
-        tokenizer_object=whole, model_max_length=POSITIONS, model_input_names=inputs, **rules.special
+        tokenizer_object=whole,
+        model_max_length=POSITIONS,
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+        **OF_BERT,
     )
 
 
-def _alphabet(
-    lines: Sequence[str], backend: "Tokenizer", *, size: int, special: int, mark: str, watch: Watcher
-) -> tuple[list[str], list[str]]:
+def _alphabet(lines: Sequence[str], backend: "Tokenizer", *, room: int, watch: Watcher) -> tuple[list[str], list[str]]:
     """The most frequent characters that together make up COVERED of the lines, of equal counts the first by code, and
-    with the `mark` those that follow another in a word, each in the order of their codes.
+    marked those that follow another in a word, each in the order of their codes.
 
-    Where they do not fit next to the special tokens, the most frequent that take AT_MOST of the room: one that follows
-    another takes two where it is marked. Raises UserError where too many are left out.
+    Where they do not fit into the `room`, the most frequent that take AT_MOST of it: one that follows another takes
+    two. Raises UserError where too many are left out.
     """
     first, later = Counter[str](), Counter[str]()
     strings = Counter(string for line in lines for string in JOINING.sub("", line).split())
@@ -204,16 +140,17 @@ def _alphabet(
             first[word[0]] += count
             for char in word[1:]:
                 later[char] += count
-    counts, room = first + later, size - special
+    counts = first + later
     in_order = sorted(counts, key=lambda char: (-counts[char], char))
     shares = np.cumsum([counts[char] for char in in_order]) / max(1, counts.total())
-    tokens = np.cumsum([1 + (bool(mark) and char in later) for char in in_order])
+    tokens = np.cumsum([1 + (char in later) for char in in_order])
     count = int(np.searchsorted(shares, COVERED)) + 1
     if (need := int(tokens[:count].max(initial=0))) > room:
         count = int(np.searchsorted(tokens, AT_MOST * room, side="right"))
     covered = float(shares[:count].max(initial=0))
+    size = room + len(OF_BERT)
     if need and covered < LEAST_COVERED:
-        need += special
+        need += len(OF_BERT)
         raise UserError(
             f"`size` is {size:,}: the text's characters and the special tokens alone need {need:,}",
             f"Give `size` {need} or more",
@@ -222,7 +159,7 @@ def _alphabet(
         rare = f"{percent(1 - covered)} of the text's characters are too rare for {so_many(size, 'token')}"
         watch(Note(f"{rare}: they become unknown tokens"))
     characters = sorted(in_order[:count])
-    return characters, [mark + char for char in characters if mark and char in later]
+    return characters, [LATER + char for char in characters if char in later]
 
 
 FORMAT = 1

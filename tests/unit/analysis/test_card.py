@@ -8,13 +8,10 @@ from pathlib import Path
 import pytest
 from huggingface_hub import ModelCard
 from support.cli import InProcess
-from support.exports import export_of
 from support.runs import DATA, NO_CLASS, FinishedRun
 
 from finetune.analysis.card import base_model, code, escaped, model_card
-from finetune.commands.push.api import export_of_run
 from finetune.data.checksums import ABOUT, verify_folder
-from finetune.errors import UserError
 from finetune.models.fingerprint import fingerprint_of
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines
@@ -86,19 +83,6 @@ def test_baselines_data_limits_and_seeds_are_in_the_card(copied_run: FinishedRun
     changed = {"id": other.name, "recipe": {**record.recipe, "seed": 7}}
     write_record(other / "record.json", record.model_copy(update=changed))
     assert "Over 2 seeds macro f1 on dev has mean" in model_card(folder)
-
-
-def test_an_export_is_in_the_card_of_its_own_run_alone(copied_run: FinishedRun, tmp_path: Path) -> None:
-    folder = RunFolder(copied_run("sentence"))
-    facts = export_of_run(export_of(folder.path, tmp_path / "small"), folder)
-    card = model_card(folder, hub_name="me/reviews", exports={"small": facts})
-    assert "hf download me/reviews --include 'small/*' --local-dir .\nfinetune predict small new.csv" in card
-    assert "Of 8 rows of dev it answers 7 as the run does; macro f1 is 98.0, that of the run 100.0." in card
-    (folder.model / "config.json").write_text("{}")
-    with pytest.raises(UserError, match="not of the model"):
-        export_of_run(tmp_path / "small", folder)
-    with pytest.raises(UserError, match="not an export"):
-        export_of_run(tmp_path, folder)
 
 
 def test_a_card_changes_neither_checksums_nor_fingerprint(copied_run: FinishedRun) -> None:

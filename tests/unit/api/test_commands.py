@@ -89,13 +89,6 @@ def test_embeddings_are_those_of_the_command(
     assert in_process(*command, "--device", "cpu", data="")[0] == 0
     written = pq.read_table(tmp_path / "b.parquet").to_pandas()
     assert np.allclose(np.stack(found.frame["vector"]), np.stack(written["vector"]))
-    for name in ("tokens.npz", "tokens.parquet"):
-        made = finetune.features(tiny_bert, rows, text="review", pool="none", path=tmp_path / name, device="cpu")
-        each = made.frame
-        assert list(each["tokens"][0]) == ["[CLS]", "the", "cat", "sat", "[SEP]"]
-        assert np.stack(list(each["vectors"][1])).shape == (8, 32) and made.vectors.shape == (13, 32)
-    with pytest.raises(finetune.UserError, match="`split` does not apply"):
-        finetune.features(tiny_bert, rows, split="dev", path=tmp_path / "no.npz")
 
 
 @pytest.mark.slow

@@ -99,20 +99,6 @@ def test_a_model_is_evaluated_on_rows_and_files(run: finetune.Run, reviews: Path
     assert finetune.evaluate(run, other, text="body", label=["stars"]).scores == finetune.evaluate(run, rows).scores
 
 
-def test_predictions_are_scored_without_a_model(finished_run: FinishedRun, tmp_path: Path) -> None:
-    folder = finished_run("rte")
-    data, run = folder.parents[2] / "data", finetune.open_run(folder)
-    expected = {"dev": {"accuracy": run.record.scores["dev"]["accuracy"]}}
-    answers = dict(zip(run.predictions["id"], run.predictions["prediction"], strict=True))
-    (tmp_path / "answers.json").write_text(json.dumps(answers))
-    for given in (run.predictions, answers, tmp_path / "answers.json"):
-        assert finetune.evaluate(given, "rte", data_folder=data).scores == expected
-    with pytest.raises(finetune.UserError, match="DataFrame without the columns"):
-        finetune.evaluate(run.predictions[["id"]], "rte", data_folder=data)
-    with pytest.raises(finetune.UserError, match="two rows"):
-        finetune.evaluate(pd.concat([run.predictions] * 2), "rte", data_folder=data)
-
-
 def test_a_model_is_scored_on_a_task_of_a_data_folder(
     finished_run: FinishedRun, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,7 +22,6 @@ COMMANDS: dict[str, tuple[list[str], str, str, str]] = {
         ".csv",
     ),
     "features": (["features", ENCODER, NEW, "--pool", "mean", "-o"], "out.npz", NEW, ".html"),
-    "evaluate": (["evaluate", "RUN", "labelled.csv", "--predictions"], "out.parquet", "labelled.csv", ".csv"),
     "predict": (["predict", "RUN", NEW, "-o"], "out.csv", NEW, ".png"),
     "label-next": (["label-next", "RUN", NEW, "-o"], "out.csv", NEW, ".png"),
     "table": (["table", "glue", "-o"], "out.md", "", ".json"),

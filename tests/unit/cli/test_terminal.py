@@ -11,7 +11,7 @@ from support.records import run
 from finetune.cli.console import Terminal, standard_output
 from finetune.cli.run_facts import print_verdicts
 from finetune.cli.terminal import flowed, print_errors
-from finetune.commands.explain.words import explained_lines
+from finetune.commands.explain.command import explained_lines
 from finetune.errors import UserError
 from finetune.inference.explain.explanation import ExplainedRow, Explanation, WordPart
 
@@ -81,8 +81,8 @@ def test_a_terminal_without_unicode_has_plain_signs(verdict_of_run: Callable[...
 
 def explained(*added: float) -> ExplainedRow:
     """A row of words that add these numbers."""
-    words = [WordPart(word=f"w{i}", text_name="text", start=0, end=2, added=a, lost=a) for i, a in enumerate(added)]
-    one = Explanation(label="yes", confidence=0.9, value=-1e-4, masked=0.0, steps=8, agreement=None, words=words)
+    words = [WordPart(word=f"w{i}", text_name="text", start=0, end=2, added=a) for i, a in enumerate(added)]
+    one = Explanation(label="yes", confidence=0.9, value=-1e-4, masked=0.0, steps=8, words=words)
     return ExplainedRow(id="", prediction="yes", confidence=0.9, texts={"text": ""}, explanations=[one])
 
 

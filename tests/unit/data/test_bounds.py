@@ -250,7 +250,6 @@ def test_what_is_no_regular_file_is_refused_at_once(kind: str, tmp_path: Path, h
         ("labels.txt", ["check", "rows.csv", "labels=labels.txt"]),
         ("split.json", ["run", "rows.csv", "split=split.json"]),
         ("dev.csv", ["check", "rows.csv", "dev=dev.csv"]),
-        ("predictions.json", ["evaluate", "predictions.json", "rte"]),
     ],
 )
 def test_other_files_that_are_pipes_are_refused(

@@ -72,34 +72,6 @@ def test_a_coverage_is_reached_on_average() -> None:
     assert selective.coverage_threshold(confidence[:5], right[:5], 0.9).threshold == -np.inf
 
 
-def test_label_sets_are_split_conformal_for_one_label_and_share_what_they_lose_for_several() -> None:
-    chances = np.random.default_rng(3).uniform(size=99)
-    assert selective.set_threshold([[chance] for chance in chances], 0.9) == np.sort(chances)[9]
-    assert selective.set_threshold([[0.5]] * 18, 0.95) is None  # 19 are needed
-    assert selective.set_threshold([[0.5]] * 19, 0.95) == 0.5
-    assert selective.rows_for_sets(0.95) == 19
-    several = [[0.2, 0.8]] * 2 + [[0.9]] * 97  # half of a row's labels is lost with each 0.2
-    assert selective.set_threshold(several, 0.98) == 0.8
-    assert selective.set_threshold([[0.0]] * 50, 0.9) is None
-    assert selective.set_threshold([[]] * 99, 0.9) is None
-
-
-@pytest.mark.parametrize("empty", [0.0, 0.5, 0.886])
-def test_sets_have_the_promised_share_of_the_labels_that_rows_have(empty: float) -> None:
-    generator = np.random.default_rng(4)
-
-    def some_rows(count: int) -> list[list[float]]:
-        rows = generator.binomial(3, 0.4, count) * (generator.uniform(size=count) >= empty)
-        return [list(generator.beta(3, 1, size)) for size in rows]
-
-    shares = []
-    for _ in range(200):
-        threshold = selective.set_threshold(some_rows(600), 0.95)
-        new = [row for row in some_rows(600) if row]
-        shares.append(np.mean([np.mean([chance >= threshold for chance in row]) for row in new]))
-    assert 0.95 <= np.mean(shares) <= 0.965
-
-
 def test_all_answers_are_promised_where_the_confidence_says_nothing() -> None:
     """The likeliest wrong first: no threshold is better than none, and 5 % wrong of all are within 10 %."""
     generator = np.random.default_rng(5)
@@ -112,10 +84,3 @@ def test_all_answers_are_promised_where_the_confidence_says_nothing() -> None:
     assert np.mean(promised) >= 0.9
     confidence, right = np.linspace(0, 1, 120), np.arange(120) % 20 > 0
     assert selective.rows_needed(confidence, right, 0.1) < 5
-
-
-def test_intervals_of_numbers_are_split_conformal() -> None:
-    errors = list(map(float, range(-19, 20, 2)))
-    assert selective.interval_width(errors[:18], 0.95) is None
-    assert selective.interval_width([*errors[:18], 0.0], 0.95) == 19.0
-    assert selective.interval_width([1.0, -2.0, 3.0], 0.5) == 2.0

@@ -11,7 +11,6 @@ import transformers
 from support.pairs import WITHOUT_CLASS, each_task_and_family
 from support.toys import cat_task, choice_task, single_answers, tag_task
 from support.training import CPU, build, fit, logits_of
-from tiny_encoders import save_random, tiny
 from transformers import AutoConfig, AutoTokenizer, BertModel
 
 from finetune.errors import UserError
@@ -179,41 +178,6 @@ def test_a_layer_that_the_encoder_lacks_is_an_error_that_names_those_it_has(
 ) -> None:
     with pytest.raises(UserError, match=words):
         adapted_modules(tiny_bert, lora=2, **settings)
-
-
-@pytest.mark.parametrize(
-    ("kind", "names"),
-    [
-        ("xlm", {"q_lin", "v_lin"}),
-        ("funnel", {"q_head", "v_head"}),
-        ("fnet", {"projection", "dense"}),
-        ("luke", {"query", "value"}),
-    ],
-)
-def test_a_family_without_a_row_has_its_layers_chosen(kind: str, names: set[str], tmp_path: Path) -> None:
-    """The projections of attention, or without attention all linear layers, but none that texts do not reach."""
-    save_random(tiny(kind, padding=0), tmp_path)
-    assert {name.rpartition(".")[2] for name in adapted_modules(tmp_path, lora=2)} == names
-    assert not any("entity" in name for name in adapted_modules(tmp_path, lora=2))
-
-
-def test_an_encoder_without_linear_layers_says_so(tmp_path: Path) -> None:
-    save_random(tiny("ibert", padding=0), tmp_path)
-    with pytest.raises(UserError, match=r"lora = 2: encoders of type 'ibert' have no linear layers.*Leave lora out"):
-        adapted_modules(tmp_path, lora=2)
-
-
-def test_a_family_without_a_row_has_no_adapter(tiny_bert: Path, tmp_path: Path) -> None:
-    config = tiny("megatron-bert", padding=0)
-    config.vocab_size = 400
-    save_random(config, tmp_path)
-    with pytest.raises(UserError, match="adapter = true needs one of the families"):
-        adapted_modules(tmp_path, lora=2, adapter=True)
-    AutoTokenizer.from_pretrained(tiny_bert).save_pretrained(tmp_path)
-    model, batch = adapted(tag_task(), tmp_path)
-    save_checkpoint(model, tmp_path / "model", AutoTokenizer.from_pretrained(tiny_bert), {"task": "any"})
-    again = load_trained(tmp_path / "model", tag_task().head).eval()
-    assert torch.allclose(logits(again, batch), logits(model, batch), atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from support.toys import (
     tag_task,
     text_task,
 )
-from support.training import CPU, build, fit, logits_of
+from support.training import CPU, build, logits_of
 from transformers import (
     AutoConfig,
     AutoModel,
@@ -33,7 +33,6 @@ from transformers import (
     BertModel,
     CanineConfig,
     ConvBertConfig,
-    ConvBertModel,
     DebertaV2ForMaskedLM,
     GPT2Config,
     RobertaModel,
@@ -47,7 +46,7 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.batch import collate
 from finetune.models.building import build_model, load_backbone
-from finetune.models.families import FAMILIES, family_notes, most_tokens
+from finetune.models.families import most_tokens
 from finetune.models.fingerprint import OWN_WEIGHTS
 from finetune.models.head import EncoderWithHead
 from finetune.models.kernels import dropout
@@ -233,50 +232,17 @@ def test_positions_of_each_family(tiny_bert: Path, tiny_roberta: Path) -> None:
 
 
 def test_models_that_are_not_encoders_are_refused(tmp_path: Path) -> None:
-    masked = "transformers has no class of them that predicts masked words"
-    for config, reason in (
-        (T5Config(vocab_size=10, d_model=8), "they have an encoder and a decoder"),
-        (GPT2Config(vocab_size=10, n_embd=8), masked),
-        (CanineConfig(hidden_size=8), masked),
-        (XLNetConfig(vocab_size=10, d_model=8, n_head=2), masked),
+    reason = "they are none of the families of encoders"
+    for config in (
+        T5Config(vocab_size=10, d_model=8),
+        GPT2Config(vocab_size=10, n_embd=8),
+        CanineConfig(hidden_size=8),
+        ConvBertConfig(hidden_size=8),
+        XLNetConfig(vocab_size=10, d_model=8, n_head=2),
     ):
         config.save_pretrained(tmp_path)
         with pytest.raises(UserError, match=f"models of type '{config.model_type}' are not supported: {reason}"):
             load_backbone(tmp_path, Recipe(task="any"))
-
-
-@pytest.mark.parametrize("task", [cat_task(), tag_task(), span_task(), choice_task()], ids=lambda task: task.name)
-def test_a_family_without_a_row_is_trained_and_loaded_again(task: Task, tiny_bert: Path, tmp_path: Path) -> None:
-    """ConvBERT has no pooler; its models are saved in our own format."""
-    torch.manual_seed(0)
-    tokenizer = load_tokenizer(tiny_bert)
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
-    encoder = ConvBertModel(
-        ConvBertConfig(vocab_size=len(tokenizer), embedding_size=32, max_position_embeddings=128, **sizes)
-    )
-    encoder.save_pretrained(tmp_path / "encoder")
-    tokenizer.save_pretrained(tmp_path / "encoder")
-    trainer, _, _ = fit(task, tmp_path / "encoder", Train(epochs=1, layer_decay=0.9), freeze_layers=1)
-    save_checkpoint(trainer.model, tmp_path / "model", tokenizer, {"task": task.name})
-    loaded = load_trained(tmp_path / "model", task.head)
-    for name, tensor in trainer.model.state_dict().items():
-        assert torch.equal(tensor, loaded.state_dict()[name])
-    assert "only finetune loads" in family_notes(loaded.backbone.config)[0]
-
-
-@pytest.mark.parametrize("task", [cat_task(), tag_task(), choice_task()], ids=lambda task: task.name)
-def test_a_model_that_was_saved_before_its_family_had_a_row_is_loaded(
-    task: Task, tiny_modernbert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.delitem(FAMILIES, "modernbert")
-        ours = saved(task, tiny_modernbert, tmp_path)
-    assert (tmp_path / OWN_WEIGHTS).is_file()
-    again = load_trained(tmp_path, task.head).eval()
-    features = task.encode(task.load(Source(), "dev").rows[:4], load_tokenizer(tiny_modernbert), 32)
-    inputs = collate(features, pad_id=0).inputs()
-    with torch.no_grad():
-        assert torch.allclose(ours(*inputs), again(*inputs), atol=1e-6)
 
 
 def test_a_mean_of_logits_is_trained_as_a_mean_of_vectors_and_refused_where_it_was_trained(

@@ -13,18 +13,16 @@ from support.cli import InProcess, assert_error
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from finetune.errors import UserError
-from finetune.models.tokenizers.train import ACCENTS, HANGUL, KINDS, train_tokenizer
+from finetune.models.tokenizers.train import ACCENTS, HANGUL, train_tokenizer
 from finetune.runs.events import Event, Note
 
 SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "é", "ö")]
 TRAINING = """
 import sys
 from pathlib import Path
-from finetune.models.tokenizers.train import KINDS
 from finetune.models.tokenizers.train import train_tokenizer
 lines = Path(sys.argv[1]).read_text(encoding="utf-8").split("\\n")
-for kind in KINDS:
-    train_tokenizer(lines, size=400, kind=kind).backend_tokenizer.save(f"{sys.argv[2]}-{kind}")
+train_tokenizer(lines, size=400).backend_tokenizer.save(sys.argv[2])
 """
 
 
@@ -53,11 +51,10 @@ def test_processes_write_the_same_bytes(tmp_path: Path) -> None:
         running.append(subprocess.Popen(command, env=os.environ | environment))
         if number % 2:
             assert [process.wait() for process in running[-2:]] == [0, 0]
-    for kind in KINDS:
-        found = {(tmp_path / f"{number}-{kind}").read_bytes() for number in range(4)}
-        assert len(found) == 1, kind
-        whole = train_tokenizer(lines(), size=400, kind=kind).backend_tokenizer.to_str(pretty=True)
-        assert json.loads(whole) == json.loads(found.pop()), kind
+    found = {(tmp_path / str(number)).read_bytes() for number in range(4)}
+    assert len(found) == 1
+    whole = train_tokenizer(lines(), size=400).backend_tokenizer.to_str(pretty=True)
+    assert json.loads(whole) == json.loads(found.pop())
 
 
 def test_wordpiece_has_its_ids_in_the_order_of_their_making(tmp_path: Path) -> None:
@@ -71,42 +68,38 @@ def test_wordpiece_has_its_ids_in_the_order_of_their_making(tmp_path: Path) -> N
     assert sorted(vocabulary.values()) == list(range(300))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_pair_has_the_special_tokens_of_its_family(kind: str, tmp_path: Path) -> None:
-    tokenizer = trained(lines(), tmp_path, kind=kind)
+def test_a_pair_has_the_special_tokens_of_bert(tmp_path: Path) -> None:
+    tokenizer = trained(lines(), tmp_path)
     cls, sep = (tokenizer.cls_token, tokenizer.sep_token)
-    assert (cls, sep) == (("<s>", "</s>") if kind == "byte-bpe" else ("[CLS]", "[SEP]"))
+    assert (cls, sep) == ("[CLS]", "[SEP]")
     encoded = tokenizer("ba", "du")
     tokens = tokenizer.convert_ids_to_tokens(encoded["input_ids"])
     between = tokens[tokens.index(sep) :]
     assert tokens[0] == cls and tokens[-1] == sep
-    assert between[:2].count(sep) == (2 if kind == "byte-bpe" else 1)
-    assert ("token_type_ids" in encoded) == (kind != "byte-bpe")
+    assert between[:2].count(sep) == 1
+    assert "token_type_ids" in encoded
     assert tokenizer.model_max_length == 512
     assert tokenizer(f"ba {tokenizer.mask_token} du")["input_ids"].count(tokenizer.mask_token_id) == 1
     assert tokenizer.unk_token_id not in tokenizer(lines(seed=1)[:50])["input_ids"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("lower", [True, False])
-def test_hangul_is_whole_in_either_form_of_unicode(kind: str, lower: bool, tmp_path: Path) -> None:
+def test_hangul_is_whole_in_either_form_of_unicode(lower: bool, tmp_path: Path) -> None:
     texts = ["서울에서 영화를 보았다 Ça va", "영화가 정말 좋았다 서울은 좋다"] * 30
-    size = {"wordpiece": 42, "bpe": 42, "byte-bpe": 280}[kind]
-    tokenizer = trained(texts, tmp_path, kind=kind, lower=lower, size=size)
+    tokenizer = trained(texts, tmp_path, lower=lower, size=42)
     composed = tokenizer(texts)["input_ids"]
     for form in ("NFC", "NFD", "NFKD"):
         assert tokenizer([unicodedata.normalize(form, text) for text in texts])["input_ids"] == composed
-    if kind != "byte-bpe":
-        assert {"서", "영", "다"} <= {token.strip("#▁") for token in tokenizer.get_vocab()}
-        assert not [token for token in tokenizer.get_vocab() if unicodedata.normalize("NFC", token) != token]
+    assert {"서", "영", "다"} <= {token.strip("#▁") for token in tokenizer.get_vocab()}
+    assert not [token for token in tokenizer.get_vocab() if unicodedata.normalize("NFC", token) != token]
     cased = tokenizer("va")["input_ids"] != tokenizer("VA")["input_ids"]
     assert cased != lower
 
 
 @pytest.mark.parametrize(
-    ("text", "lower", "noted"), [("가다", None, True), ("가다", False, False), ("ab", None, False)]
+    ("text", "lower", "noted"), [("가다", True, True), ("가다", False, False), ("ab", True, False)]
 )
-def test_a_note_says_that_hangul_is_whole(text: str, lower: bool | None, noted: bool) -> None:
+def test_a_note_says_that_hangul_is_whole(text: str, lower: bool, noted: bool) -> None:
     seen: list[Event] = []
     train_tokenizer([text] * 9, size=9, lower=lower, watch=seen.append)
     assert [event.text for event in seen if isinstance(event, Note)] == [HANGUL] * noted
@@ -116,9 +109,7 @@ def test_a_note_says_that_hangul_is_whole(text: str, lower: bool | None, noted: 
     ("texts", "settings", "words"),
     [
         (["", " \n"], {}, ["no text"]),
-        (["", " "], {"kind": "byte-bpe"}, ["no text"]),
         (["ab ab"], {"size": 7}, ["`size` is 7", "8"]),
-        (["ab ab"], {"size": 200, "kind": "byte-bpe"}, ["bytes", "261"]),
         (["abc abc"], {"size": 500}, ["12 tokens", "500", "12"]),
     ],
 )

@@ -17,7 +17,7 @@ from support.training import build
 import finetune
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.inference.thresholds import claims_of
+from finetune.inference.unsure import claims_of
 from finetune.models.feature import Feature
 from finetune.runs.events import unwatched
 from finetune.runs.folder import RunFolder
@@ -175,10 +175,7 @@ def test_a_run_by_the_preset_is_scored_once_and_saved(tiny_bert: Path, tmp_path:
     assert record.learned == ["dev"]
     (model,) = (tmp_path / "out").glob("*/*/model")
     claims = claims_of(RunFolder(model.parent))
-    assert (
-        claims is not None
-        and claims.known == "the saved model has learned the rows of dev too, after these predictions"
-    )
+    assert claims.known == "the saved model has learned the rows of dev too, after these predictions"
     predictions = finetune.load(model).predict([text for text, _ in REVIEWS[:2]])
     assert len(predictions) == 2
 

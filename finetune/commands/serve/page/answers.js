@@ -2,7 +2,7 @@
 const MOST_BARS = 8;  // of labels that are drawn before the others are folded
 const SERIES = 5;  // colours of entities, which have their names, too
 
-function bars(entries, {model, thresholds = {}} = {}) {
+function bars(entries, thresholds = {}) {
   const place = value => `${100 * value}%`;
   const bar = ({name, share, chosen}) => {
     const track = make("span", "track"), filled = make("span", "filled");
@@ -16,21 +16,11 @@ function bars(entries, {model, thresholds = {}} = {}) {
       track.append(made);
     };
     if (name in thresholds) mark("threshold", thresholds[name], percent(thresholds[name]));
-    const known = chosen && model ? believed(model, share) : null;
-    if (known) mark("known", known.accuracy, words("believedMark"));
     return make("li", chosen ? "chosen" : "", own("span", "bar-name", name), track, make("span", "figure", percent(share)));
   };
   const list = entries.slice(0, MOST_BARS), rest = entries.slice(MOST_BARS), made = make("div", "bars", make("ul", "", ...list.map(bar)));
   if (rest.length) made.append(make("details", "", make("summary", "", words("allOthers", rest.length)), make("ul", "", ...rest.map(bar))));
   return made;
-}
-
-const believed = (model, share) => (model.calibration ?? []).find(bin => share > bin.low && share <= bin.high || share === 0 && bin.low === 0);
-
-function believedNotes(model, shares) {  // nothing where dev has no such predictions
-  const bins = new Set(shares.filter(share => typeof share === "number").map(share => believed(model, share)).filter(Boolean));
-  return [...bins].map(bin => make("p", "note believed", words(
-    "believed", bin.count, Math.round(100 * bin.low), Math.round(100 * bin.high), (100 * bin.accuracy).toFixed(0))));
 }
 
 const headline = (text, kind = "") => own("p", `prediction ${kind}`, text);
@@ -40,10 +30,9 @@ function chances(found, before = "p(") {  // [label, probability] of the columns
     .map(([name, share]) => ({name: name.slice(before.length, -1), share}));
 }
 
-function labelAnswer(found, model) {
+function labelAnswer(found) {
   const entries = chances(found).map(one => ({...one, chosen: one.name === String(found.prediction)})).sort((a, b) => b.share - a.share);
-  return [headline(asText(found.prediction)), ...entries.length ? [bars(entries, {model})] : [],
-          ...believedNotes(model, [entries.find(one => one.chosen)?.share])];
+  return [headline(asText(found.prediction)), ...entries.length ? [bars(entries)] : []];
 }
 
 function numberAnswer(found) {
@@ -55,8 +44,7 @@ function labelsAnswer(found, model) {
   const entries = chances(found).map(one => ({...one, chosen: given.includes(one.name)})).sort((a, b) => b.share - a.share);
   const thresholds = Object.fromEntries((model.options?.thresholds ?? []).map((value, place) => [model.labels[place], value]));
   const chips = given.length ? make("p", "prediction", ...given.flatMap(name => [own("span", "chip", name), " "])) : headline(words("noLabel"), "none");
-  return [chips, bars(entries, {model, thresholds}), ...Object.keys(thresholds).length ? [make("p", "note", words("thresholds"))] : [],
-          ...believedNotes(model, entries.filter(one => one.chosen).map(one => one.share))];
+  return [chips, bars(entries, thresholds), ...Object.keys(thresholds).length ? [make("p", "note", words("thresholds"))] : []];
 }
 
 function entitiesAnswer(found, model, row) {
@@ -75,8 +63,7 @@ function entitiesAnswer(found, model, row) {
   }
   shown.append(piece(all, place));
   const sure = one => typeof one.probability === "number" ? percent(one.probability) : "";
-  return [shown, table([words("entity"), words("type"), words("probability")], entities.map(one => [one.text, one.type, sure(one)]), [2]),
-          ...believedNotes(model, entities.map(one => one.probability))];
+  return [shown, table([words("entity"), words("type"), words("probability")], entities.map(one => [one.text, one.type, sure(one)]), [2])];
 }
 
 function spanAnswer(found, model, row) {
@@ -91,7 +78,7 @@ function spanAnswer(found, model, row) {
   }
   const entries = found.prediction ? [{name: words("bestAnswer"), share: found.score, chosen: true}] : [];
   if (typeof none === "number") entries.push({name: words("noAnswer"), share: none, chosen: !found.prediction});
-  made.push(bars(entries, {model}), ...believedNotes(model, [found.prediction ? found.score : none]));
+  made.push(bars(entries));
   const threshold = model.options?.threshold;
   if (typeof none === "number" && typeof threshold === "number") made.push(make("p", "note", words("oddsNote", few(Math.exp(threshold)), few(threshold))));
   return made;
@@ -100,7 +87,7 @@ function spanAnswer(found, model, row) {
 function choiceAnswer(found, model, row, form) {
   const texts = form.texts(), shares = chances(found, "p(choice "), which = shares.findIndex(one => one.name === String(found.prediction));
   const entries = shares.map((one, place) => ({name: texts[place] || one.name, share: one.share, chosen: place === which}));
-  return [headline(found["prediction text"] ?? asText(found.prediction)), bars(entries, {model}), ...believedNotes(model, [shares[which]?.share])];
+  return [headline(found["prediction text"] ?? asText(found.prediction)), bars(entries)];
 }
 
 function cellsAnswer(found) {  // of a task type that this page does not know

@@ -1,15 +1,14 @@
-// Puts the page together: the model's form, its prediction, rows of dev, and what is known of it.
+// Puts the page together: the model's form, its prediction, and what is known of it.
 const SHAPES = {  // by task type; any other has a field for each text and the cells of its prediction
   classification: {form: model => textsForm(model, [4, 4]), draw: labelAnswer},
   regression: {form: model => textsForm(model, [4, 4]), draw: numberAnswer},
-  "multi-label": {form: model => textsForm(model, [4]), draw: labelsAnswer, empty: "noLabel"},
+  "multi-label": {form: model => textsForm(model, [4]), draw: labelsAnswer},
   tagging: {form: model => textsForm(model, [4]), draw: entitiesAnswer},
-  span: {form: model => textsForm(model, [2, 8]), draw: spanAnswer, empty: "noAnswer"},
+  span: {form: model => textsForm(model, [2, 8]), draw: spanAnswer},
   choice: {form: choicesForm, draw: choiceAnswer},
 };
 const OTHER = {form: model => textsForm(model, [4]), draw: cellsAnswer};
 const SHORT = 12;  // digits of a fingerprint
-const EXCERPT = 160;  // characters of a row of dev that are shown of each text
 
 let model, shape, form, running = null;
 
@@ -22,7 +21,6 @@ function choose(given) {
   document.title = `${model.name} · finetune`;
   const best = Object.entries(model.scores ?? {})[0];
   facts(at("facts"), [[words("task"), model.task], ...best ? [[best[0], scoreWords(best[1])]] : []]);
-  showExamples();
   showAbout();
   start(words("notYet"));
 }
@@ -59,29 +57,6 @@ async function predict() {
   }
 }
 
-const NONE = ["", "no answer", "none"];  // how the server calls a label or prediction that is empty
-const verdict = value => shape.empty && NONE.includes(value) ? words(shape.empty) : asText(value) || words("empties");
-
-function showExamples() {
-  const rows = model.examples ?? [];
-  at("examples").hidden = !rows.length;
-  at("examples-list").replaceChildren(...rows.map(one => {
-    const texts = model.columns.map(name => asText(one.row[name])).filter(Boolean).map(text => characters(text).length > EXCERPT ? `${piece(characters(text), 0, EXCERPT)} …` : text);
-    const named = (name, value) => make("span", "", `${words(name)} `, own("b", "", verdict(value)));
-    const known = one.right === true || one.right === false, kind = !known ? "is-neither" : one.right ? "is-right" : "is-wrong";
-    const button = make("button", "row", ...texts.map(text => own("span", "excerpt", text)),
-      make("span", "head", ...known ? [make("span", "sign", one.right ? `✓ ${words("right")}` : `✗ ${words("wrong")}`)] : [],
-        ...one.label || one.prediction ? [named("label", one.label), named("prediction", one.prediction)] : []));
-    button.type = "button";
-    button.addEventListener("click", async () => {
-      form.fill(one.row);
-      await predict();
-      at("found").focus({preventScroll: true});
-    });
-    return make("li", kind, button);
-  }));
-}
-
 function interval({value, shown, low, high}) {  // as the score is shown, which may be in hundredths
   if (low === undefined || low === null) return "";
   const scale = value ? Math.max(1, Math.round(Number(shown) / value)) : 1, decimals = shown.split(".")[1]?.length ?? 0;
@@ -89,20 +64,13 @@ function interval({value, shown, low, high}) {  // as the score is shown, which 
 }
 const scoreWords = score => [score.shown, interval(score) && `(${interval(score)})`].filter(Boolean).join(" ");
 
-function checkWords({rows, equal, score}) {  // of an export, whose own score may be another than the run's
-  const alike = words("alikeOf", equal.toLocaleString(LANGUAGE), rows.toLocaleString(LANGUAGE));
-  return score ? `${alike}; ${words("bothScores", score.metric, score.export.toFixed(1), score.run.toFixed(1))}` : alike;
-}
-
 function showAbout() {
   const lines = Object.entries(model.scores ?? {}).map(([name, one]) => [name, one.shown, interval(one), one.rows?.toLocaleString(LANGUAGE) ?? ""]);
   const made = lines.length ? table([words("metric"), words("score"), words("interval"), words("rows")], lines, [1, 2, 3])
     : make("p", "note", words("noScores"));
   made.id = "scores";
   at("scores").replaceWith(made);
-  const calibrated = model.calibrated === undefined ? "" : words(model.calibrated ? "isCalibrated" : "notCalibrated");
   facts(at("more"), [[words("kind"), model.shape], [words("engine"), model.engine], [words("longest"), model.max_length],
-                     [words("calibrated"), calibrated], [words("alike"), model.check && checkWords(model.check)],
                      [words("fingerprint"), model.fingerprint?.slice(0, SHORT)]]);
 }
 

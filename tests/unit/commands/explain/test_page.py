@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from finetune.commands.explain.api import write_explained
-from finetune.inference.explain.explanation import ExplainedRow, Explanation, WordPart
-from finetune.inference.explain.pieces import text_pieces
+from finetune.inference.explain.explanation import ExplainedRow, Explanation, WordPart, text_pieces
 
 TEXTS = {"question": "who sat", "context": "the cat"}
 PARTS = (("question", "who", 0, 0.5), ("question", "sat", 4, -2.0), ("context", "cat", 4, 1.0))
@@ -17,10 +16,10 @@ PARTS = (("question", "who", 0, 0.5), ("question", "sat", 4, -2.0), ("context", 
 def row() -> ExplainedRow:
     """A row of two texts; “the” has no part."""
     words = [
-        WordPart(word=word, text_name=name, start=start, end=start + len(word), added=added, lost=added)
+        WordPart(word=word, text_name=name, start=start, end=start + len(word), added=added)
         for name, word, start, added in PARTS
     ]
-    one = Explanation(label="yes", confidence=0.9, value=0.5, masked=1.0, steps=32, agreement=None, words=words)
+    one = Explanation(label="yes", confidence=0.9, value=0.5, masked=1.0, steps=32, words=words)
     return ExplainedRow(id="1", prediction="yes", confidence=0.9, texts=TEXTS, explanations=[one])
 
 

@@ -1,8 +1,6 @@
 """`finetune export`: a folder that answers as its run, or none at all."""
 
-import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +9,7 @@ from support.cli import InProcess, assert_error
 from support.runs import FinishedRun
 
 import finetune
-from finetune.commands.export import exporting, plan
+from finetune.commands.export import exporting
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
 from finetune.inference.exported.export_facts import read_export_facts
@@ -44,75 +42,6 @@ def test_an_export_is_not_a_run_to_compare(copied_run: Any, tmp_path: Path, in_p
     code, _, error = in_process("compare", str(run), "small", "--out", str(run.parents[1]), data="")
     assert code == 2
     assert_error(error, "small is an export, not a run", "export.json")
-
-
-@pytest.mark.nightly
-def test_several_labels_are_scored_as_in_the_run_with_thresholds_that_other_rows_chose(
-    finished_run: FinishedRun, tmp_path: Path
-) -> None:
-    run = finished_run("multilabel")
-    check = finetune.export(run, tmp_path / "exported").facts.check
-    record = finetune.open_run(run).record
-    assert record.cross_fitted
-    assert check is not None
-    assert check.score is not None
-    assert check.score.run == pytest.approx(100 * record.scores["dev"][record.headline])
-    assert check.score.export == pytest.approx(check.score.run)
-
-
-@pytest.mark.nightly
-def test_int8_is_smaller_and_says_what_it_changed(
-    finished_run: FinishedRun, tmp_path: Path, in_process: InProcess
-) -> None:
-    run = finished_run("sentence")
-    code, out, error = in_process("export", str(run), "-o", "small", "--int8", "--tolerance", "100", "--json", data="")
-    assert (code, error) == (0, "")
-    found = json.loads(out)
-    facts = found["facts"]
-    assert (facts["precision"], facts["tolerance"]) == ("int8", 100)
-    assert facts["bits"] in (7, 8)
-    assert found["size"] < found["size_before"]
-    assert len(found["changed"]) == facts["check"]["rows"] - facts["check"]["equal"]
-    code, _, error = in_process("export", str(run), "-o", "small", data="")
-    assert code == 2
-    assert_error(error, "small", "--force")
-    code, out, error = in_process("export", str(run), "-o", "small", "--force", data="")
-    assert code == 0, error
-    assert "finetune predict small FILE" in out
-    assert read_export_facts(tmp_path / "small").precision == "fp32"
-
-
-def lose(points: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes every check find that the export lost so many points."""
-    checked = exporting.checked_export
-
-    def worse(*given: Any) -> Any:
-        check, *others = checked(*given)
-        assert check.score is not None
-        return replace(check, score=replace(check.score, difference=-points)), *others
-
-    monkeypatch.setattr(exporting, "checked_export", worse)
-
-
-@pytest.mark.nightly
-def test_int8_that_loses_too_much_is_not_written(
-    finished_run: FinishedRun, tmp_path: Path, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lose(1.24, monkeypatch)
-    code, _, error = in_process("export", str(finished_run("sentence")), "-o", "small", "--int8", data="")
-    assert code == 2
-    assert_error(error, "1.24 points of macro f1", "--tolerance` is 0.5", "`--int8` out")
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.nightly
-def test_a_loss_of_just_the_tolerance_is_written(
-    finished_run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lost = 100 * (0.85 - 0.845)
-    assert lost > 0.5
-    lose(lost, monkeypatch)
-    assert finetune.export(finished_run("sentence"), tmp_path / "small", int8=True).facts.tolerance == 0.5
 
 
 def test_a_graph_that_computes_something_else_is_not_written(
@@ -192,22 +121,9 @@ def test_an_export_has_what_prediction_reads_alone(copied_run: FinishedRun, tmp_
     found = finetune.export(model.parent, tmp_path / "exported").folder
     names = {file.name for file in found.rglob("*")}
     assert names == {
-        "README.md", "checksums.json", "config.json", "dev_claims.json", "export.json", "model.onnx",
+        "README.md", "checksums.json", "config.json", "export.json", "model.onnx",
         "tokenizer.json", "tokenizer_config.json",
     }  # fmt: skip
-
-
-@pytest.mark.nightly
-def test_an_undefined_score_of_int8_is_not_good_enough(
-    finished_run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    difference, nan = exporting.difference_of, float("nan")
-    monkeypatch.setattr(exporting, "difference_of", lambda *given, **named: replace(difference(*given, **named), b=nan))
-    one = plan.ChangedAnswer(id="1", text="", run="a", export="b")
-    monkeypatch.setattr(exporting, "_changed", lambda *_: [one])
-    with pytest.raises(UserError, match=r"macro f1 undefined, .* 1 of 8 rows"):
-        finetune.export(finished_run("sentence"), tmp_path / "small", int8=True)
-    assert finetune.export(finished_run("sentence"), tmp_path / "small", int8=True, tolerance=20).facts.check
 
 
 @pytest.mark.nightly
@@ -223,10 +139,7 @@ def test_a_run_that_predicts_in_half_precision_is_compared_in_fp32(
     ("arguments", "named"),
     [
         (["--engine", "openvino"], ["'--engine' was taken out", "ONNX"]),
-        (["--bits", "7"], ["'--bits' was taken out", "--int8"]),
-        (["--keep-fp32", "ends"], ["'--keep-fp32' was taken out", "--tolerance"]),
-        (["--tolerance", "1"], ["--tolerance", "--int8"]),
-        (["--int8", "--tolerance", "-1"], ["--tolerance", "-1"]),
+        (["--int8"], ["'--int8' was taken out", "quantize_dynamic"]),
         (["-o", "missing/exported"], ["missing/exported", "no such folder"]),
         (["-o", "."], ["not an export"]),
     ],

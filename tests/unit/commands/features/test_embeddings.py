@@ -45,29 +45,6 @@ def test_vectors_of_texts_are_those_of_transformers(in_process: InProcess, texts
     assert [row["id"] for row in table] == found["ids"].tolist()
 
 
-def test_vectors_of_tokens_and_of_words(in_process: InProcess, texts: Path, tiny_bert: Path) -> None:
-    tokens = ["features", str(tiny_bert), "texts.csv", "--pool", "none"]
-    code, _, err = in_process(*tokens, "--layers", "sum-all", data=texts)
-    assert code == 0, err
-    row = pq.read_table(texts / "features.parquet").to_pylist()[0]
-    assert row["tokens"] == ["[CLS]", *TEXTS[0].split(), "[SEP]"]
-    layers = hidden(tiny_bert, TEXTS[0])
-    assert np.allclose(row["vectors"], layers[1] + layers[2], atol=1e-5)
-    assert in_process(*tokens, "-o", "all.npz", data=texts)[0] == 0
-    found = np.load(texts / "all.npz")
-    begin, end = found["starts"][:2]
-    assert found["tokens"][begin:end].tolist() == row["tokens"]
-    assert len(found["tokens"]) == len(found["vectors"])
-    words = '{"tokens": ["cats", "sat"], "tags": ["B-X", "O"]}\n{"tokens": ["dog"], "tags": ["O"]}\n'
-    (texts / "words.jsonl").write_text(words * 6)
-    tokens[2] = "words.jsonl"
-    code, _, err = in_process(*tokens, "max_length=64", "-o", "words.npz", data=texts)
-    assert code == 0, err
-    found = np.load(texts / "words.npz")
-    assert found["starts"][:3].tolist() == [0, 2, 3]  # a vector a word, though cats is two tokens
-    assert found["vectors"].shape == (found["starts"][-1], 32)
-
-
 def test_mistakes_are_named(in_process: InProcess, texts: Path, tiny_bert: Path) -> None:
     def error(*more: Any) -> str:
         code, _, err = in_process("features", str(tiny_bert), "texts.csv", *more, data=texts)
@@ -79,7 +56,7 @@ def test_mistakes_are_named(in_process: InProcess, texts: Path, tiny_bert: Path)
     assert "layer 7" in error("--layers", "[7]")
     assert "no such folder" in error("-o", "gone/x.npz")
     assert "'layers' is 'lats'" in error("--layers", "lats")
-    assert "Leave `--split` out" in error("--split", "all")
+    assert "taken out" in error("--split", "all")
     assert "dev= does not apply" in error("dev=texts.csv")
 
 
@@ -104,12 +81,6 @@ def test_a_file_has_one_vector_for_each_row_in_its_order(
         assert np.allclose(found["vectors"][row], last.mean(0) if pool == "mean" else last[0], atol=1e-5)
     assert in_process(*common, "-o", "rows.parquet", data=tmp_path)[0] == 0
     assert pq.read_table(tmp_path / "rows.parquet").num_rows == len(rows)
-    if pool == "mean":  # of the windows of the long text, by their tokens
-        assert in_process(*common[:-1], "none", "-o", "tokens.npz", data=tmp_path)[0] == 0
-        tokens = np.load(tmp_path / "tokens.npz")
-        begin, end = tokens["starts"][-3:-1]
-        assert end - begin > 20
-        assert np.allclose(found["vectors"][-2], tokens["vectors"][begin:end].mean(0), atol=1e-5)
 
 
 def test_a_run_is_a_model_by_its_id_and_by_its_data(in_process: InProcess, texts: Path, tiny_bert: Path) -> None:

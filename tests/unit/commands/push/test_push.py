@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from huggingface_hub import ModelCard, close_session, constants
 from support.cli import InProcess, assert_error
-from support.exports import export_of
 from support.hub import THEIRS, TOKEN
 from support.hub_server import HubServer
 from support.runs import DATA, FinishedRun
@@ -13,14 +12,12 @@ from support.runs import DATA, FinishedRun
 import finetune
 from finetune.data.checksums import ABOUT, CHECKSUMS, sha256_of, write_checksums
 from finetune.errors import UserError
-from finetune.inference.thresholds import claims_of
 from finetune.runs.folder import RunFolder
 from finetune.runs.predictions import read_lines
 from finetune.runs.record_files import load_record, write_record
 
-CLAIMS = "dev_claims.json"  # which --risk reads
 NAME = "me/reviews"
-FILES = {ABOUT, "checksums.json", "config.json", CLAIMS, "model.safetensors",
+FILES = {ABOUT, "checksums.json", "config.json", "model.safetensors",
          "tokenizer.json", "tokenizer_config.json"}  # fmt: skip
 
 
@@ -29,27 +26,21 @@ def run(copied_run: FinishedRun) -> Path:
     return copied_run("sentence")
 
 
-def test_model_card_and_exports_go_out_in_one_commit(
-    run: Path, hub: HubServer, in_process: InProcess, tmp_path: Path
-) -> None:
-    export_of(run, tmp_path / "small")
+def test_model_and_card_go_out_in_one_commit(run: Path, hub: HubServer, in_process: InProcess) -> None:
     (run / "model" / "notes.md").write_text("mine, and not of the model")
-    code, out, error = in_process("push", run.name, NAME, "--yes", "--export", "small", data="")
+    code, out, error = in_process("push", run.name, NAME, "--yes", data="")
     assert code == 0, error
     assert out.strip() == f"{hub.url}/{NAME}"
     (commit,) = hub.uploads.commits
-    small = {f"small/{name}" for name in ("checksums.json", "config.json", "export.json", "model.onnx")}
-    assert set(commit["paths"]) == FILES | small | {".gitattributes"}
+    assert set(commit["paths"]) == FILES | {".gitattributes"}
     there = hub.repositories["model", NAME].files
-    for name in FILES - {ABOUT, CLAIMS}:
+    for name in FILES - {ABOUT}:
         assert there[name] == (run / "model" / name).read_bytes()
-    claims = claims_of(RunFolder(run))
-    assert claims is not None and there[CLAIMS].decode() == claims.text()
-    assert all(f"  {name} " in error for name in FILES | small)  # shown before
-    assert "model.onnx" in error and error.startswith("---\n")
+    assert all(f"  {name} " in error for name in FILES)  # shown before
+    assert error.startswith("---\n")
     assert TOKEN not in out + error
     card = ModelCard(there[ABOUT].decode())
-    assert card.data.eval_results and f'finetune.load("{NAME}")' in card.text and "hf download me/reviews" in card.text
+    assert card.data.eval_results and f'finetune.load("{NAME}")' in card.text
     assert "results/" not in card.text
 
 

@@ -12,14 +12,13 @@ from support.runs import FinishedRun
 
 from finetune.commands.serve.model import ServedModel, load_served
 from finetune.commands.serve.page import SCRIPTS, served_page
-from finetune.inference.model_source import ModelSource
 
 PACKAGE = "finetune.commands.serve.page"
 HANGUL = re.compile("[가-힣]")
 
 
 def served(run: Path) -> ServedModel:
-    return load_served(ModelSource(model=str(run)))
+    return load_served(str(run))
 
 
 def text_of(name: str) -> str:
@@ -52,7 +51,7 @@ def test_it_names_no_other_place_and_writes_no_markup() -> None:
 
 def test_every_text_is_there_in_both_languages_and_used() -> None:
     english, korean = table_of("en"), table_of("ko")
-    assert len(english) > 50
+    assert len(english) > 40
     assert english.keys() == korean.keys()
     for name, text in english.items():
         assert sorted(re.findall(r"\{\d\}", text)) == sorted(re.findall(r"\{\d\}", korean[name])), name
@@ -63,19 +62,9 @@ def test_every_text_is_there_in_both_languages_and_used() -> None:
     assert {one for pair in asked for one in pair if one} <= english.keys()
 
 
-def test_how_sure_it_was_right_to_be_is_that_of_the_dev_rows(finished_run: FinishedRun) -> None:
-    """Of probabilities with another temperature it is unknown, and not shown."""
-    model = served(finished_run("sentence"))
-    (found,) = model.about(examples=False)["calibration"]
-    assert (found["count"], found["accuracy"]) == (8, 1.0)
-    assert 0 < found["high"] - found["low"] < 0.11
-    other = replace(model, predictor=replace(model.predictor, temperature=2.0))
-    assert other.about(examples=False)["calibration"] == []
-
-
 def test_thresholds_are_those_of_the_model(finished_run: FinishedRun) -> None:
     model = served(finished_run("multilabel"))
-    facts = model.about(examples=False)
+    facts = model.about()
     assert facts["options"]["thresholds"] == list(model.predictor.task.thresholds)  # type: ignore[attr-defined]
     assert facts["contexts"] == 1
 
@@ -83,8 +72,8 @@ def test_thresholds_are_those_of_the_model(finished_run: FinishedRun) -> None:
 @pytest.mark.parametrize(("kind", "first"), [("choice", 1), ("choice by letter", 1), ("sentence", 1)])
 def test_choices_are_counted_as_predictions_count_them(finished_run: FinishedRun, kind: str, first: int) -> None:
     model = served(finished_run(kind))
-    assert model.about(examples=False)["first_choice"] == first
+    assert model.about()["first_choice"] == first
     if kind == "choice":
         task = replace(model.predictor.task, counted_from=0)  # type: ignore[type-var]
-        assert replace(model, predictor=replace(model.predictor, task=task)).about(examples=False)["first_choice"] == 0
+        assert replace(model, predictor=replace(model.predictor, task=task)).about()["first_choice"] == 0
         assert "place + (model.first_choice ?? 1)" in text_of("forms.js")

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,12 +18,11 @@ from support.training import CPU
 import finetune as package
 from finetune.data.checksums import write_checksums
 from finetune.errors import UserError
-from finetune.inference.exported import engine
-from finetune.inference.exported.export_facts import EXPORT, MachineKind, read_export_facts, write_export_facts
+from finetune.inference.exported.export_facts import EXPORT, read_export_facts
 from finetune.inference.predict_file import predict_file
 from finetune.inference.predictor import Predictor, load_predictor
 from finetune.models.device import build_accelerator
-from finetune.runs.events import Event, Note, RowsPredicted
+from finetune.runs.events import Event, RowsPredicted
 from finetune.runs.folder import RunFolder
 
 TORCHLESS = """import sys
@@ -104,11 +102,11 @@ def test_a_run_and_its_export_share_no_journal(export: Path, reviews: Path, new:
 
 
 def test_nothing_on_its_path_imports_torch_or_transformers(export: Path, new: Path, tmp_path: Path) -> None:
-    """Neither in the command nor in Python, with what leaves rows out and calibrates."""
-    arguments = ["predict", str(export), str(new), "-o", "out.csv", "temperature=dev"]
+    """Neither in the command nor in Python."""
+    arguments = ["predict", str(export), str(new), "-o", "out.csv"]
     command = f"sys.argv[1:] = {arguments}; from finetune.cli.app import main; main()"
     code = (
-        f"import finetune; m = finetune.load({str(export)!r}); m('the cat'); m.predict(['the cat'], coverage=0.5);"
+        f"import finetune; m = finetune.load({str(export)!r}); m('the cat'); m.predict(['the cat']);"
         f" finetune.evaluate(m.folder, {str(reviews_file(export))!r});"
         " assert not [n for n in sys.modules if n.split('.')[0] in ('transformers', 'accelerate', 'datasets')]"
     )
@@ -213,7 +211,7 @@ def test_faults_of_a_folder(here: Finetune, copy: Path, new: Path) -> None:
         (facts.replace('"onnx"', '"tensorrt"'), "engine"),
         (facts.replace('"onnx"', '"openvino"'), "'openvino' was taken out"),
         (facts.replace('"most_tokens": 128', '"most_tokens": -1'), "most_tokens"),
-        (facts.replace('"padded_up_to": null', '"padded_up_to": 704'), "padded_up_to"),
+        (facts.replace('"fp32"', '"int8"'), "'int8' was taken out"),
         (facts.replace('"attention_mask"', '"positions"'), "attention_mask"),
         ("[]", EXPORT),
     ):
@@ -222,28 +220,6 @@ def test_faults_of_a_folder(here: Finetune, copy: Path, new: Path) -> None:
     (copy / "checksums.json").unlink()
     (copy / EXPORT).write_text(facts)
     assert_fault("checksums.json", "missing")
-
-
-@pytest.mark.parametrize(
-    ("bits", "made", "here", "noted"),
-    [
-        (8, ("avx512_vnni",), (), True),
-        (8, ("avx512_vnni",), ("avx512_vnni",), False),
-        (8, (), (), False),
-        (7, ("avx512_vnni",), (), False),
-        (None, ("avx512_vnni",), (), False),
-    ],
-)
-def test_a_machine_where_its_products_saturate_is_noted(
-    bits: Any, made: tuple[str, ...], here: tuple[str, ...], noted: bool, copy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    facts = replace(read_export_facts(copy), bits=bits, made_for=MachineKind(machine="x86_64", instructions=made))
-    write_export_facts(copy, facts)
-    write_checksums(copy)
-    monkeypatch.setattr(engine, "this_machine", lambda: MachineKind(machine="x86_64", instructions=here))
-    events: list[Event] = []
-    load_predictor(copy, watch=events.append)
-    assert any(isinstance(event, Note) and "VNNI" in event.text for event in events) == noted
 
 
 def test_the_model_in_python(export: Path, reviews: Path) -> None:

@@ -17,8 +17,6 @@ from transformers import (
     AutoTokenizer,
     BertForMaskedLM,
     BertForPreTraining,
-    ConvBertConfig,
-    ConvBertModel,
     pipeline,
 )
 
@@ -278,13 +276,6 @@ def test_a_family_that_cannot_is_one_line(
 ) -> None:
     with pytest.raises(UserError, match=message):
         built(request.getfixturevalue(f"tiny_{name}"), head)
-
-
-def test_a_family_without_a_row_is_refused(tiny_bert: Path, tmp_path: Path) -> None:
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
-    ConvBertModel(ConvBertConfig(vocab_size=200, embedding_size=32, **sizes)).save_pretrained(tmp_path)
-    with pytest.raises(UserError, match="'convbert' cannot be pre-trained here"):
-        built(tmp_path, WordHead)
 
 
 def test_a_layer_mix_is_for_the_task_that_follows(tiny_bert: Path) -> None:
