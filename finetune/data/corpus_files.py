@@ -7,7 +7,7 @@ from pathlib import Path
 
 from finetune.data.bounds import LONGEST_NAME
 from finetune.data.detect import FORMATS
-from finetune.data.encodings.unicode import CONTROLS, marked, wide
+from finetune.data.encodings import CONTROLS, marked, wide
 from finetune.data.file_format import FileFormat, Format
 from finetune.data.file_start import BLANK, CHUNK_BYTES, FileStart
 from finetune.data.files import NO_DATA

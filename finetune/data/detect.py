@@ -13,7 +13,6 @@ from finetune.data.formats import (
     json_document,
     labelled_lines,
     parquet,
-    xml_and_yaml,
 )
 from finetune.data.formats.refused import require_read
 from finetune.data.open_files import require_lines
@@ -24,8 +23,6 @@ FORMATS: tuple[Format, ...] = (
     arrow.FORMAT,
     parquet.FORMAT,
     excel.FORMAT,
-    xml_and_yaml.XML,
-    xml_and_yaml.YAML,
     json_document.LINES,
     json_document.FORMAT,
     conll.FORMAT,

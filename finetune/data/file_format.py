@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from finetune.data.encodings.detect import spelled
+from finetune.data.encodings import spelled
 from finetune.data.file_start import FileStart
 from finetune.data.open_files import Compression, open_bytes, open_text
 from finetune.data.records import Record

@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 
 from finetune.data.bounds import LONGEST_LINE
-from finetune.data.encodings.detect import Encoding, find_encoding
+from finetune.data.encodings import Encoding, find_encoding
 from finetune.data.open_files import PACKED, Compression, compression_of, open_bytes, open_text
 from finetune.errors import UserError
 

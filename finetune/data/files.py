@@ -10,7 +10,6 @@ from finetune.data.formats.class_folders import class_folders
 from finetune.data.formats.refused import require_read
 from finetune.data.label_names import FILES as LABEL_FILES
 from finetune.data.messages import first_of
-from finetune.data.paired_files import is_label_file
 from finetune.data.paths import (
     exists,
     is_folder,
@@ -126,7 +125,7 @@ def _data_files(folder: Path) -> list[Path]:
     files = sorted(f for f in folder.iterdir() if f.is_file() and f.name[0] != "." and _may_be_data(f))
     wholes: dict[str, list[Path]] = {}
     for file in files:
-        if not LABEL_FILES.fullmatch(file.name) and not is_label_file(file):
+        if not LABEL_FILES.fullmatch(file.name):
             wholes.setdefault(PART.sub(r"-of-\1", file.name), []).append(file)
     for parts in wholes.values():
         if (numbered := PART.search(parts[0].name)) and int(numbered[1]) != len(parts):
@@ -156,7 +155,4 @@ def _says(file: Path, words: str) -> bool:
 
 
 def _may_be_data(file: Path) -> bool:
-    """Whether a file may have rows, by its name; XML and YAML only if it says which split."""
-    if file.suffix.lower() in (".xml", ".yaml", ".yml"):
-        return any(_says(file, words) for words in NAMES.values())
     return not NO_DATA.fullmatch(file.name)

@@ -16,7 +16,6 @@ from finetune.data.formats.dialect import Dialect
 from finetune.data.formats.excel import hint_of
 from finetune.data.formats.labelling_tools import TACRED, in_plain_form
 from finetune.data.messages import noun, so_many
-from finetune.data.paired_files import labels_of_texts, read_pair
 from finetune.data.records import Record, whole
 from finetune.data.table import Table, table_of_records
 from finetune.errors import UserError
@@ -39,8 +38,6 @@ def read_table(path: Path, encoding: str = "", form: FileFormat | None = None) -
     Raises UserError where its format or encoding is unknown, or it has no rows.
     """
     form = form or detect(path, encoding)
-    if path.is_file() and (labels := labels_of_texts(path)) is not None:
-        return read_pair(path, labels, form.encoding)
     names = header(path, form) if isinstance(form.layout, Dialect) else []  # also of a file whose rows are all faults
     table = table_of_records(path, form, records(path, form), names=names)
     if not table.rows and not table.faults:

@@ -63,6 +63,9 @@ class Dialect:
         return ", ".join(parts)
 
 
+ONE_COLUMN = Dialect(delimiter="", quoted=False, header=False)
+
+
 def split_rows(text: str, delimiter: str, *, quoted: bool, quote: str = '"') -> list[list[str]]:
     """The cells of each row of a text that is not empty."""
     return list(filter(None, csv_reader(io.StringIO(text, newline=""), delimiter, quoted=quoted, quote=quote)))

@@ -1,6 +1,5 @@
-"""Formats that are known by name: XML, YAML, files of texts and labels, sheets of a workbook; and those refused."""
+"""Sheets of a workbook, and formats that are recognised and refused."""
 
-import builtins
 import json
 import shlex
 import subprocess
@@ -20,102 +19,9 @@ from finetune.errors import UserError
 from finetune.task_types.own_data import own_data, own_task
 from finetune.task_types.trained_form import form_for
 
-SEMEVAL_2014 = """<?xml version="1.0" encoding="UTF-8"?>
-<sentences>
-  <sentence id="a"><text>But the staff was horrible.</text>
-    <aspectTerms><aspectTerm term="staff" polarity="negative" from="8" to="13"/></aspectTerms></sentence>
-  <sentence id="b"><text>The food was good, as the wine.</text>
-    <aspectTerms><aspectTerm term="food" polarity="positive" from="4" to="8"/>
-    <aspectTerm term="wine" polarity="positive" from="26" to="30"/></aspectTerms></sentence>
-  <sentence id="c"><text>We were four.</text></sentence>
-</sentences>"""
-SEMEVAL_2016 = """<Reviews><Review rid="1"><sentences>
-  <sentence id="1:0"><text>The place was fair.</text>
-    <Opinions><Opinion target="place" category="R#G" polarity="neutral" from="4" to="9"/></Opinions></sentence>
-  <sentence id="1:1"><text>We were four.</text></sentence></sentences></Review>
-  <Review rid="2"><sentences><sentence id="2:0"><text>All of it was good.</text></sentence></sentences></Review>
-</Reviews>"""
-
 
 def columns(path: Path) -> dict[str, list[Any]]:
     return read_table(path).columns
-
-
-def test_an_element_of_xml_is_a_row(tmp_path: Path) -> None:
-    found = columns(write(tmp_path / "a.xml", SEMEVAL_2014))
-    assert found["id"] == ["a", "b", "c"]
-    assert found["text"][0] == "But the staff was horrible."
-    assert [[(item["from"], item["to"], item["polarity"]) for item in cell] for cell in found["aspectTerms"]] == [
-        [(8, 13, "negative")], [(4, 8, "positive"), (26, 30, "positive")], [],
-    ]  # fmt: skip
-    later = columns(write(tmp_path / "b.xml", SEMEVAL_2016))
-    assert later["id"] == ["1:0", "1:1", "2:0"]
-    assert [len(cell) for cell in later["Opinions"]] == [1, 0, 0]
-    tweets = "".join(
-        f"<tweet><id>{n}</id><content>it was so {word}</content><sentiment><value>{n}</value></sentiment></tweet>"
-        for n, word in enumerate(("good", "bad"))
-    )
-    assert columns(write(tmp_path / "c.xml", f"<t>{tweets}</t>")) == {
-        "id": ["0", "1"], "content": ["it was so good", "it was so bad"],
-        "sentiment": [{"value": "0"}, {"value": "1"}], "sentiment.value": ["0", "1"],
-    }  # fmt: skip
-    inline = '<d><s l="x">I met <b>Ann</b> there</s>\n<s l="y">and that is all</s></d>'
-    assert columns(write(tmp_path / "d.xml", inline)) == {
-        "l": ["x", "y"], "text": ["I met Ann there", "and that is all"],
-    }  # fmt: skip
-
-
-def test_aspect_terms_are_spans(tmp_path: Path) -> None:
-    rows = SEMEVAL_2014.replace("</sentences>", "").partition("<sentences>")
-    path = write(tmp_path / "train.xml", f"{rows[0]}<sentences>{rows[2] * 8}</sentences>")
-    read = own_data(own_task(str(path), {}))
-    assert read is not None
-    assert (read.layout.shape, read.layout.label, read.layout.labels) == (
-        "tagging", ("aspectTerms",), ("negative", "positive"),
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ("<a><b>one two</b>", "is not valid XML"),
-        ("<a><b>one two</b></a>", "without an element for each row"),
-        ('<!DOCTYPE a [<!ENTITY x "y">]><a><b>&x; two</b><b>&x;</b></a>', "entities of its own"),
-    ],
-)
-def test_xml_that_cannot_be_read_is_refused(tmp_path: Path, content: str, said: str) -> None:
-    with pytest.raises(UserError, match=said):
-        columns(write(tmp_path / "a.xml", content))
-
-
-def test_a_package_that_is_absent_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
-
-    def without(name: str, *rest: Any, **named: Any) -> Any:
-        if name.startswith("defusedxml"):
-            raise ImportError(name)
-        return real(name, *rest, **named)
-
-    path = write(tmp_path / "a.xml", SEMEVAL_2014)
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(UserError, match=r"pip install 'bert-finetune\[xml\]'"):
-        columns(path)
-
-
-def test_rows_of_yaml(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.yaml", "- {text: a film, label: good}\n- text: no film\n  label: bad\n")
-    assert columns(path) == {"text": ["a film", "no film"], "label": ["good", "bad"]}
-    for content, said in (
-        (
-            'version: "3.1"\nnlu:\n- intent: greet\n  examples: |\n    - hello\n',
-            "is training data of Rasa, which is not",
-        ),
-        ("a: &x [1]\nb: *x\n", "aliases"),
-        ("a: [1\nb: 2\n", r"a.yaml:2: is not YAML"),
-        ("a: 1\n", "YAML without a list of rows"),
-    ):
-        with pytest.raises(UserError, match=said):
-            columns(write(path, content))
 
 
 ONTONOTES = """#begin document (bn/a); part 000
@@ -167,6 +73,19 @@ DATATURKS = {
         (
             {"a.json": json.dumps(DATATURKS)}, "a.json", "Dataturks",
             {"text": ["Ann met Lee"], "entities": [[[0, 3, "PER"]]]},
+        ),
+        (
+            {"a.xml": '<?xml version="1.0"?><rows><row id="a"><text>a cat</text></row><row id="b"/></rows>'}, "a.xml",
+            "XML", {"id": ["a", "b"], "text": ["a cat", ""]},
+        ),
+        ({"a.yaml": "- {text: a cat, label: good}\n"}, "a.yaml", "YAML", {"text": ["a cat"], "label": ["good"]}),
+        (
+            {"train_text.txt": "a cat sat, it did\na dog\n", "train_labels.txt": "4\n0\n"}, "train_text.txt",
+            "labels in another file", {"column 1": ["a cat sat, it did", "a dog"], "column 2": ["4", "0"]},
+        ),
+        (
+            {"train.txt": "a cat sat, it did\na dog\n", "train.labels": "4\n0\n"}, "train.txt",
+            "labels in another file", {"column 1": ["a cat sat, it did", "a dog"], "column 2": ["4", "0"]},
         ),
     ],
 )  # fmt: skip
@@ -270,19 +189,6 @@ def test_a_sheet_of_one_column_has_its_header_in_the_first_line(tmp_path: Path, 
     assert columns(tmp_path / "a.xlsx") == {"text": [*map(str, range(count))]}
 
 
-@pytest.mark.parametrize(
-    ("texts", "labels"),
-    [("STS.input.news.txt", "STS.gs.news.txt"), ("train.txt", "train.labels"), ("train_text.txt", "train_scores.txt")],
-)
-def test_texts_and_their_labels_in_two_files(tmp_path: Path, texts: str, labels: str) -> None:
-    write(tmp_path / texts, "a cat sat, it did\tthe cat sat\na dog\tno dog\n")
-    write(tmp_path / labels, "4.5\n0\n")
-    assert columns(tmp_path / texts) == {
-        "sentence1": ["a cat sat, it did", "a dog"], "sentence2": ["the cat sat", "no dog"], "label": ["4.5", "0"],
-    }  # fmt: skip
-    assert split_files(tmp_path) == {"train": tmp_path / texts}
-
-
 def test_two_candidates_for_train_are_said(tmp_path: Path) -> None:
     for name in ("a.csv", "b.csv", "test.csv"):
         write(tmp_path / name, "text,label\na,b\n")
@@ -293,16 +199,6 @@ def test_two_candidates_for_train_are_said(tmp_path: Path) -> None:
         write(tmp_path / "folders" / name / "1.txt", "Ann")
     with pytest.raises(UserError, match="could both be the train file"):
         split_files(tmp_path / "folders")
-
-
-def test_xml_and_yaml_of_a_folder_are_data_if_they_name_a_split(tmp_path: Path) -> None:
-    for name in ("train.xml", "test.xml", "pom.xml"):
-        write(tmp_path / name, SEMEVAL_2014)
-    assert split_files(tmp_path) == {"train": tmp_path / "train.xml", "test": tmp_path / "test.xml"}
-    (tmp_path / "one").mkdir()
-    write(tmp_path / "one" / "a.csv", "text,label\na,b\n")
-    write(tmp_path / "one" / "config.yml", "a: 1\n")
-    assert split_files(tmp_path / "one") == {"train": tmp_path / "one" / "a.csv"}
 
 
 @pytest.mark.parametrize(

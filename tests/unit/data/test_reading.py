@@ -46,7 +46,7 @@ def test_delimiters_and_encodings(tmp_path: Path, delimiter: str, encoding: str)
     ],
 )
 def test_other_encodings_are_seen_and_said(tmp_path: Path, encoding: str, text: str) -> None:
-    table = read_table(write(tmp_path / "rows.csv", f"text,label\n{text},1\n{text}!,0\n", encoding))
+    table = read_table(write(tmp_path / "rows.csv", f"text,label\n{text},1\n{text}!,0\n", encoding), encoding)
     assert table.form.encoding == encoding
     assert table.columns["text"] == [text, f"{text}!"]
     assert {"cp949": "CP949", "latin-1": "Latin-1", "utf-8": "UTF-8"}[encoding] in str(table.form)

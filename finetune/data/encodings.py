@@ -1,32 +1,27 @@
-"""Detects a text file's encoding: by BOM, by zero bytes, as UTF-8, by Korean syllables, and else by chardet."""
+"""The encoding of a text file: UTF-8, UTF-16, UTF-32, or CP949 of Korean; for any other one the user is asked."""
 
 import codecs
 import io
 import re
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import IO
 
-from finetune.data.encodings.unicode import CHUNK_BYTES, Opened, decodes, marked, wide
 from finetune.data.messages import shown
 from finetune.errors import UserError, nearest
 
-SAMPLE_BYTES, CELL_BYTES = 1 << 14, 1 << 10  # bytes in which chardet looks, and those of one cell or line
-WHOLE_BYTES = 200_000  # at the beginning, in which ASCII counts too
-LEAST_CONFIDENCE, HIGH = 0.035, 0.4  # confidence of the best one
-FAR, NEAR = 0.8, 0.998  # confidence of the next one, relative to it
+CHUNK_BYTES = 1 << 20  # bytes
+SAMPLE_BYTES, CELL_BYTES = 1 << 14, 1 << 10  # bytes of the sample, and of one cell or line in it
 HANGUL_SHARE = 0.4  # of characters beyond ASCII, that are frequent syllables
-CONTROLS = re.compile("[\x80-\x9f]")
-MIXED = re.compile("[A-Za-z][\u0370-\u07ff]|[\u0370-\u07ff][A-Za-z]")
-MIXED_SHARE = 0.1  # of characters beyond ASCII
 WRONG = 0.1  # share of lines with invalid bytes from which an encoding is wrong
-RIVALS = 3  # candidates shown where the encoding is ambiguous
-ENCODINGS = (  # that chardet chooses from; of several that read alike, the first is named
-    *("iso8859-1", "cp1252", "iso8859-15", "mac-roman", "cp850", "cp1250", "iso8859-2", "cp1257", "iso8859-13"),
-    *("cp1254", "iso8859-9", "cp1258", "cp1251", "koi8-r", "koi8-u", "iso8859-5", "cp866", "cp1253", "iso8859-7"),
-    *("cp1255", "iso8859-8", "cp1256", "iso8859-6", "cp874", "gb18030", "big5hkscs", "cp932", "shift_jis_2004"),
-    *("euc_jis_2004", "cp949"),
+MOST_ASKED = 8  # encodings in a question
+CANDIDATES = (  # in a question; of several that read alike, the first is named
+    *("cp932", "euc_jp", "gb18030", "cp950", "cp949", "cp1252", "latin-1", "cp1251", "koi8-r", "cp1254", "cp1250"),
+    *("cp1253", "cp1255", "cp1256", "cp874", "cp1257", "cp1258", "mac-roman", "cp850"),
 )
 HANGUL = (  # frequent syllables
     "이다는에가을의고를하은지기로한도서사대해그인나아자리어정부시스일수제전보있라과게주만장으상들소동원여연공안선년미화요없었했습니까거오무트비세야구경면우모"
@@ -44,6 +39,14 @@ NAMES = {
     **{"iso2022_jp_2": "ISO-2022-JP", "iso2022_kr": "ISO-2022-KR"},
 }
 ASCII = bytes(range(0x80))
+MARKS = (  # the longer ones first
+    *((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"), (codecs.BOM_UTF8, "utf-8-sig")),
+    *((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")),
+)
+CONTROLS = bytes({*range(0x20)} - {*b"\t\r\n"})
+ODD = re.compile("[a-zß-öø-ÿа-я][A-ZÀ-ÖØ-ÞА-Я]|[A-Za-z][\u0370-\u07ff]|[\u0370-\u07ff][A-Za-z]")  # in no word
+
+Opened = Callable[[], AbstractContextManager[IO[bytes]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,18 +64,64 @@ def find_encoding(path: Path, opened: Opened, given: str = "") -> Encoding:
     Raises UserError for a given one that is unknown or not the file's, and where none was given and several fit.
     """
     wanted = _known(given) if given else ""
-    found = _unicode(opened)
-    if wanted:
-        return _as_given(path, opened, found, given, wanted)
-    if found is not None:
-        return found
+    unicode = _unicode(opened)
+    if unicode is not None and (not wanted or _family(unicode.name) == _family(wanted)):
+        return unicode
     sample = b"\n".join(_foreign(opened))
-    return Encoding(name="utf-8", damaged=True) if _mostly_utf_8(sample) else _proposed(path, opened, sample)
+    if not wanted:
+        if _mostly_utf_8(sample):
+            return Encoding(name="utf-8", damaged=True)
+        if not _is_korean(sample):
+            raise _question(path, sample)
+        return _described(opened, "cp949", sample)
+    if unicode is not None and (unicode.name != "utf-8" or sample or wanted[:6] in ("utf-16", "utf-32")):
+        raise UserError(f"{path}: is in {spelled(unicode.name)}, not in {given}", "Leave encoding= out")
+    lines = sample.split(b"\n") if sample else []
+    bad = sum("\ufffd" in line.decode(wanted, "replace") for line in lines)
+    if bad > WRONG * len(lines):
+        what = f"{path}: is not in {given}: {bad} of {len(lines)} non-ASCII lines have bytes that are invalid in it"
+        raise UserError(what, "Leave encoding= out, or name another one")
+    return _described(opened, wanted, sample)
 
 
 def spelled(name: str) -> str:
     """An encoding as people write it: `Windows-1251` for cp1251."""
     return NAMES.get(name, name.upper())
+
+
+def marked(start: bytes) -> str:
+    """The encoding whose byte-order mark the bytes begin with; else empty."""
+    return next((name for mark, name in MARKS if start.startswith(mark)), "")
+
+
+def wide(start: bytes) -> str:
+    """UTF-16 or UTF-32 without a BOM, detected by the zero bytes of ASCII characters; else empty."""
+    some = start[:8192]
+    zeros = some.count(0)
+    controls = len(some) - len(some.translate(None, CONTROLS))
+    if not zeros or (controls < 0.2 * len(some) and "\ufffd" not in some.decode(errors="replace")[:-3]):
+        return ""
+    for name, width in (("utf-32-le", 4), ("utf-32-be", 4), ("utf-16-le", 2), ("utf-16-be", 2)):
+        text = some[: len(some) // width * width].decode(name, "replace")
+        odd = sum(unicodedata.category(char) in ("Cc", "Cn", "Co") for char in text if char not in "\t\r\n")
+        plain = sum(char.isascii() for char in text)
+        enough = zeros >= 0.4 * len(some) if width == 4 else plain >= max(0.5 * zeros, 0.01 * len(text))
+        if enough and odd + text.count("\ufffd") <= 0.02 * len(text):
+            return name
+    return ""
+
+
+def decodes(opened: Opened, encoding: str) -> bool:
+    """Whether all bytes of a file are valid in an encoding."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    with opened() as file:
+        try:
+            while chunk := file.read(CHUNK_BYTES):
+                decoder.decode(chunk)
+            decoder.decode(b"", final=True)
+        except UnicodeError:
+            return False
+    return True
 
 
 def _known(given: str) -> str:
@@ -83,7 +132,7 @@ def _known(given: str) -> str:
         if name.replace("_", "-") in NOT_OF_FILES:
             raise LookupError(given)
     except (LookupError, ValueError) as error:
-        common = ["utf-8", "utf-16", "big5", "shift-jis", "euc-kr", *map(str.lower, NAMES.values()), *ENCODINGS]
+        common = ["utf-8", "utf-16", "big5", "shift-jis", "euc-kr", *map(str.lower, NAMES.values()), *CANDIDATES]
         raise UserError(
             f"unknown encoding '{given}'",
             f"{nearest(given, common)}It is a name such as utf-8, cp949, gb18030, shift-jis, windows-1251 or latin-1",
@@ -92,7 +141,7 @@ def _known(given: str) -> str:
 
 
 def _unicode(opened: Opened) -> Encoding | None:
-    """UTF-8 (also for plain ASCII), UTF-16 or UTF-32; None for other encodings."""
+    """UTF-8 (also for plain ASCII), UTF-16, UTF-32 or an encoding of seven bits; None for other encodings."""
     with opened() as file:
         start = file.read(CHUNK_BYTES)
     if name := marked(start) or wide(start):
@@ -103,18 +152,6 @@ def _unicode(opened: Opened) -> Encoding | None:
         if escape in start and decodes(opened, name):
             return Encoding(name=name, sample=_telling(start[:SAMPLE_BYTES].decode(name, "replace")))
     return Encoding(name="utf-8")
-
-
-def _as_given(path: Path, opened: Opened, found: Encoding | None, given: str, name: str) -> Encoding:
-    """The encoding that a user names. Raises UserError where the file is evidently in another one."""
-    if found is not None and _family(found.name) == _family(name):
-        return found
-    sample = b"\n".join(_foreign(opened))
-    in_ascii = found is not None and found.name == "utf-8" and not sample
-    if found is not None and (not in_ascii or _family(name) in ("utf-16", "utf-32")):
-        raise UserError(f"{path}: is in {spelled(found.name)}, not in {given}", "Leave encoding= out")
-    _require_readable(path, sample, given, name)
-    return _described(opened, name, sample)
 
 
 def _family(name: str) -> str:
@@ -146,13 +183,10 @@ def _mostly_utf_8(sample: bytes) -> bool:
     return sum(char > "\x7f" for char in text) >= 2 * bad
 
 
-def _require_readable(path: Path, sample: bytes, given: str, name: str) -> None:
-    """Raises UserError where many lines have bytes that are invalid in the given encoding."""
-    lines = sample.split(b"\n") if sample else []
-    bad = sum("\ufffd" in line.decode(name, "replace") for line in lines)
-    if bad > WRONG * len(lines):
-        what = f"{path}: is not in {given}: {bad} of {len(lines)} non-ASCII lines have bytes that are invalid in it"
-        raise UserError(what, "Leave encoding= out, or name another one")
+def _is_korean(sample: bytes) -> bool:
+    """Whether many characters in CP949 are frequent syllables; Chinese or Japanese has one in ten by chance."""
+    foreign = [char for char in sample.decode("cp949", "replace") if not char.isascii()]
+    return sum(char in HANGUL for char in foreign) >= HANGUL_SHARE * len(foreign)
 
 
 def _described(opened: Opened, name: str, sample: bytes) -> Encoding:
@@ -161,59 +195,29 @@ def _described(opened: Opened, name: str, sample: bytes) -> Encoding:
     return Encoding(name=name, damaged=not decodes(opened, name), sample=line)
 
 
-def _is_korean(sample: bytes) -> bool:
-    """Whether many characters in CP949 are frequent syllables; Chinese or Japanese has one in ten by chance."""
-    foreign = [char for char in sample.decode("cp949", "replace") if not char.isascii()]
-    return sum(char in HANGUL for char in foreign) >= HANGUL_SHARE * len(foreign)
-
-
-def _is_odd(text: str) -> bool:
-    """Whether there are control characters, or many letters of another script next to Latin ones."""
-    return bool(CONTROLS.search(text)) or len(MIXED.findall(text)) > MIXED_SHARE * sum(not c.isascii() for c in text)
-
-
-def _proposed(path: Path, opened: Opened, sample: bytes) -> Encoding:
-    """CP949, or chardet's best encoding. Raises UserError where another one that reads differently is about as likely.
-
-    chardet sees the lines beyond ASCII; where it is less than certain, it must say the same of the file's beginning.
-    """
-    if _is_korean(sample):
-        return _described(opened, "cp949", sample)
-    from chardet import detect, detect_all
-
-    found = detect_all(sample, ignore_threshold=True, compat_names=False, include_encodings=ENCODINGS)
-    likely = [(one["encoding"], one["confidence"]) for one in found if one["encoding"] in ENCODINGS]
-    texts = {name: sample.decode(name, "replace") for name, _ in likely}
-    likely = [(name, share) for name, share in likely if not _is_odd(texts[name])] or likely
-    best = [name for name, _ in likely if texts[name] == texts[likely[0][0]]]
-    others = [(name, share) for name, share in likely if name not in best]
-    with opened() as file:
-        whole = detect(file.read(WHOLE_BYTES), compat_names=False, include_encodings=ENCODINGS)["encoding"]
-    top = likely[0][1] if likely else 0.0
-    near = others[0][1] / top if others and top else 0.0
-    agreed = whole in best and (near < NEAR or (top > HIGH and near < 1))
-    if top < LEAST_CONFIDENCE or not (near < FAR or agreed):
-        first = [whole] if whole in texts else []
-        rivals: dict[str, str] = {}
-        for name in [*first, *(name for name, _ in likely)]:
-            rivals.setdefault(texts[name], LARGER.get(name, name))
-        raise _unsure(path, [*rivals.items()][:RIVALS])
-    best.sort(key=ENCODINGS.index)
-    name = next((name for name in best if decodes(opened, name)), best[0])
-    return _described(opened, LARGER.get(name, name), sample)
-
-
-def _unsure(path: Path, rivals: list[tuple[str, str]]) -> UserError:
-    """The error for an ambiguous encoding, with a line as each of the candidates reads it: (text, name)."""
-    if not rivals:
+def _question(path: Path, sample: bytes) -> UserError:
+    """The error for a file that is not Unicode: a line as each encoding reads it that fits, the likeliest first."""
+    texts: dict[str, str] = {}
+    for name in CANDIDATES:
+        text = sample.decode(name, "replace")
+        controls = any(unicodedata.category(char) in ("Cc", "Co") for char in text if char not in "\n\t")
+        if "\ufffd" not in text and not controls:
+            texts.setdefault(text, name)
+    if not texts:
         return UserError(f"{path}: is in no known encoding", "Name it with encoding=NAME, or save the file as UTF-8")
-    lines = list(zip(*(text.split("\n") for text, _ in rivals), strict=False))
+    likely = sorted(texts, key=_oddness)
+    lines = list(zip(*(text.split("\n") for text in likely[:MOST_ASKED]), strict=False))
     line = max(lines, key=lambda cells: (len(set(cells)), _foreignness(cells[0])))
-    shown_in = ", ".join(f"{shown(_middle(text))} in {name}" for text, (_, name) in zip(line, rivals, strict=True))
+    readings = (f"{shown(_middle(part))} in {texts[text]}" for part, text in zip(line, likely, strict=False))
     return UserError(
-        f"{path}: its encoding is ambiguous; the same line reads {shown_in}",
-        f"Name the right one, such as encoding={rivals[0][1]}, or save the file as UTF-8",
+        f"{path}: is not in UTF-8; the same line reads {', '.join(readings)}",
+        f"Name the right one, such as encoding={texts[likely[0]]}, or save the file as UTF-8",
     )
+
+
+def _oddness(text: str) -> int:
+    """Counts what words do not have: signs beyond ASCII, capitals after small letters, letters of two scripts."""
+    return len(ODD.findall(text)) + sum(unicodedata.category(char)[0] in "SNCZ" for char in text if not char.isascii())
 
 
 def _telling(text: str) -> str:
