@@ -111,7 +111,6 @@ class Format:
     - `read` yields every row in order; one that cannot be read has a fault. It raises UserError where the file as a
       whole cannot be read.
     - `count` returns the number of rows (or an estimate) and the columns without reading all.
-    - `corpus` are the suffixes of files whose column of texts may be a corpus.
     """
 
     name: str
@@ -119,7 +118,6 @@ class Format:
     sniff: Callable[[FileStart], Any]
     read: Callable[[Path, FileFormat], Iterator[Record]]
     count: Callable[[Path, FileFormat], tuple[int, frozenset[str]]] | None = None
-    corpus: tuple[str, ...] = ()
     text: bool = True
     lines: bool = True
     names_columns: bool = True

@@ -149,6 +149,11 @@ def _named(folder: Path, paths: Sequence[Path], says: Callable[[Path, str], obje
     return splits
 
 
+def split_named(name: str) -> str:
+    """The split that a word in a name says: `validation` is dev; empty where none does."""
+    return next((split for split, words in NAMES.items() if _says(Path(name), words)), "")
+
+
 def _says(file: Path, words: str) -> bool:
     """Whether a file's name has a word of a split."""
     return any(re.fullmatch(words, word.lower()) for word in WORD.findall(file.name))

@@ -230,7 +230,6 @@ FORMAT = Format(
     name="delimited",
     title="delimited text",
     suffixes=(".csv", ".tsv", ".txt"),
-    corpus=(".csv", ".tsv"),
     sniff=sniff,
     read=read,
     count=count_records,

@@ -49,7 +49,7 @@ def sniff_lines(start: FileStart) -> bool:
     objects = sum(map(_is_object, lines[:LINES_SEEN]))
     if 2 * objects >= len(lines[:LINES_SEEN]) and not (start.suffix == ".json" and len(lines) == 1):
         return True
-    return start.suffix in LINES.corpus and (objects > 0 or lines[0].lstrip()[:1] in ("{", "["))
+    return start.suffix in (".jsonl", ".ndjson") and (objects > 0 or lines[0].lstrip()[:1] in ("{", "["))
 
 
 def _is_object(line: str) -> bool:
@@ -274,7 +274,6 @@ LINES = Format(
     name="json-lines",
     title="JSON Lines",
     suffixes=(".jsonl",),
-    corpus=(".jsonl", ".ndjson"),
     cells="lists",
     sniff=sniff_lines,
     read=read_json_lines,

@@ -214,7 +214,6 @@ FORMAT = Format(
     name="parquet",
     title="Parquet",
     suffixes=(".parquet",),
-    corpus=(".parquet",),
     text=False,
     compressed=True,
     cells="lists",
