@@ -117,10 +117,8 @@ def _of_frame(frame: Any) -> dict[Any, list[Any]]:
 
 def _are_names(cells: Sequence[Any], dtype: str) -> bool:
     """Whether numbers are names: those of a category, and texts that recur."""
-    there = [
-        cell for cell in cells if isinstance(cell, str | int) or (isinstance(cell, float) and not math.isnan(cell))
-    ]
-    if not there or any(as_number(cell) is None for cell in there):
+    there = [cell for cell in cells if not (cell is None or type(cell).__name__ in MISSING or cell != cell)]
+    if not there or not all(isinstance(cell, str | int | float) and as_number(cell) is not None for cell in there):
         return False
     return dtype == "category" or (all(isinstance(cell, str) for cell in there) and 2 * len({*there}) <= len(there))
 

@@ -14,7 +14,6 @@ from finetune.data.formats import arrow, parquet
 from finetune.data.formats.delimited import blank_lines, header
 from finetune.data.formats.dialect import Dialect
 from finetune.data.formats.excel import hint_of
-from finetune.data.formats.labelling_tools import TACRED, in_plain_form
 from finetune.data.messages import noun, so_many
 from finetune.data.records import Record, whole
 from finetune.data.table import Table, table_of_records
@@ -27,8 +26,6 @@ def records(path: Path, form: FileFormat) -> Iterator[Record]:
     Raises UserError where the file as a whole cannot be read.
     """
     for record in form.format.read(path, form):
-        if "tokenized_text" in record.values or TACRED[0] in record.values:
-            record = replace(record, values=dict(in_plain_form(record.values)))
         yield whole(record) if form.damaged else record
 
 

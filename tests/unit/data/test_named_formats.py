@@ -1,7 +1,6 @@
 """Sheets of a workbook, and formats that are recognised and refused."""
 
 import json
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -199,20 +198,3 @@ def test_two_candidates_for_train_are_said(tmp_path: Path) -> None:
         write(tmp_path / "folders" / name / "1.txt", "Ann")
     with pytest.raises(UserError, match="could both be the train file"):
         split_files(tmp_path / "folders")
-
-
-@pytest.mark.parametrize(
-    ("lists", "found"), [(("train", "validation", "test"), {"train", "dev", "test"}), (("train", "notes"), {"train"})]
-)
-def test_the_command_that_divides_a_file_of_splits_works(
-    lists: tuple[str, ...], found: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    rows = [{"text": f"the cat {i} sat", "label": "ab"[i % 2]} for i in range(40)]
-    Path("all 1.json").write_text(json.dumps({name: rows[place:] for place, name in enumerate(lists)}))
-    with pytest.raises(UserError) as error:
-        read_table(Path("all 1.json"))
-    python, _, run = error.value.way_out.removeprefix("Write each into a file: ").partition(", then `")
-    subprocess.run([sys.executable, *shlex.split(python)[1:]], check=True)
-    data = Path(shlex.split(run.rstrip("`"))[2])
-    assert set(split_files(data)) == found
