@@ -5,7 +5,6 @@ from pathlib import Path
 from finetune.data.file_format import FileFormat, Format
 from finetune.data.file_start import FileStart
 from finetune.data.formats import (
-    arrow,
     class_folders,
     conll,
     delimited,
@@ -20,7 +19,7 @@ from finetune.data.open_files import require_lines
 # In the order in which they are tried on a file's content: the last one accepts any text.
 FORMATS: tuple[Format, ...] = (
     class_folders.FORMAT,
-    arrow.FORMAT,
+    parquet.ARROW,
     parquet.FORMAT,
     excel.FORMAT,
     json_document.LINES,

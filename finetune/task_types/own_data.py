@@ -12,7 +12,7 @@ from typing import Any
 
 from finetune.data.characters import same_text
 from finetune.data.files import split_files
-from finetune.data.formats.excel import MOST_NAMED, Sheet, hint_of, named_sheet
+from finetune.data.formats.excel import named_sheet
 from finetune.data.issues import REJECTED
 from finetune.data.messages import places, shown, so_many
 from finetune.data.paths import is_file, paths_in, read_small, require_utf_8
@@ -24,7 +24,6 @@ from finetune.data.values import as_number, as_text, is_missing
 from finetune.errors import UserError, first_line
 from finetune.runs.folder import data_name
 from finetune.storage.stored import data_name_of
-from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.classification.marked import without_markers
 from finetune.task_types.columns import Layout
 from finetune.task_types.declared_options import declared_names
@@ -259,7 +258,7 @@ def found_layout(files: Mapping[str, Path], options: Mapping[str, Any]) -> Layou
     given = {key: value for key, value in options.items() if key not in ("dev", "test", "split")}
     encoding, sheet, keep, drop, order, levels = (given.pop(name, "") for name in NOT_GUESSED)
     table = own_table(files["train"], encoding, sheet)
-    layout = guessed(table, given)
+    layout = guess(table, given)
     tables = {split: own_table(file, encoding, sheet) for split, file in files.items()}
     layout = with_mistakes(layout, list(tables.values()), keep, drop)
     learned = [each for split, each in tables.items() if split != "test"]  # one of test alone makes no class
@@ -289,26 +288,6 @@ def _text(value: Any) -> str:
     if isinstance(value, list | tuple):  # in one of numbers, whole ones have become floats
         return ",".join(f"{item:g}" if isinstance(item, float) else str(item) for item in value)
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def guessed(table: Table, given: Mapping[str, Any], *, labelled: bool = True) -> Layout:
-    """The layout of a table, as `guess` finds it.
-
-    Raises UserError as that does; where another sheet of the workbook may be meant, with the sheets.
-    """
-    sheet = table.form.layout if isinstance(table.form.layout, Sheet) else Sheet(name="")
-    others = [(f"sheet={name}", f"another sheet, of {so_many(rows)}") for name, rows in sheet.meant[:MOST_NAMED]]
-    if sheet.is_cover and not {"text", "label"} & {*given}:
-        own = f"sheet={sheet.name}", f"the first sheet, of {so_many(sheet.rows)}"
-        raise Ambiguous(f"{table.path}: has {len(sheet.others) + 1} sheets, and the first has few rows", [*others, own])
-    try:
-        return guess(table, given, labelled=labelled)
-    except Ambiguous as question:
-        if not others:
-            raise
-        raise Ambiguous(question.what, [*question.choices, *others]) from question
-    except UserError as error:
-        raise UserError(f"{error.what}{hint_of(table.form)}", error.way_out) from error
 
 
 def usable_labels(layout: Layout, tables: Iterable[Table]) -> tuple[str, ...]:

@@ -26,8 +26,9 @@ from finetune.runs.events import Note, Watcher
 from finetune.runs.folder import data_name
 from finetune.runs.recipe import Recipe, parse
 from finetune.task_types.columns import Layout
+from finetune.task_types.guess import guess
 from finetune.task_types.options import configured
-from finetune.task_types.own_data import OPTIONS, every_option, guessed
+from finetune.task_types.own_data import OPTIONS, every_option
 from finetune.task_types.prepare import encode_rows, load_splits
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.starting_recipe import fitting_length
@@ -105,9 +106,9 @@ def _columns_of(sample: Table, trained: Layout | None, given: Mapping[str, str])
             layout, notes = layout_for(named_type(trained.shape), trained, sample, columns)
             return replace(layout, id=trained.id if trained.id in sample.columns else ""), notes
     try:
-        layout = guessed(sample, given)
+        layout = guess(sample, given)
     except UserError:  # it has no label
-        layout = guessed(sample, given, labelled="label" in given)
+        layout = guess(sample, given, labelled="label" in given)
     sure = "text" in given or len(sample.columns) == 1
     return layout, [] if sure else [f"text column: {', '.join(layout.text)} (text=COLUMN names another)"]
 

@@ -9,7 +9,6 @@ from typing import Any
 import openpyxl
 import pytest
 from support.files import write
-from support.own_data import own_task as sound_task
 
 from finetune.commands.check.api import findings_of
 from finetune.data.files import split_files
@@ -117,66 +116,31 @@ def workbook(path: Path) -> Path:
     return path
 
 
-def test_a_sheet_is_chosen_by_name_and_a_larger_one_is_named(tmp_path: Path) -> None:
+def test_a_sheet_of_several_is_chosen_by_name(tmp_path: Path) -> None:
     path = workbook(tmp_path / "a.xlsx")
-    first = read_table(path)
-    assert list(first.columns) == ["what", "who"]
-    assert str(first.form) == "Excel, sheet 'About' of 2; 'All rows' has more rows (25): 'sheet=All rows' reads it"
+    asked = r"has 2 sheets with rows: 'About' \(2 rows\), 'All rows' \(25 rows\)\. Name .* 'sheet=All rows'"
+    for read_it in (lambda: own_task(str(path), {}), lambda: findings_of(str(path), {}), lambda: read_table(path)):
+        with pytest.raises(UserError, match=asked):
+            read_it()
     read = own_data(own_task(str(path), {"sheet": "All rows"}))
     assert read is not None
     assert (read.layout.text, read.layout.label, len(read.table(path))) == (("text",), ("label",), 24)
-    assert str(form_for(path, read.layout, {})) == "Excel, sheet 'All rows' of 2"
-    assert str(form_for(path, read.layout, {"sheet": "About"})) == "Excel, sheet 'About' of 2"
+    assert str(form_for(path, read.layout, {})) == "Excel, sheet 'All rows'"
+    assert str(form_for(path, read.layout, {"sheet": "About"})) == "Excel, sheet 'About'"
     with pytest.raises(UserError, match=r"has no sheet .Rows.\. Its sheets are About, All rows"):
         own_task(str(path), {"sheet": "Rows"})
     with pytest.raises(UserError, match="which sheet= is for"):
         own_task(str(write(tmp_path / "a.csv", "text,label\na,b\n")), {"sheet": "Rows"})
 
 
-def with_cover(path: Path, *cover: list[str], rows: int = 12) -> Path:
-    """A workbook of data below a sheet with these lines, and an empty sheet."""
+def test_a_sheet_without_rows_is_not_asked_about(tmp_path: Path) -> None:
     book = openpyxl.Workbook()
-    book.active.title = "Read me"
-    for line in cover:
-        book.active.append(line)
-    book.create_sheet("Empty")
-    data = book.create_sheet("Data")
-    data.append(["ticket", "team"])
-    for number in range(rows):
-        data.append([f"the ticket number {number} is about money", ("sales", "support")[number % 2]])
-    book.save(path)
-    return path
-
-
-TITLE = [["Export of our tickets"], ["As of", "2024-05-01"], ["Contact", "Ms Meier"]]
-DICTIONARY = [["column", "kind", "meaning"], ["ticket", "text", "what was asked"], ["team", "label", "who answered"]]
-
-
-@pytest.mark.parametrize("cover", [TITLE, DICTIONARY, [["A note"], ["in two lines"]]])
-def test_a_cover_asks_for_the_sheet_with_one_that_works(tmp_path: Path, cover: list[list[str]]) -> None:
-    path = with_cover(tmp_path / "a.xlsx", *cover)
-    asked = r"has 3 sheets, and the first has few rows. Choose one: sheet=Data \(another sheet, of 13 rows\)"
-    for read in (lambda: own_task(str(path), {}), lambda: findings_of(str(path), {})):
-        with pytest.raises(UserError, match=asked + r"; 'sheet=Read me' \(the first sheet, of "):
-            read()
-    read = own_data(own_task(str(path), {"sheet": "Data"}))
-    assert read is not None and read.layout.label == ("team",)
-
-
-def test_a_question_or_an_error_names_sheets_of_any_size(tmp_path: Path) -> None:
-    path = with_cover(tmp_path / "a.xlsx", *TITLE, *([f"Note {n}", f"of {n} words"] for n in range(15)))
-    with pytest.raises(UserError, match=r"two columns of texts.*; sheet=Data \(another sheet, of 13 rows\)$"):
-        findings_of(str(path), {})
-    with pytest.raises(UserError, match=r"has no column 'ticket' .*; other sheets: sheet=Data \(13 rows\)"):
-        own_task(str(path), {"text": "ticket"})
-    with pytest.raises(UserError, match=r"two columns of texts(?!.*another sheet)"):
-        own_task(str(path), {"sheet": "Read me"})
-    path = with_cover(tmp_path / "b.xlsx", *([f"Note {number}"] for number in range(15)))
-    with pytest.raises(UserError, match=r"no column with texts.*; other sheets: sheet=Data \(13 rows\)"):
-        sound_task(path)
-    path = with_cover(tmp_path / "c.xlsx", ["what", "who"], rows=2)
-    with pytest.raises(UserError, match=r"no rows below its header; other sheets: sheet=Data \(3 rows\)"):
-        own_task(str(path), {})
+    book.active.append(["text"])
+    rows = book.create_sheet("Data")
+    for text in ("text", "a cat", "a dog"):
+        rows.append([text])
+    book.save(tmp_path / "a.xlsx")
+    assert columns(tmp_path / "a.xlsx") == {"text": ["a cat", "a dog"]}
 
 
 @pytest.mark.parametrize("count", [2, 20])
