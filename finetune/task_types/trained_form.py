@@ -171,9 +171,9 @@ def _first_rows(start: FileStart, dialect: Dialect) -> list[list[str]]:
     return [row for row, _ in zip(filter(None, cells), range(ROWS + 1), strict=False)]
 
 
-def _are_regular(rows: Sequence[Sequence[str]], width: int, run_on: int | None = None) -> bool:
-    """Whether nearly all rows have so many cells, or more where a text holds the delimiter."""
-    return sum(len(row) == width or (run_on is not None and len(row) > width) for row in rows) >= REGULAR * len(rows)
+def _are_regular(rows: Sequence[Sequence[str]], width: int) -> bool:
+    """Whether nearly all rows have so many cells."""
+    return sum(len(row) == width for row in rows) >= REGULAR * len(rows)
 
 
 def _dialect(start: FileStart, like: Dialect, known: TrainedColumns) -> Dialect | None:
@@ -186,28 +186,25 @@ def _dialect(start: FileStart, like: Dialect, known: TrainedColumns) -> Dialect 
         rows = _first_rows(start, replace(like, skip=skip))
         header = column_names(["", *rows[0]] if like.indexed else rows[0]) if rows else []
         if header and {*known.text} <= {*header}:
-            run_on = like.run_on if len(header) == like.width else None
-            regular = _are_regular(rows[1:], len(header), run_on)
-            return replace(like, skip=skip, run_on=run_on) if regular else None
+            return replace(like, skip=skip) if _are_regular(rows[1:], len(header)) else None
     bare = replace(like, header=False, indexed=False, skip=0)
     rows, names = _first_rows(start, bare), known.columns
     if not rows or not {*known.text} <= {*names}:
         return None
     place = next((place for place, name in enumerate(names) if name in known.label), len(names))
     labelled = [place < len(row) and known.is_label(row[place]) for row in rows]
-    if _are_regular(rows, len(names), like.run_on) and like.delimiter:
+    if _are_regular(rows, len(names)) and like.delimiter:
         if labelled[0] and sum(labelled) > HALF * len(rows):
             others = {*(DELIMITERS if known.numeric else "\t")} - {
                 like.delimiter
             }  # texts may end in numbers, none has tabs
             wide = any(_are_regular(_first_rows(start, replace(bare, delimiter=sign)), len(names)) for sign in others)
-            return None if wide else replace(bare, width=len(names), names=names)
+            return None if wide else replace(bare, names=names)
     else:
         names = tuple(name for name in names if name not in known.label)
-        bare = replace(bare, run_on=None)
     if like.header or not {*known.text} <= {*names} or _are_names(rows[0], known):
         return None
-    if not _are_regular(rows, len(names), bare.run_on):
+    if not _are_regular(rows, len(names)):
         return None
     if like.delimiter:
         texts = [names.index(name) for name in known.text]
@@ -216,7 +213,7 @@ def _dialect(start: FileStart, like: Dialect, known: TrainedColumns) -> Dialect 
         fits = likely and not moved and not _hold_labels(start, known)
     else:
         fits = _is_plain_text(start)
-    return replace(bare, width=len(names), names=names) if fits else None
+    return replace(bare, names=names) if fits else None
 
 
 def _hold_labels(start: FileStart, known: TrainedColumns) -> bool:
@@ -321,7 +318,7 @@ def _by_content(start: FileStart, known: TrainedColumns, named: Sequence[str]) -
     if not table and len(known.text) == 1 and dialect.delimiter in (",", ";") and not labelled:
         return found if IN_PROSE.search(start.text) else replace(found, layout=ONE_COLUMN)
     if not table and len(first) == len(known.text) and not labelled:
-        return replace(found, layout=replace(bare.layout, names=known.text, run_on=None))
+        return replace(found, layout=replace(bare.layout, names=known.text))
     if labelled or _are_numbered(known.text):
         raise UserError(
             f"{start.path}: has {len(first)} columns and no header, unlike the training file, whose text was"
