@@ -7,11 +7,10 @@ from finetune.data.formats import spans
 from finetune.data.formats.delimited import CSV, TSV, read_strictly
 from finetune.data.issues import Finding, Issue
 from finetune.data.messages import percent, shown
-from finetune.data.nested_fields import cell_at
 from finetune.data.open_files import numbered_lines
 from finetune.data.rows import ADDED_LATER, Rows
 from finetune.data.source import Source, hub_rows
-from finetune.data.table import Table
+from finetune.data.table import Table, cell_at
 from finetune.data.values import as_text, is_missing
 
 __all__ = [

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from finetune.data.column_types import ColumnFacts, facts_of
-from finetune.data.encodings import marked, wide
+from finetune.data.encodings import has_zeros, marked
 from finetune.data.file_format import FileFormat, Format
 from finetune.data.file_start import BLANK, CHUNK_BYTES, FileStart
 from finetune.data.files import NO_DATA
@@ -190,7 +190,7 @@ def form_of_lines(path: Path, encoding: str = "") -> FileFormat:
     """
     start = FileStart(require_file(path), encoding)
     start.require_supported()
-    if b"\0" in start.head and not (marked(start.head) or wide(start.head)):
+    if has_zeros(start.head) and not (encoding or marked(start.head)):
         raise UserError(f"{path}: is a binary file, not text", f"Name a file of text: {READ}")
     return FileFormat.of(start, LINES_OF_TEXT, True)
 
@@ -237,8 +237,8 @@ def _is_table(start: FileStart, column: str) -> bool:
     """Whether a file is a table. Raises UserError for a .txt that is one, of which no column is named."""
     if start.suffix not in LINES:
         return start.suffix in TABLES or parquet.FORMAT.sniff(start) or json_document.LINES.sniff(start)
-    if b"\0" in start.head and not wide(start.head):
-        return False
+    if has_zeros(start.head) and not (start.given or marked(start.head)):
+        return False  # which is a binary file
     columns = columns_of_lines(start)
     if columns and not column and not BLANK_LINE.search(start.text.strip()):
         raise UserError(

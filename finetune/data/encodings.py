@@ -43,7 +43,6 @@ MARKS = (  # the longer ones first
     *((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"), (codecs.BOM_UTF8, "utf-8-sig")),
     *((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")),
 )
-CONTROLS = bytes({*range(0x20)} - {*b"\t\r\n"})
 ODD = re.compile("[a-zß-öø-ÿа-я][A-ZÀ-ÖØ-ÞА-Я]|[A-Za-z][\u0370-\u07ff]|[\u0370-\u07ff][A-Za-z]")  # in no word
 
 Opened = Callable[[], AbstractContextManager[IO[bytes]]]
@@ -64,7 +63,16 @@ def find_encoding(path: Path, opened: Opened, given: str = "") -> Encoding:
     Raises UserError for a given one that is unknown or not the file's, and where none was given and several fit.
     """
     wanted = _known(given) if given else ""
-    unicode = _unicode(opened)
+    with opened() as file:
+        start = file.read(CHUNK_BYTES)
+    if has_zeros(start) and not marked(start):
+        if wanted[:6] in ("utf-16", "utf-32") and decodes(opened, wanted):
+            return Encoding(name=wanted)
+        way = "Name it, such as encoding=utf-16-le, or save the file as UTF-8"
+        raise UserError(
+            f"{path}: has zero bytes, as a text in UTF-16 without a byte-order mark or a binary file has", way
+        )
+    unicode = _unicode(opened, start)
     if unicode is not None and (not wanted or _family(unicode.name) == _family(wanted)):
         return unicode
     sample = b"\n".join(_foreign(opened))
@@ -94,21 +102,9 @@ def marked(start: bytes) -> str:
     return next((name for mark, name in MARKS if start.startswith(mark)), "")
 
 
-def wide(start: bytes) -> str:
-    """UTF-16 or UTF-32 without a BOM, detected by the zero bytes of ASCII characters; else empty."""
-    some = start[:8192]
-    zeros = some.count(0)
-    controls = len(some) - len(some.translate(None, CONTROLS))
-    if not zeros or (controls < 0.2 * len(some) and "\ufffd" not in some.decode(errors="replace")[:-3]):
-        return ""
-    for name, width in (("utf-32-le", 4), ("utf-32-be", 4), ("utf-16-le", 2), ("utf-16-be", 2)):
-        text = some[: len(some) // width * width].decode(name, "replace")
-        odd = sum(unicodedata.category(char) in ("Cc", "Cn", "Co") for char in text if char not in "\t\r\n")
-        plain = sum(char.isascii() for char in text)
-        enough = zeros >= 0.4 * len(some) if width == 4 else plain >= max(0.5 * zeros, 0.01 * len(text))
-        if enough and odd + text.count("\ufffd") <= 0.02 * len(text):
-            return name
-    return ""
+def has_zeros(start: bytes) -> bool:
+    """Whether bytes are not of a text in UTF-8: one in twenty is zero, as in UTF-16 without a byte-order mark."""
+    return 20 * start.count(0) > len(start)
 
 
 def decodes(opened: Opened, encoding: str) -> bool:
@@ -140,11 +136,9 @@ def _known(given: str) -> str:
     return LARGER.get(name, name)
 
 
-def _unicode(opened: Opened) -> Encoding | None:
+def _unicode(opened: Opened, start: bytes) -> Encoding | None:
     """UTF-8 (also for plain ASCII), UTF-16, UTF-32 or an encoding of seven bits; None for other encodings."""
-    with opened() as file:
-        start = file.read(CHUNK_BYTES)
-    if name := marked(start) or wide(start):
+    if name := marked(start):
         return Encoding(name=name, damaged=not decodes(opened, name))
     if not decodes(opened, "utf-8"):
         return None
@@ -160,18 +154,14 @@ def _family(name: str) -> str:
 
 
 def _foreign(opened: Opened) -> Iterator[bytes]:
-    """Lines, or quoted cells, with non-ASCII bytes: the first ones, and each with a byte not seen before."""
-    size, seen = 0, set[int]()
+    """The first lines, or quoted cells, with non-ASCII bytes."""
+    size = 0
     with opened() as file:
-        while chunk := file.read(CHUNK_BYTES) + file.readline(CHUNK_BYTES):
-            if size >= SAMPLE_BYTES and seen.issuperset(chunk.translate(None, ASCII)):
-                continue
+        while size < SAMPLE_BYTES and (chunk := file.read(CHUNK_BYTES) + file.readline(CHUNK_BYTES)):
             for part in re.split(rb'[\r\n"]+', chunk):
-                place = len(part) - len(part.lstrip(ASCII))
-                part = part[max(0, place - CELL_BYTES // 8) :][:CELL_BYTES]
-                foreign = part.translate(None, ASCII)
-                if foreign and (size < SAMPLE_BYTES or not seen.issuperset(foreign)):
-                    seen.update(foreign)
+                if size < SAMPLE_BYTES and not part.isascii():
+                    place = len(part) - len(part.lstrip(ASCII))
+                    part = part[max(0, place - CELL_BYTES // 8) :][:CELL_BYTES]
                     size += len(part)
                     yield part
 

@@ -7,14 +7,13 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from finetune.data.bounds import require_column, require_filled
 from finetune.data.detect import detect
 from finetune.data.file_format import FileFormat
 from finetune.data.formats.delimited import blank_lines, header
 from finetune.data.formats.dialect import Dialect
 from finetune.data.formats.parquet import class_names
 from finetune.data.messages import noun, so_many
-from finetune.data.records import Record, whole
+from finetune.data.records import Record, require_column, require_filled, whole
 from finetune.data.table import Table, table_of_records
 from finetune.errors import UserError
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from finetune.data.atomic import written_file
-from finetune.data.bounds import LONGEST_TEXT
 from finetune.data.checksums import CHECKSUMS, sha256_of
 from finetune.data.paths import read_small, require_file
+from finetune.data.records import LONGEST_TEXT
 from finetune.errors import THEIRS, UserError, first_line
 from finetune.gone import gone
 from finetune.models.fingerprint import DECISIVE, OWN_WEIGHTS, SETTINGS

@@ -10,7 +10,7 @@ from typing import IO, Any
 from filelock import FileLock, Timeout
 
 from finetune.data.atomic import require_no_links
-from finetune.data.written_cells import flat_cell
+from finetune.data.values import flat_cell
 from finetune.errors import UserError
 
 OTHER = "an earlier attempt was of another file, model, version or device, or is damaged"

@@ -8,7 +8,7 @@ from importlib.metadata import entry_points
 from typing import Any, get_args
 
 from finetune.data.documents import USUAL
-from finetune.data.formats.tag_forms import FormOfTags
+from finetune.data.formats.word_lines import FormOfTags
 from finetune.errors import UserError, first_line, nearest
 from finetune.gone import gone
 from finetune.task_types.choice.columns import Choice

@@ -18,7 +18,7 @@ from finetune.data.issues import CELLS, QUOTE, UNREADABLE, Finding
 from finetune.data.open_files import utf_8
 from finetune.data.paths import paths_in
 from finetune.data.records import AROUND, Record, column_names, encoding_fault
-from finetune.data.written_cells import flat_cell, safe
+from finetune.data.values import flat_cell, safe
 from finetune.errors import UserError
 
 RecordCells = tuple[int, list[str], Finding | None]  # line, cells, fault

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import IO, Any
 from zipfile import ZipFile
 
-from finetune.data.bounds import require_expanded
 from finetune.data.checksums import state_of
 from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
 from finetune.data.file_start import FileStart
@@ -21,8 +20,8 @@ from finetune.data.formats.dialect import is_group_line
 from finetune.data.messages import first_of, shown, so_many
 from finetune.data.open_files import Compression
 from finetune.data.paths import is_file
-from finetune.data.records import Record, column_names
-from finetune.data.written_cells import flat_cell, without_surrogates
+from finetune.data.records import Record, column_names, require_expanded
+from finetune.data.values import flat_cell, without_surrogates
 from finetune.errors import UserError, first_line
 
 TOP = 1_000  # lines in which the header is

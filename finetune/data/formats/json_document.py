@@ -14,8 +14,7 @@ from finetune.data.formats.labelling_tools import is_label_studio, is_pair, labe
 from finetune.data.issues import JSON, REJECTED, Finding
 from finetune.data.open_files import utf_8
 from finetune.data.records import Record, column_names, whole
-from finetune.data.values import as_text
-from finetune.data.written_cells import as_json
+from finetune.data.values import as_json, as_text
 from finetune.errors import UserError, first_line
 
 SQUAD = "in SQuAD's layout"

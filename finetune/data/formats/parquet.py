@@ -10,13 +10,12 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from finetune.data.bounds import require_expanded
 from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
 from finetune.data.file_start import FileStart
 from finetune.data.messages import so_many
 from finetune.data.paths import is_file, is_folder, read_small_text
-from finetune.data.records import Record
-from finetune.data.written_cells import flat_cell, without_surrogates
+from finetune.data.records import Record, require_expanded
+from finetune.data.values import flat_cell, without_surrogates
 from finetune.errors import UserError, first_line
 
 BATCH = 10_000  # rows

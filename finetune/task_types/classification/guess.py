@@ -13,7 +13,7 @@ from finetune.data.column_types import DIFFERENT_WORDS, ColumnFacts
 from finetune.data.formats.delimited import dialect_of, nameless_columns
 from finetune.data.formats.spans import unknown_names
 from finetune.data.messages import places, short
-from finetune.data.nested_fields import parsed
+from finetune.data.table import parsed
 from finetune.data.values import as_list, as_number, as_text, is_missing, is_nested
 from finetune.data.words.lists import word_list
 from finetune.errors import UserError

@@ -11,8 +11,7 @@ import numpy as np
 from finetune.data.characters import cleaned, same_text
 from finetune.data.issues import Finding
 from finetune.data.messages import shown
-from finetune.data.nested_fields import cell_at
-from finetune.data.table import Table
+from finetune.data.table import Table, cell_at
 from finetune.data.values import as_number, as_text, is_missing, parsed_literal
 from finetune.metrics.squad import score_v1, score_v2
 from finetune.task_types.columns import Layout

@@ -15,8 +15,8 @@ from support.predicted_files import predict, read, written
 
 from finetune.data.detect import BY_SUFFIX
 from finetune.data.reading import read_table
+from finetune.data.values import safe
 from finetune.data.writing import write_rows
-from finetune.data.written_cells import safe
 from finetune.inference.predict_file import predict_file
 from finetune.inference.predictor import Predictor
 from finetune.runs.events import unwatched
