@@ -6,12 +6,11 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
 from finetune.checks.split_data import SplitFile
-from finetune.data.characters import CONTROL
-from finetune.data.encodings.detect import spelled
+from finetune.data.characters import CONTROL, is_mojibake
+from finetune.data.encodings import spelled
 from finetune.data.formats.delimited import dialect_of, first_cells
 from finetune.data.issues import REJECTED, Finding, Issue
 from finetune.data.messages import shown
-from finetune.data.mojibake import is_mojibake
 from finetune.data.values import as_text, is_missing
 from finetune.task_types.findings import MOST_OF_ROWS
 from finetune.task_types.first_rows import split_columns
@@ -66,9 +65,8 @@ ODD_TEXTS: Mapping[Issue, Callable[[str], object]] = {
         "mojibake",
         "warning",
         "mojibake: texts decoded in the wrong encoding (such as Ã© for é, or 移쒓뎄 for 친구)",
-        "Export the data again as UTF-8; `fix` repairs UTF-8 that was decoded as another encoding, where all of it is "
-        "still there",
-    ): lambda text: not text.isascii() and is_mojibake(text),
+        "Export the data again as UTF-8",
+    ): is_mojibake,
     Issue(
         "not-nfc",
         "warning",

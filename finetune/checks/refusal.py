@@ -6,7 +6,6 @@ from pathlib import Path
 
 from finetune.checks.all_checks import CHECKS, NOTED, STOPPING, findings
 from finetune.checks.split_data import FileFinding, SplitFile, part_of
-from finetune.data.formats.excel import hint_of
 from finetune.data.messages import places
 from finetune.errors import UserError
 from finetune.runs.record_parts import DataFinding
@@ -40,8 +39,7 @@ def data_findings(task: Task, typed: Sequence[str] = ()) -> tuple[DataFinding, .
     parts = parts_of(read, task.dev_splits)
     refused = findings(parts, STOPPING)
     if error := next((finding for finding in refused if finding.severity == "error"), None):
-        sheets = next(hint_of(part.table.form) for part in parts if part.file == error.file)
-        raise UserError(f"{error.file}: {error.what}{_where(error)}{sheets}", error.remedy)
+        raise UserError(f"{error.file}: {error.what}{_where(error)}", error.remedy)
     said = findings(parts, [check for check in CHECKS if check not in NOTED])
     return tuple(
         _recorded(finding, parts, typed) for finding in said if finding.severity != "note" and finding.code != LEAK.code

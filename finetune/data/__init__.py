@@ -13,11 +13,10 @@ if TYPE_CHECKING:
     from finetune.data.formats.delimited import CSV, TSV, read_strictly
     from finetune.data.issues import Finding, Issue
     from finetune.data.messages import percent, shown
-    from finetune.data.nested_fields import cell_at
     from finetune.data.open_files import numbered_lines
     from finetune.data.rows import ADDED_LATER, Rows, grouped
     from finetune.data.source import Source, hub_rows
-    from finetune.data.table import Table
+    from finetune.data.table import Table, cell_at
     from finetune.data.values import as_number, as_text, is_missing
 
 __all__ = [
@@ -50,11 +49,10 @@ __getattr__ = names_of(
         "data.formats.spans": "spans",
         "data.issues": "Finding Issue",
         "data.messages": "percent shown",
-        "data.nested_fields": "cell_at",
         "data.open_files": "numbered_lines",
         "data.rows": "ADDED_LATER Rows grouped",
         "data.source": "Source hub_rows",
-        "data.table": "Table",
+        "data.table": "Table cell_at",
         "data.values": "as_number as_text is_missing",
     },
 )

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b
 
@@ -37,6 +38,10 @@ CONTROL = re.compile(
     "[" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last, kind in RANGES if kind == "control") + "]"
 )
 
+MOJIBAKE = {  # a wrong encoding: what texts hold that were decoded in it
+    **dict.fromkeys(("latin-1", "cp1252", "cp1254", "mac-roman"), re.compile("[^\x00-\x7f]")),
+    "cp949": re.compile("[\uac00-\ud7a3]{2}"),
+}
 CONJOINING = re.compile("[\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff]")
 
 
@@ -66,6 +71,15 @@ def text_slices(lengths: Sequence[int]) -> Iterator[slice]:
 def kind_number(name: str) -> int:
     """The column of a kind in a census."""
     return KINDS.index(name)
+
+
+def is_mojibake(text: str) -> bool:
+    """Whether all of a text is UTF-8 that was decoded in an encoding of one byte, or Korean in UTF-8 as CP949."""
+    for encoding, meant in () if text.isascii() else MOJIBAKE.items():
+        with suppress(UnicodeError):
+            if meant.search(text.encode(encoding).decode()):
+                return True
+    return False
 
 
 def cleaned(text: str) -> str:

@@ -5,7 +5,6 @@ from pathlib import Path
 from finetune.data.file_format import FileFormat, Format
 from finetune.data.file_start import FileStart
 from finetune.data.formats import (
-    arrow,
     class_folders,
     conll,
     delimited,
@@ -13,7 +12,6 @@ from finetune.data.formats import (
     json_document,
     labelled_lines,
     parquet,
-    xml_and_yaml,
 )
 from finetune.data.formats.refused import require_read
 from finetune.data.open_files import require_lines
@@ -21,11 +19,9 @@ from finetune.data.open_files import require_lines
 # In the order in which they are tried on a file's content: the last one accepts any text.
 FORMATS: tuple[Format, ...] = (
     class_folders.FORMAT,
-    arrow.FORMAT,
+    parquet.ARROW,
     parquet.FORMAT,
     excel.FORMAT,
-    xml_and_yaml.XML,
-    xml_and_yaml.YAML,
     json_document.LINES,
     json_document.FORMAT,
     conll.FORMAT,

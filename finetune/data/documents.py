@@ -1,30 +1,42 @@
 """Documents of unlabelled text, in memory: read from files, and divided into train and dev."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from os import PathLike
 from os.path import commonpath
 from pathlib import Path
-from re import split
-from typing import Any
 
 import numpy as np
 
 from finetune.data.column_types import ColumnFacts, facts_of
-from finetune.data.corpus_files import NAMES_SHOWN, Paths, corpus_files
+from finetune.data.encodings import has_zeros, marked
 from finetune.data.file_format import FileFormat, Format
-from finetune.data.formats import parquet
+from finetune.data.file_start import BLANK, CHUNK_BYTES, FileStart
+from finetune.data.files import NO_DATA
+from finetune.data.formats import delimited, json_document, parquet
+from finetune.data.formats.dialect import split_rows
 from finetune.data.issues import REJECTED
-from finetune.data.reading import first_rows
+from finetune.data.open_files import PACKED, compression_of, open_bytes
+from finetune.data.paths import is_folder, is_pattern, matching, require_file, require_utf_8
+from finetune.data.reading import read_table
 from finetune.data.records import SURROGATE, Record
 from finetune.data.values import as_text, is_missing
 from finetune.errors import UserError, nearest
 
+Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
+LINES = (".txt", ".text")
+TABLES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
+READ = f"{', '.join((*LINES, *TABLES))}, also as {' or '.join(PACKED)}"
+NEEDED = "Write text into it: a sentence or paragraph on a line, a blank line between documents"
+BLANK_LINE = re.compile(r"\n[ \t]*\r?\n")
+NAMES_SHOWN = 8
 ROWS_SEEN = 1_000  # rows that the column of texts is detected in
 USUAL = "text"  # the column's name where its cells alone do not decide
 LONGEST_LINE = 1 << 23  # characters, which are tokenized at once
+MANY_COLUMNS, LONGEST_NAME = 100, 1_000  # that no table of texts has, and characters of no name of a column
 DEV_SHARE, LEAST_DEV, MOST_DEV = 0.01, 100, 5_000  # documents of different texts
 
 
@@ -92,26 +104,33 @@ class Documents(list[Document]):
 def read_documents(paths: Paths, *, column: str = "", encoding: str = "") -> Documents:
     """The documents of a file, several, or the files of a folder; those without any text are left out.
 
-    In .txt, blank lines separate documents, and where no file has any, a line is a document; in .jsonl, .csv, .tsv and
-    .parquet a cell of `column` is (by default the only column of texts), as in a .txt that is a table. Any may be
-    compressed with gzip or xz. An encoding that is not named is detected.
+    In .txt, blank lines separate documents, and where no file has any, a line is a document; in a table a cell of
+    `column` is (by default the only column of texts), as in a .txt that is one. An encoding that is not named is
+    detected.
 
     Raises UserError for files that cannot be read or hold another kind of data, bytes of another encoding, a line that
-    does not end, and where there is no document.
+    does not end, a .txt that is a table and no column is named, and where there is no document.
     """
-    files = corpus_files(paths, LINES_OF_TEXT, encoding=encoding, column=column)
-    tables = {path: column_of(path, form, column) for path, form in files if form.format is not LINES_OF_TEXT}
-    texts = {
-        path: list(_cells(path, form, tables[path])) if path in tables else _paragraphs(path, form)
-        for path, form in files
-    }
-    lined = texts.keys() - tables.keys()
+    several = [paths] if isinstance(paths, str | PathLike) else paths
+    files = list(dict.fromkeys(file for path in several for file in _files(Path(path))))
+    if not files:
+        raise UserError("no file of text was named", f"Name a file, or a folder with files of text: {READ}")
+    filled = [file for file in files if not is_empty(file)]
+    if not filled:
+        raise UserError(f"{files[0]}: is empty", NEEDED)
+    texts, columns = dict[Path, list[tuple[str, ...]]](), dict[Path, str]()
+    for file in filled:
+        if _is_table(FileStart(file, encoding), column):
+            columns[file], texts[file] = _cells(file, encoding, column)
+        else:
+            texts[file] = _paragraphs(file, form_of_lines(file, encoding))
+    lined = texts.keys() - columns.keys()
     if all(len(texts[path]) < 2 for path in lined):  # no blank line between lines
         texts |= {path: [(line,) for lines in texts[path] for line in lines] for path in lined}
-    folder = commonpath([path.absolute().parent for path, _ in files])
+    folder = commonpath([path.absolute().parent for path in filled])
     documents = list[Document]()
     for path, text in texts.items():
-        name = f"{path.absolute().relative_to(folder).as_posix()}:" if len(files) > 1 else ""
+        name = f"{path.absolute().relative_to(folder).as_posix()}:" if len(filled) > 1 else ""
         for number, lines in enumerate(filter(None, text), start=1):
             if max(map(len, lines)) >= LONGEST_LINE:
                 raise UserError(
@@ -120,13 +139,12 @@ def read_documents(paths: Paths, *, column: str = "", encoding: str = "") -> Doc
                 )
             documents.append(Document(f"{name}{number}", lines))
     if not documents:
-        more = f" and {len(files) - 1} more" if len(files) > 1 else ""
-        raise UserError(f"{files[0][0]}{more}: has no text", "Name a file with text in it")
+        more = f" and {len(filled) - 1} more" if len(filled) > 1 else ""
+        raise UserError(f"{filled[0]}{more}: has no text", "Name a file with text in it")
     digests = b"".join(hashlib.sha256(document.text.encode()).digest() for document in documents)
     hashes = np.frombuffer(digests, "<u8")[::4].astype(np.uint64)  # the first 8 bytes of each
-    path = Path(paths if isinstance(paths, str | PathLike) else paths[0])
-    read = Documents(documents, path, hashes, hashlib.sha256(digests).hexdigest(), None)
-    read.column = tables.get(files[0][0], "")
+    read = Documents(documents, Path(several[0]), hashes, hashlib.sha256(digests).hexdigest(), None)
+    read.column = columns.get(filled[0], "")
     return read
 
 
@@ -152,21 +170,7 @@ def split_documents(documents: Documents) -> tuple[Documents, Documents]:
 
 def filled_lines(text: str) -> tuple[str, ...]:
     """The lines of a text, stripped, without blank ones."""
-    return tuple(line for part in split(r"\r\n|\r|\n", text) if (line := part.strip()))
-
-
-def column_of(path: Path, form: FileFormat, column: str = "") -> str:
-    """The name of a table's column of texts, which may be given. Raises UserError where there is none, or several."""
-    columns = first_rows(path, form, most=ROWS_SEEN).columns
-    if not column:
-        return only_text(path, {name: facts_of(name, cells) for name, cells in columns.items()})
-    if column not in columns:
-        listed = ", ".join([*columns][:NAMES_SHOWN])
-        raise UserError(
-            f"{path}: has no column '{column}' (its columns: {listed})",
-            f"{nearest(column, [*columns])}Name one: text=NAME",
-        )
-    return column
+    return tuple(line for part in re.split(r"\r\n|\r|\n", text) if (line := part.strip()))
 
 
 def only_text(path: Path, facts: Mapping[str, ColumnFacts]) -> str:
@@ -182,10 +186,68 @@ def only_text(path: Path, facts: Mapping[str, ColumnFacts]) -> str:
 
 def form_of_lines(path: Path, encoding: str = "") -> FileFormat:
     """How a file of lines is read so that each document is a row with one column, `text`, in the encoding that is given
-    or detected. Raises UserError as `corpus_files`.
+    or detected. Raises UserError for a file that is empty or cannot be read.
     """
-    ((_, form),) = corpus_files(path, LINES_OF_TEXT, encoding=encoding)
-    return form
+    start = FileStart(require_file(path), encoding)
+    start.require_supported()
+    if has_zeros(start.head) and not (encoding or marked(start.head)):
+        raise UserError(f"{path}: is a binary file, not text", f"Name a file of text: {READ}")
+    return FileFormat.of(start, LINES_OF_TEXT, True)
+
+
+def is_empty(file: Path) -> bool:
+    """Whether a file has nothing but white space."""
+    with open_bytes(file, compression=compression_of(file)) as opened:
+        start = opened.read(CHUNK_BYTES)
+    return len(start) < CHUNK_BYTES and not start.strip(BLANK)
+
+
+def columns_of_lines(start: FileStart) -> list[str]:
+    """The columns of a .txt whose lines are divided alike by a sign; none where they are text.
+
+    A sign that only ends or begins the lines (`word,`) divides nothing, and commas in a long line make no header.
+    """
+    layout = delimited.sniff(start)
+    rows = split_rows(start.text, layout.delimiter, quoted=layout.quoted) if layout.delimiter else []
+    filled = {place for row in rows for place, cell in enumerate(row) if cell.strip()}
+    if len(filled) < 2 or (len(rows[0]) > MANY_COLUMNS and max(map(len, rows[0])) > LONGEST_NAME):
+        return []
+    return delimited.header(start.path, FileFormat.of(start, delimited.FORMAT, layout))
+
+
+def _files(path: Path) -> list[Path]:
+    """The files that a name stands for: of a folder those that are named as text is, none of them hidden."""
+    require_utf_8(path)
+    if not is_folder(path):
+        return matching(path) if is_pattern(path) else [require_file(path)]
+    files = sorted(
+        file
+        for file in path.rglob("*")
+        if file.is_file()
+        and FileStart(file).suffix in (*LINES, *TABLES)
+        and not NO_DATA.fullmatch(file.name)
+        and not any(part.startswith(".") for part in file.relative_to(path).parts)
+    )
+    if not files:
+        raise UserError(f"{path}: has no file of text", f"Name a folder with files called {READ}")
+    return files
+
+
+def _is_table(start: FileStart, column: str) -> bool:
+    """Whether a file is a table. Raises UserError for a .txt that is one, of which no column is named."""
+    if start.suffix not in LINES:
+        return start.suffix in TABLES or parquet.FORMAT.sniff(start) or json_document.LINES.sniff(start)
+    if has_zeros(start.head) and not (start.given or marked(start.head)):
+        return False  # which is a binary file
+    columns = columns_of_lines(start)
+    if columns and not column and not BLANK_LINE.search(start.text.strip()):
+        raise UserError(
+            f"{start.path}: is a table, with the columns {', '.join(columns[:NAMES_SHOWN])}",
+            "Name the one to read, text=NAME; if its lines are still text, put a blank line between documents",
+        )
+    if column and not columns:
+        raise UserError(f"{start.path}: is lines of text, without a column '{column}'", "Leave text= out")
+    return bool(column)
 
 
 def _paragraphs(path: Path, form: FileFormat) -> list[tuple[str, ...]]:
@@ -195,22 +257,29 @@ def _paragraphs(path: Path, form: FileFormat) -> list[tuple[str, ...]]:
     return [tuple(group) for filled, group in groupby(lines, bool) if filled]
 
 
-def _cells(path: Path, form: FileFormat, column: str) -> Iterator[tuple[str, ...]]:
-    """The lines of each cell; the items of one that is a list are lines."""
-    is_parquet = form.format is parquet.FORMAT
-    for record in parquet.read(path, form, [column]) if is_parquet else form.format.read(path, form):
-        cell: Any = record.values.get(column)
-        if record.fault is not None and record.fault.issue != REJECTED:
-            raise UserError(f"{path}:{record.line}: {record.fault.what}", record.fault.issue.remedy.partition(";")[0])
+def _cells(path: Path, encoding: str, column: str) -> tuple[str, list[tuple[str, ...]]]:
+    """(the column of texts, the lines of each cell in it); the items of one that is a list are lines."""
+    table = read_table(path, encoding)
+    if fault := next((record for record in table.faults if record.fault and record.fault.issue != REJECTED), None):
+        raise UserError(f"{path}:{fault.line}: {fault.fault.what}", fault.fault.issue.remedy.partition(";")[0])  # type: ignore[union-attr]
+    columns = {name: cells for name, cells in table.columns.items() if name == column or name not in table.derived}
+    if column and column not in columns:
+        listed = ", ".join([*columns][:NAMES_SHOWN])
+        raise UserError(
+            f"{path}: has no column '{column}' (its columns: {listed})",
+            f"{nearest(column, [*columns])}Name one: text=NAME",
+        )
+    column = column or only_text(path, {name: facts_of(name, cells[:ROWS_SEEN]) for name, cells in columns.items()})
+    texts = []
+    for line, cell in zip(table.lines, columns[column], strict=True):
         if isinstance(cell, dict):
             raise UserError(
-                f"{path}:{record.line}: the cell of '{column}' is an object, not a text",
-                "Name another column: text=NAME",
+                f"{path}:{line}: the cell of '{column}' is an object, not a text", "Name another column: text=NAME"
             )
         if isinstance(cell, list):
             cell = "\n".join(as_text(item) for item in cell if not isinstance(item, dict))
-        if record.fault is None:
-            yield filled_lines(_valid(path, record.line, "" if is_missing(cell) else as_text(cell)))
+        texts.append(filled_lines(_valid(path, line, "" if is_missing(cell) else as_text(cell))))
+    return column, texts
 
 
 def _valid(path: Path, number: int, text: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from finetune.data.encodings.detect import spelled
+from finetune.data.encodings import spelled
 from finetune.data.file_start import FileStart
 from finetune.data.open_files import Compression, open_bytes, open_text
 from finetune.data.records import Record
@@ -111,7 +111,6 @@ class Format:
     - `read` yields every row in order; one that cannot be read has a fault. It raises UserError where the file as a
       whole cannot be read.
     - `count` returns the number of rows (or an estimate) and the columns without reading all.
-    - `corpus` are the suffixes of files whose column of texts may be a corpus.
     """
 
     name: str
@@ -119,7 +118,6 @@ class Format:
     sniff: Callable[[FileStart], Any]
     read: Callable[[Path, FileFormat], Iterator[Record]]
     count: Callable[[Path, FileFormat], tuple[int, frozenset[str]]] | None = None
-    corpus: tuple[str, ...] = ()
     text: bool = True
     lines: bool = True
     names_columns: bool = True

@@ -5,9 +5,9 @@ from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 
-from finetune.data.bounds import LONGEST_LINE
-from finetune.data.encodings.detect import Encoding, find_encoding
+from finetune.data.encodings import Encoding, find_encoding
 from finetune.data.open_files import PACKED, Compression, compression_of, open_bytes, open_text
+from finetune.data.records import LONGEST_LINE
 from finetune.errors import UserError
 
 CHUNK_BYTES = 1 << 20  # bytes

@@ -5,12 +5,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from finetune.data.file_start import FileStart
-from finetune.data.formats.arrow import is_saved
 from finetune.data.formats.class_folders import class_folders
+from finetune.data.formats.parquet import is_saved
 from finetune.data.formats.refused import require_read
 from finetune.data.label_names import FILES as LABEL_FILES
 from finetune.data.messages import first_of
-from finetune.data.paired_files import is_label_file
 from finetune.data.paths import (
     exists,
     is_folder,
@@ -126,7 +125,7 @@ def _data_files(folder: Path) -> list[Path]:
     files = sorted(f for f in folder.iterdir() if f.is_file() and f.name[0] != "." and _may_be_data(f))
     wholes: dict[str, list[Path]] = {}
     for file in files:
-        if not LABEL_FILES.fullmatch(file.name) and not is_label_file(file):
+        if not LABEL_FILES.fullmatch(file.name):
             wholes.setdefault(PART.sub(r"-of-\1", file.name), []).append(file)
     for parts in wholes.values():
         if (numbered := PART.search(parts[0].name)) and int(numbered[1]) != len(parts):
@@ -150,13 +149,15 @@ def _named(folder: Path, paths: Sequence[Path], says: Callable[[Path, str], obje
     return splits
 
 
+def split_named(name: str) -> str:
+    """The split that a word in a name says: `validation` is dev; empty where none does."""
+    return next((split for split, words in NAMES.items() if _says(Path(name), words)), "")
+
+
 def _says(file: Path, words: str) -> bool:
     """Whether a file's name has a word of a split."""
     return any(re.fullmatch(words, word.lower()) for word in WORD.findall(file.name))
 
 
 def _may_be_data(file: Path) -> bool:
-    """Whether a file may have rows, by its name; XML and YAML only if it says which split."""
-    if file.suffix.lower() in (".xml", ".yaml", ".yml"):
-        return any(_says(file, words) for words in NAMES.values())
     return not NO_DATA.fullmatch(file.name)

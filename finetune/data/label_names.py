@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from finetune.data.bounds import LONGEST_TEXT
 from finetune.data.paths import paths_in, read_small_text
+from finetune.data.records import LONGEST_TEXT
 from finetune.data.values import as_text
 from finetune.errors import UserError, first_line
 

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from finetune.data.bounds import LONGEST_LINE, require_expanded
 from finetune.data.paths import require_file
+from finetune.data.records import LONGEST_LINE, require_expanded
 from finetune.errors import UserError, first_line
 
 CHUNK_BYTES = 1 << 20  # bytes

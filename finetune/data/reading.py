@@ -7,17 +7,13 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from finetune.data.bounds import require_column, require_filled
 from finetune.data.detect import detect
 from finetune.data.file_format import FileFormat
-from finetune.data.formats import arrow, parquet
 from finetune.data.formats.delimited import blank_lines, header
 from finetune.data.formats.dialect import Dialect
-from finetune.data.formats.excel import hint_of
-from finetune.data.formats.labelling_tools import TACRED, in_plain_form
+from finetune.data.formats.parquet import class_names
 from finetune.data.messages import noun, so_many
-from finetune.data.paired_files import labels_of_texts, read_pair
-from finetune.data.records import Record, whole
+from finetune.data.records import Record, require_column, require_filled, whole
 from finetune.data.table import Table, table_of_records
 from finetune.errors import UserError
 
@@ -28,8 +24,6 @@ def records(path: Path, form: FileFormat) -> Iterator[Record]:
     Raises UserError where the file as a whole cannot be read.
     """
     for record in form.format.read(path, form):
-        if "tokenized_text" in record.values or TACRED[0] in record.values:
-            record = replace(record, values=dict(in_plain_form(record.values)))
         yield whole(record) if form.damaged else record
 
 
@@ -39,14 +33,11 @@ def read_table(path: Path, encoding: str = "", form: FileFormat | None = None) -
     Raises UserError where its format or encoding is unknown, or it has no rows.
     """
     form = form or detect(path, encoding)
-    if path.is_file() and (labels := labels_of_texts(path)) is not None:
-        return read_pair(path, labels, form.encoding)
     names = header(path, form) if isinstance(form.layout, Dialect) else []  # also of a file whose rows are all faults
     table = table_of_records(path, form, records(path, form), names=names)
     if not table.rows and not table.faults:
-        raise _empty(path, form)
-    stored = {"parquet": parquet.parquet_metadata, "arrow": arrow.arrow_metadata}.get(form.format.name)
-    return replace(table, names=parquet.class_names(stored(path, form))) if stored else table
+        raise _empty(path)
+    return replace(table, names=class_names(path, form))
 
 
 def joined_tables(tables: Sequence[Table]) -> Table:
@@ -93,12 +84,12 @@ def first_rows(path: Path, form: FileFormat, *, most: int) -> Table:
     """Reads the first rows of a file as a table, without those that cannot be read. Raises UserError for no rows."""
     found = list(islice(records(path, form), most))
     if not found:
-        raise _empty(path, form)
+        raise _empty(path)
     return table_of_records(path, form, (one for one in found if not one.fault))
 
 
-def _empty(path: Path, form: FileFormat) -> UserError:
-    return UserError(f"{path}: has no rows below its header{hint_of(form)}", "Give it at least one row")
+def _empty(path: Path) -> UserError:
+    return UserError(f"{path}: has no rows below its header", "Give it at least one row")
 
 
 def reading_notes(path: Path, form: FileFormat) -> list[str]:

@@ -1,9 +1,11 @@
-"""Converts cells to texts, numbers and lists, and says whether they are missing."""
+"""Converts cells to texts, numbers and lists, says whether they are missing, and formats them for writing."""
 
 import ast
 import json
 import math
 import re
+from collections.abc import Mapping, Sequence
+from datetime import date, time
 from typing import Any
 
 NULL = "\\N"  # as databases write a missing cell
@@ -13,6 +15,39 @@ LIST = re.compile(r"\s*(?:(?:\w+\.)?(?:array|tensor)\()?(\[.*\])(?:,\s*dtype=[\w
 QUOTED = re.compile(r"""\s*((['"]).*?\2\s*)+""", re.DOTALL)
 UNQUOTED = re.compile(r"\s*([-+]?\d+\.?|True|False)(\s+([-+]?\d+\.?|True|False))*\s*")
 ARRAY = re.compile(r"\barray\((\[.*?\])(?:,\s*dtype=[^)]*)?\)", re.DOTALL)  # as numpy shows one in an object
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def safe(cell: Any) -> str:
+    """A cell as text that no spreadsheet runs: an apostrophe precedes one that begins like a formula (CSV injection).
+
+    Numbers, and a single sign (as a label may be), are not escaped.
+    """
+    text = flat_cell(cell)
+    return f"'{text}" if text.startswith(FORMULA) and len(text) > 1 and not NUMBER.fullmatch(text) else text
+
+
+def flat_cell(cell: Any) -> str:
+    """A cell as text: lists as JSON, numbers unchanged, dates as ISO 8601; NaN is empty."""
+    if isinstance(cell, date | time):
+        return cell.isoformat()
+    if isinstance(cell, list | tuple | dict):
+        return json.dumps(cell, ensure_ascii=False, default=flat_cell)
+    if isinstance(cell, float):
+        return "" if math.isnan(cell) else repr(cell)
+    return as_text(cell)
+
+
+def without_surrogates(text: str) -> str:
+    """The text with lone surrogates, which no encoding has, escaped as `\\ud800`."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def as_json(row: Mapping[str, Any], names: Sequence[str]) -> str:
+    """The row's cells; NaN is null, since JSON has no NaN."""
+    cells = {name: row[name] for name in names if name in row}
+    cells = {name: None if isinstance(cell, float) and math.isnan(cell) else cell for name, cell in cells.items()}
+    return json.dumps(cells, ensure_ascii=False, default=flat_cell)
 
 
 def is_missing(value: Any) -> bool:

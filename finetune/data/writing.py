@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.data.detect import BY_SUFFIX
-from finetune.data.encodings.detect import spelled
+from finetune.data.encodings import spelled
 from finetune.data.file_format import FileFormat, Format, OutputFormat
 from finetune.data.formats.dialect import Dialect
 from finetune.data.formats.json_document import SQUAD

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from finetune.data.bounds import LONGEST_TEXT
 from finetune.data.paths import read_small, require_file
+from finetune.data.records import LONGEST_TEXT
 from finetune.errors import UserError, first_line
 from finetune.gone import gone
 from finetune.runs.recipe import WIDEST_LSTM

@@ -2,65 +2,27 @@
 
 import json
 import os
-from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
-from zoneinfo import ZoneInfo
 
 from filelock import FileLock, Timeout
 
 from finetune.data.atomic import require_no_links
+from finetune.data.values import flat_cell
 from finetune.errors import UserError
 
-END = "["  # begins the line after a window; rows are objects
 OTHER = "an earlier attempt was of another file, model, version or device, or is damaged"
-KIND = "\0kind"  # marks a cell of a type that JSON lacks, so that it is read back as that type
-KINDS: Mapping[str, Callable[[str], Any]] = {
-    "datetime": datetime.fromisoformat,
-    "date": date.fromisoformat,
-    "time": time.fromisoformat,
-    "timedelta": lambda text: timedelta(seconds=float(text)),
-    "Decimal": Decimal,
-}
-
-
-def _marked(cell: Any) -> Any:
-    """A cell of one of KINDS as JSON; any other as text."""
-    match cell:
-        case datetime():
-            return {KIND: "datetime", "is": cell.isoformat(), "zone": getattr(cell.tzinfo, "key", None)}
-        case date() | time():
-            return {KIND: type(cell).__name__, "is": cell.isoformat()}
-        case timedelta():
-            return {KIND: "timedelta", "is": str(cell.total_seconds())}
-        case Decimal():
-            return {KIND: "Decimal", "is": str(cell)}
-    return str(cell)
-
-
-def _unmarked(found: dict[str, Any]) -> Any:
-    """The cell that `_marked` wrote; any other object unchanged."""
-    if KIND in found:
-        with suppress(LookupError, ValueError, TypeError, ArithmeticError):  # the data had this form itself
-            cell = KINDS[found[KIND]](found["is"])
-            return cell.astimezone(ZoneInfo(found["zone"])) if found.get("zone") else cell
-    return found
-
-
-ENCODE, DECODE = json.JSONEncoder(default=_marked).encode, json.JSONDecoder(object_hook=_unmarked).decode
+DIGITS = len(sha256().hexdigest())
 
 
 class Journal:
     """Predicted rows, in a hidden file next to the output until the output is written.
 
-    A row is a JSON object on a line. A window of rows ends with a line `[rows, truncated rows, checksum]`, so that a
-    window that was cut off or damaged is found. The first line is a hash of what the predictions depend on (`of`).
-    After opening, `rows` and `truncated` count those of the windows that are kept, and `note` says what is not.
+    A window of rows is a line: its checksum, and `[rows, truncated rows]` as JSON, so that a window that was cut off or
+    damaged is found. The first line is a hash of what the predictions depend on (`of`). After opening, `rows` and
+    `truncated` count those of the windows that are kept, and `note` says what is not.
     """
 
     def __init__(self, output: Path, *, of: str) -> None:
@@ -96,33 +58,35 @@ class Journal:
         self.lock.release()
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        with self.file.open(encoding="ascii") as lines:
-            next(lines)
-            yield from (DECODE(line) for line in lines if not line.startswith(END))
+        with self.file.open("rb") as file:
+            for _, rows, _ in _windows(file):
+                yield from rows
 
     def in_order(self, order: Sequence[int]) -> Iterator[dict[str, Any]]:
         """Yields the rows with these numbers, from 0, in this order."""
-        starts, at = array("q"), 0
-        with self.file.open("rb") as lines:
-            for line in lines:
-                if at and not line.startswith(END.encode()):
-                    starts.append(at)
-                at += len(line)
-            for number in order:
-                lines.seek(starts[number])
-                yield DECODE(lines.readline().decode("ascii"))
+        places, start = list[tuple[int, int]](), len(self.first)  # (where its window starts, its number there)
+        with self.file.open("rb") as file:
+            for size, rows, _ in _windows(file):
+                places += [(start, number) for number in range(len(rows))]
+                start += size
+            here, window = 0, list[Any]()
+            for start, number in map(places.__getitem__, order):
+                if start != here:
+                    file.seek(start)
+                    here, window = start, json.loads(file.readline()[DIGITS:])[0]
+                yield window[number]
 
     def add(self, rows: Iterable[Mapping[str, Any]], *, truncated: int) -> None:
-        """Writes a window of rows, of which some were truncated, and syncs it to disk."""
-        lines = [ENCODE(row) + "\n" for row in rows]
-        content = "".join(lines).encode()
+        """Writes a window of rows, of which some were truncated, and syncs it to disk. Dates become texts."""
+        window = list(rows)
+        content = json.dumps([window, truncated], default=flat_cell).encode()
         try:
-            self._write(content + _end(sha256(content).digest(), len(lines), truncated))
+            self._write(sha256(content).hexdigest().encode() + content + b"\n")
         except OSError as error:
             raise UserError(
                 f"{self.file}: cannot be written ({error.strerror})", "Free space, and run it again"
             ) from error
-        self.rows += len(lines)
+        self.rows += len(window)
         self.truncated += truncated
 
     def names(self, *, error: str) -> tuple[list[str], int]:
@@ -155,36 +119,23 @@ class Journal:
             if first != self.first:
                 self.note = "" if self.first.startswith(first) else OTHER
                 return 0
-            size = len(first)
-            for length, rows, truncated in _whole_windows(file):
-                size += length
-                self.rows += rows
+            file.seek(0)
+            end = len(first)
+            for size, rows, truncated in _windows(file):
+                end += size
+                self.rows += len(rows)
                 self.truncated += truncated
-        if size < self.file.stat().st_size:
+        if end < self.file.stat().st_size:
             self.note = f"what an earlier attempt wrote after row {self.rows:,} is incomplete or damaged"
-        return size
+        return end
 
 
-def _whole_windows(file: IO[bytes]) -> Iterator[tuple[int, int, int]]:
+def _windows(file: IO[bytes]) -> Iterator[tuple[int, list[dict[str, Any]], int]]:
     """(bytes, rows, truncated rows) of each window, up to the first that is incomplete or whose checksum differs."""
-    content, length, rows = sha256(), 0, 0
+    file.readline()
     for line in file:
-        length += len(line)
-        if not line.startswith(END.encode()):
-            content.update(line)
-            rows += 1
-            continue
-        try:
-            truncated = int(json.loads(line)[1])
-        except (ValueError, TypeError, LookupError):
+        checksum, content = line[:DIGITS], line[DIGITS:-1]
+        if not line.endswith(b"\n") or checksum != sha256(content).hexdigest().encode():
             return
-        if line != _end(content.digest(), rows, truncated):
-            return
-        yield length, rows, truncated
-        content, length, rows = sha256(), 0, 0
-
-
-def _end(digest: bytes, rows: int, truncated: int) -> bytes:
-    """The line after a window whose lines have this sha256."""
-    checksum = sha256(digest + f"{rows} {truncated}".encode()).hexdigest()
-    return (json.dumps([rows, truncated, checksum]) + "\n").encode()
+        rows, truncated = json.loads(content)
+        yield len(line), rows, truncated

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from finetune.data.column_types import NOTHING
-from finetune.data.formats.tag_forms import FormOfTags, TagForm
+from finetune.data.formats.word_lines import FormOfTags, TagForm
 from finetune.data.messages import short
-from finetune.data.nested_fields import cell_at
+from finetune.data.table import cell_at
 from finetune.data.values import as_text, is_missing, is_nested, tags_of
 from finetune.task_types.row_issues import NoRow
 

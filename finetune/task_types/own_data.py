@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from finetune.data.characters import same_text
 from finetune.data.files import split_files
-from finetune.data.formats.excel import MOST_NAMED, Sheet, hint_of, named_sheet
+from finetune.data.formats.excel import named_sheet
 from finetune.data.issues import REJECTED
 from finetune.data.messages import places, shown, so_many
 from finetune.data.paths import is_file, paths_in, read_small, require_utf_8
@@ -21,7 +21,6 @@ from finetune.data.table import Table
 from finetune.errors import UserError, first_line
 from finetune.runs.folder import data_name
 from finetune.storage.stored import data_name_of
-from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.classification.marked import without_markers
 from finetune.task_types.classification.mistakes import with_mistakes
 from finetune.task_types.classification.order import with_order
@@ -224,7 +223,7 @@ def found_layout(files: Mapping[str, Path], options: Mapping[str, Any]) -> Layou
     given = {key: value for key, value in options.items() if key not in ("dev", "test", "split")}
     encoding, sheet, keep, drop, order = (given.pop(name, "") for name in NOT_GUESSED)
     tables = {split: own_table(file, encoding, sheet) for split, file in files.items()}
-    layout = replace(guessed(tables["train"], given), file=form_facts(tables["train"]))
+    layout = replace(guess(tables["train"], given), file=form_facts(tables["train"]))
     counts = {split: _label_rows(layout, table) for split, table in tables.items()}
     layout = with_mistakes(layout, sum(counts.values(), Counter()), keep, drop)
     learned = [counts[split] for split in files if split != "test"]  # a label of test alone makes no class
@@ -251,26 +250,6 @@ def _text(value: Any) -> str:
     if isinstance(value, list | tuple):  # in one of numbers, whole ones have become floats
         return ",".join(f"{item:g}" if isinstance(item, float) else str(item) for item in value)
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def guessed(table: Table, given: Mapping[str, Any], *, labelled: bool = True) -> Layout:
-    """The layout of a table, as `guess` finds it.
-
-    Raises UserError as that does; where another sheet of the workbook may be meant, with the sheets.
-    """
-    sheet = table.form.layout if isinstance(table.form.layout, Sheet) else Sheet(name="")
-    others = [(f"sheet={name}", f"another sheet, of {so_many(rows)}") for name, rows in sheet.meant[:MOST_NAMED]]
-    if sheet.is_cover and not {"text", "label"} & {*given}:
-        own = f"sheet={sheet.name}", f"the first sheet, of {so_many(sheet.rows)}"
-        raise Ambiguous(f"{table.path}: has {len(sheet.others) + 1} sheets, and the first has few rows", [*others, own])
-    try:
-        return guess(table, given, labelled=labelled)
-    except Ambiguous as question:
-        if not others:
-            raise
-        raise Ambiguous(question.what, [*question.choices, *others]) from question
-    except UserError as error:
-        raise UserError(f"{error.what}{hint_of(table.form)}", error.way_out) from error
 
 
 def task_on(

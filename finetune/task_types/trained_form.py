@@ -15,16 +15,15 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from finetune.data.detect import BY_SUFFIX, FORMATS, detect
-from finetune.data.encodings.unicode import decodes, marked
+from finetune.data.encodings import decodes, marked
 from finetune.data.file_format import FileFormat, Format
 from finetune.data.file_start import FileStart
 from finetune.data.formats import conll, delimited, labelled_lines
-from finetune.data.formats.dialect import DELIMITERS, Dialect, csv_reader
+from finetune.data.formats.dialect import DELIMITERS, ONE_COLUMN, Dialect, csv_reader
 from finetune.data.formats.excel import Sheet, named_sheet, sheets_of
 from finetune.data.formats.labelled_lines import ENDS, FASTTEXT, LabelledLines
 from finetune.data.formats.word_lines import DOCUMENT, SPACES, WordLines, fields_of, is_blank, is_comment
 from finetune.data.open_files import open_bytes
-from finetune.data.paired_files import ONE_COLUMN
 from finetune.data.paths import is_file
 from finetune.data.records import column_names
 from finetune.data.table import Table
@@ -172,9 +171,9 @@ def _first_rows(start: FileStart, dialect: Dialect) -> list[list[str]]:
     return [row for row, _ in zip(filter(None, cells), range(ROWS + 1), strict=False)]
 
 
-def _are_regular(rows: Sequence[Sequence[str]], width: int, run_on: int | None) -> bool:
-    """Whether nearly all rows have so many cells, or more where a text holds the delimiter."""
-    return sum(len(row) == width or (run_on is not None and len(row) > width) for row in rows) >= REGULAR * len(rows)
+def _are_regular(rows: Sequence[Sequence[str]], width: int) -> bool:
+    """Whether nearly all rows have so many cells."""
+    return sum(len(row) == width for row in rows) >= REGULAR * len(rows)
 
 
 def _dialect(start: FileStart, like: Dialect, known: TrainedColumns) -> Dialect | None:
@@ -185,22 +184,20 @@ def _dialect(start: FileStart, like: Dialect, known: TrainedColumns) -> Dialect 
         rows = _first_rows(start, replace(like, skip=skip))
         header = column_names(["", *rows[0]] if like.indexed else rows[0]) if rows else []
         if header and {*known.text} <= {*header}:
-            run_on = like.run_on if len(header) == like.width else None
-            regular = _are_regular(rows[1:], len(header), run_on)
-            return replace(like, skip=skip, run_on=run_on) if regular else None
+            return replace(like, skip=skip) if _are_regular(rows[1:], len(header)) else None
     bare, names = replace(like, header=False, indexed=False, skip=0), known.columns
     rows = _first_rows(start, bare)
     if not like.delimiter or not rows or not {*known.text} <= {*names} or _are_names(rows[0], known):
         return None
     place = next((place for place, name in enumerate(names) if name in known.label), len(names))
     labelled = [place < len(row) and known.is_label(row[place]) for row in rows]
-    if labelled[0] and sum(labelled) > HALF * len(rows) and _are_regular(rows, len(names), like.run_on):
-        return replace(bare, width=len(names), names=names)
+    if labelled[0] and sum(labelled) > HALF * len(rows) and _are_regular(rows, len(names)):
+        return replace(bare, names=names)
     names = tuple(name for name in names if name not in known.label)
-    if like.header or len(names) == 1 or not _are_regular(rows, len(names), None):
+    if like.header or len(names) == 1 or not _are_regular(rows, len(names)):
         return None
     moved = any(known.is_label(cell) for row in rows for cell in row)
-    return None if moved else replace(bare, run_on=None, width=len(names), names=names)
+    return None if moved else replace(bare, names=names)
 
 
 def _are_names(cells: Sequence[str], known: TrainedColumns) -> bool:
@@ -278,8 +275,8 @@ def _by_content(start: FileStart, known: TrainedColumns, named: Sequence[str]) -
         return replace(found, layout=ONE_COLUMN if dialect.delimiter else replace(bare.layout, skip=skip))
     if not table and not labelled and len(known.text) == 1:
         return found if IN_PROSE.search(start.text) else replace(found, layout=ONE_COLUMN)
-    if not table and not labelled and len(first) == len(known.text):
-        return replace(found, layout=replace(bare.layout, names=known.text, run_on=None))
+    if not table and len(first) == len(known.text) and not labelled:
+        return replace(found, layout=replace(bare.layout, names=known.text))
     if labelled or _are_numbered(known.text):
         raise UserError(
             f"{start.path}: has {len(first)} columns and no header, unlike the training file, whose text was"

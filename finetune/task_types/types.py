@@ -9,7 +9,7 @@ from importlib.metadata import entry_points
 from typing import Any, get_args
 
 from finetune.data.documents import USUAL
-from finetune.data.formats.tag_forms import FormOfTags
+from finetune.data.formats.word_lines import FormOfTags
 from finetune.data.messages import so_many
 from finetune.errors import UserError, first_line, nearest
 from finetune.gone import gone

@@ -100,7 +100,7 @@ def _is_right(choice: Mapping[str, str], answers: Mapping[str, str]) -> bool:
 
 def _answers(made: Variant) -> dict[str, str]:
     text, label = (",".join(map(made.spelled, names)) for names in (made.base.text, made.base.label))
-    return {"text": text, "label": label, "shape": made.base.shape}
+    return {"text": text, "label": label, "shape": made.base.shape, "encoding": made.dialect.encoding}
 
 
 def _written(made: Variant, folder: Path) -> Written:

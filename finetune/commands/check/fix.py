@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from finetune.checks.split_data import SplitFile, labelled
-from finetune.data.characters import cleaned, without_controls
+from finetune.data.characters import cleaned, is_mojibake, without_controls
 from finetune.data.formats.delimited import dialect_of, first_cells
-from finetune.data.mojibake import is_mojibake, repaired
 from finetune.data.outputs import require_replaceable_output
 from finetune.data.paths import is_folder
 from finetune.data.spellings import unified
@@ -22,7 +21,6 @@ from finetune.task_types.row_issues import EMPTY_WORD, MISSING_TEXT, NoRow
 
 DROPPED = {MISSING_TEXT: "without a text", EMPTY_WORD: "with an empty word"}
 CHANGES: Mapping[str, Callable[[str], str]] = {
-    "cells decoded in the right encoding": repaired,
     "cells without their control characters": without_controls,
     "cells normalised to NFC": partial(unicodedata.normalize, "NFC"),
     "cells without their outer spaces": str.strip,
@@ -109,11 +107,11 @@ def _cleaned(layout: Layout, values: dict[str, Any], done: list[str]) -> dict[st
 
 
 def _clean(text: str, done: list[str]) -> str:
-    """The text decoded correctly, without control characters and outer spaces, in NFC; mojibake that cannot be
-    repaired stays as it is, since any of its characters may be needed to repair it.
+    """The text without control characters and outer spaces, in NFC; mojibake stays as it is, since any of its
+    characters may be needed to repair it.
     """
-    if not text.isascii() and is_mojibake(repaired(text)):
-        done += ["cells kept as they are: mojibake that cannot be repaired"]
+    if is_mojibake(text):
+        done += ["cells kept as they are: mojibake"]
         return text
     for what, change in CHANGES.items():
         changed = change(text)

@@ -27,8 +27,9 @@ from finetune.runs.folder import data_name
 from finetune.runs.lookup import latest_words
 from finetune.runs.recipe import Recipe, parse
 from finetune.task_types.columns import OPTIONS, Layout
+from finetune.task_types.guess import guess
 from finetune.task_types.options import configured
-from finetune.task_types.own_data import every_option, guessed
+from finetune.task_types.own_data import every_option
 from finetune.task_types.prepare import encode_rows
 from finetune.task_types.starting_recipe import fitting_length
 from finetune.task_types.task import Task
@@ -127,8 +128,8 @@ def _columns_of(sample: Table, trained: Layout | None, given: Mapping[str, str])
             layout, notes = layout_for(named_type(trained.shape), trained, sample, columns)
             return replace(layout, id=trained.id if trained.id in sample.columns else ""), notes
     try:
-        layout = guessed(sample, given)
+        layout = guess(sample, given)
     except UserError:  # it has no label
-        layout = guessed(sample, given, labelled="label" in given)
+        layout = guess(sample, given, labelled="label" in given)
     sure = "text" in given or len(sample.columns) == 1
     return layout, [] if sure else [f"text column: {', '.join(layout.text)} (text=COLUMN names another)"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from finetune.data.encodings.detect import find_encoding
+from finetune.data.encodings import find_encoding
 from finetune.data.file_format import FileFormat, Format
 from finetune.data.file_start import FileStart
 from finetune.data.open_files import open_bytes

@@ -13,12 +13,12 @@ from typing import IO
 
 from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
 from finetune.data.file_start import FileStart
-from finetune.data.formats.dialect import Dialect, csv_reader, find_dialect, joined
+from finetune.data.formats.dialect import Dialect, csv_reader, find_dialect
 from finetune.data.issues import CELLS, QUOTE, UNREADABLE, Finding
 from finetune.data.open_files import utf_8
 from finetune.data.paths import paths_in
 from finetune.data.records import AROUND, Record, column_names, encoding_fault
-from finetune.data.written_cells import flat_cell, safe
+from finetune.data.values import flat_cell, safe
 from finetune.errors import UserError
 
 RecordCells = tuple[int, list[str], Finding | None]  # line, cells, fault
@@ -118,7 +118,7 @@ def header(path: Path, form: FileFormat) -> list[str]:
         return list(dialect.names)
     first = first_cells(path, form)
     if not dialect.header:
-        return [f"column {number}" for number in range(1, (dialect.width or len(first)) + 1)]
+        return [f"column {number}" for number in range(1, len(first) + 1)]
     return column_names(["", *first] if dialect.indexed else first)
 
 
@@ -201,8 +201,6 @@ def _lines(path: Path, form: FileFormat, *, width: int) -> Iterator[RecordCells]
             if not cells or (cells == [""] and width > 1):  # of a single column `""` is a row
                 yield line, [], None
                 continue
-            if dialect.run_on is not None and len(cells) > width:
-                cells = joined(cells, dialect.run_on, width, dialect.delimiter)
             yield line, cells, None if len(cells) == width else Finding(CELLS, _wrong_width(cells, width, dialect))
 
 
@@ -230,7 +228,6 @@ FORMAT = Format(
     name="delimited",
     title="delimited text",
     suffixes=(".csv", ".tsv", ".txt"),
-    corpus=(".csv", ".tsv"),
     sniff=sniff,
     read=read,
     count=count_records,

@@ -20,13 +20,10 @@ DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
 MOST_WORDS = 50  # that cells of tags are made of
 SHARE_OF_CELLS = 0.8
 LONGEST_NAME = 3  # words of a column's name
+FEWEST_WIDER = 3  # rows that single quotes must put right
 MOST_ABOVE = 10  # lines that may be above the header
 ASIDE = "\ufdd0"  # for a carriage return within a line: a sign that no text has
 QUOTED_LINE = re.compile(r'\s*"([^"]|"")*"\s*')
-FEWEST_ROWS = 6  # from which a column whose text holds the delimiter can be inferred
-SHARE_OF_ROWS = 0.05  # share of the rows that the smallest width of a file without a header must have
-CLASSES = 50
-FEW_LONGER, LONGER = 3, 0.02  # longer rows, and their share, from which they are not mistakes
 
 csv.field_size_limit(sys.maxsize if sys.maxsize < 2**31 else 2**31 - 1)
 
@@ -35,9 +32,8 @@ csv.field_size_limit(sys.maxsize if sys.maxsize < 2**31 else 2**31 - 1)
 class Dialect:
     """How lines are split into cells; with an empty `delimiter` each line is one cell.
 
-    `skip` lines are above the header. `indexed`: rows start with a cell that has no name in the header. `run_on`:
-    the column whose texts hold the delimiter without quotes, of `width` columns. `names` are those of a file without
-    header, where they are known.
+    `skip` lines are above the header. `indexed`: rows start with a cell that has no name in the header. `names` are
+    those of a file without header, where they are known.
     """
 
     delimiter: str
@@ -45,9 +41,7 @@ class Dialect:
     quote: str = '"'
     header: bool = True
     indexed: bool = False
-    run_on: int | None = None
     skip: int = 0
-    width: int = 0
     names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -59,8 +53,10 @@ class Dialect:
         parts += ["the first column has no name"] if self.indexed else []
         above = f"{so_many(self.skip, 'line')} above the header {noun(self.skip, 'is', 'are')} not read"
         parts += [above] if self.skip else []
-        parts += [] if self.run_on is None else [f"column {self.run_on + 1} of {self.width} holds delimiters"]
         return ", ".join(parts)
+
+
+ONE_COLUMN = Dialect(delimiter="", quoted=False, header=False)
 
 
 def split_rows(text: str, delimiter: str, *, quoted: bool, quote: str = '"') -> list[list[str]]:
@@ -83,12 +79,6 @@ def csv_reader(
     return ([cell.replace(ASIDE, "\r") if ASIDE in cell else cell for cell in cells] for cells in rows)
 
 
-def joined(cells: Sequence[str], place: int, width: int, delimiter: str) -> list[str]:
-    """The cells of a row, with those joined that belong to the column with index `place`."""
-    end = place + len(cells) - width + 1
-    return [*cells[:place], delimiter.join(cells[place:end]), *cells[end:]]
-
-
 def find_dialect(text: str, suffix: str) -> Dialect:
     """Detects the dialect of a text from a file with this suffix."""
     lines = list(io.StringIO(text, newline=""))
@@ -102,14 +92,7 @@ def find_dialect(text: str, suffix: str) -> Dialect:
     below = rows[1:-1]  # the last may be cut
     indexes = {cells[0].strip() for cells in below if len(cells) == len(rows[0]) + 1}
     indexed = header and 0 < len(below) == len(indexes) and not any(" " in index for index in indexes)
-    dialect = Dialect(delimiter=delimiter, quoted=quoted, quote=quote, header=header, indexed=indexed)
-    if not delimiter or indexed or len(rows) < 2:
-        return dialect
-    widths = Counter(len(row) for row in rows[:-1] if len(row) > 1)
-    several = [width for width, count in widths.items() if count >= SHARE_OF_ROWS * (len(rows) - 1)]
-    width = len(rows[0]) if header else min(several, default=0)
-    run_on = _run_on_column(rows[header:-1], width)
-    return dialect if run_on is None else replace(dialect, run_on=run_on, width=width)
+    return Dialect(delimiter=delimiter, quoted=quoted, quote=quote, header=header, indexed=indexed)
 
 
 def are_rows(text: str) -> bool:
@@ -196,7 +179,7 @@ def _delimiter(text: str, suffix: str) -> tuple[str, str]:
 def _is_wider(rows: Sequence[Sequence[str]], text: str, delimiter: str) -> bool:
     """Whether single quotes give several rows the usual number of cells that have not got it without them."""
     (_, share), plain = _usual_width(rows), split_rows(text, delimiter, quoted=True)
-    return share * len(rows) >= _usual_width(plain)[1] * len(plain) + FEW_LONGER
+    return share * len(rows) >= _usual_width(plain)[1] * len(plain) + FEWEST_WIDER
 
 
 def _joins_rows(rows: Sequence[Sequence[str]], text: str, delimiter: str) -> bool:
@@ -255,29 +238,3 @@ def is_header_of_texts(first: Sequence[str], rest: Sequence[Sequence[str]]) -> b
     known = {*word_list("text"), *word_list("text_weak")}
     texts = [column for column, name in enumerate(names) if counted or {name, name.removesuffix("s")} & known]
     return any(sum(" " in row[column] for row in rest) > SHARE_OF_CELLS * len(rest) for column in texts)
-
-
-def _run_on_column(rows: Sequence[Sequence[str]], width: int) -> int | None:
-    """The column whose text contains the delimiter, in rows that should have `width` cells.
-
-    None where hardly any row is longer (they are faults), and where not exactly one column leaves the others what they
-    are in all rows: classes, numbers, or single words.
-    """
-    long_enough = [row for row in rows if len(row) >= width]
-    longer = sum(len(row) > width for row in long_enough)
-    if width < 2 or len(long_enough) < FEWEST_ROWS or longer < max(FEW_LONGER, LONGER * len(long_enough)):
-        return None
-    fitting = []
-    for place in range(width):
-        rows_as_wide = (joined(row, place, width, ",") for row in long_enough)
-        columns = [[cell.strip() for cell in cells] for cells in zip(*rows_as_wide, strict=True)]
-        words = sum(len(cell.split()) for cell in columns.pop(place))
-        if words >= 2 * len(long_enough) and all(map(_is_plain, columns)):
-            fitting.append(place)
-    return fitting[0] if len(fitting) == 1 else None
-
-
-def _is_plain(cells: Sequence[str]) -> bool:
-    few = len(set(cells)) <= max(2, min(CLASSES, 0.2 * len(cells)))
-    words = sum(" " not in cell for cell in cells) >= 0.98 * len(cells)
-    return few or words or all(map(NUMBER.fullmatch, cells))

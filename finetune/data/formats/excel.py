@@ -1,8 +1,8 @@
-"""Excel's .xlsx: the first sheet or the one that is named, without title lines above the header."""
+"""Excel's .xlsx: the only sheet with rows or the one that is named, without title lines above the header."""
 
 import io
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, time, timedelta
@@ -13,66 +13,48 @@ from pathlib import Path
 from typing import IO, Any
 from zipfile import ZipFile
 
-from finetune.data.bounds import require_expanded
 from finetune.data.checksums import state_of
 from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
 from finetune.data.file_start import FileStart
 from finetune.data.formats.dialect import is_group_line
-from finetune.data.messages import shown, so_many
+from finetune.data.messages import first_of, shown, so_many
 from finetune.data.open_files import Compression
 from finetune.data.paths import is_file
-from finetune.data.records import Record, column_names
-from finetune.data.written_cells import flat_cell, without_surrogates
+from finetune.data.records import Record, column_names, require_expanded
+from finetune.data.values import flat_cell, without_surrogates
 from finetune.errors import UserError, first_line
 
 TOP = 1_000  # lines in which the header is
-COVER = 4  # times its rows that another sheet has
 MOST_NAMED = 8  # sheets in a message
 BELOW = 50  # lines below a header that tell whether it is a line of groups
 TITLES = 5  # most title lines above the header of a sheet
 MOST_ROWS, MOST_COLUMNS = 1_048_576, 16_384  # of a sheet
-MOST_NAMELESS = 1_000  # columns without a name left of the last one
+MOST_NAMELESS = 1_000  # columns without a name left or right of the last one
 CELL_CHARS = 32_767  # characters of a cell
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sheet:
-    """The sheet that is read, with the `others` of the workbook, the largest first; each has a name and rows.
-
-    `given` says that the user named it, so that no other is meant.
-    """
+    """The sheet that is read."""
 
     name: str
-    rows: int = 0
-    others: tuple[tuple[str, int], ...] = ()
-    given: bool = False
 
     def __str__(self) -> str:
-        alone = f"sheet {shown(self.name)}" + (f" of {len(self.others) + 1}" if self.others else "")
-        name, rows = self.others[0] if self.others and not self.given else ("", 0)
-        larger = f"; {shown(name)} has more rows ({rows:,}): {setting_of(name)} reads it"
-        return alone + (larger if rows > self.rows else "")
-
-    @property
-    def meant(self) -> tuple[tuple[str, int], ...]:
-        """The other sheets that the user may mean: all that have rows, unless one was named."""
-        return () if self.given else tuple((name, rows) for name, rows in self.others if rows > 1)
-
-    @property
-    def is_cover(self) -> bool:
-        """Whether another sheet that may be meant has many times its rows."""
-        return any(rows >= COVER * self.rows for _, rows in self.meant)
-
-
-def setting_of(sheet: str) -> str:
-    """The setting that names a sheet, as typed in a shell: `'sheet=All rows'`."""
-    return shlex.quote(f"sheet={sheet}")
+        return f"sheet {shown(self.name)}"
 
 
 def sniff(start: FileStart) -> Sheet | None:
-    """The first sheet of a workbook: a zip archive with one in it, or named .xlsx."""
+    """The only sheet with rows of a workbook: a zip archive with one in it, or named .xlsx. Raises UserError where it
+    has several, of which one is to be named.
+    """
     sizes = sheets_of(start.path)
-    return _described(sizes, "") if sizes else None
+    filled = [name for name, rows in sizes.items() if rows > 1] or [*sizes][:1]
+    if len(filled) > 1:
+        listed = first_of([f"{shown(name)} ({so_many(sizes[name])})" for name in filled], MOST_NAMED)
+        largest = max(filled, key=lambda name: sizes[name])
+        way = f"Name one, such as the largest: {shlex.quote(f'sheet={largest}')}"
+        raise UserError(f"{start.path}: has {len(filled)} sheets with rows: {listed}", way)
+    return Sheet(name=filled[0]) if filled else None
 
 
 def sheets_of(path: Path) -> dict[str, int]:
@@ -86,7 +68,7 @@ def sheets_of(path: Path) -> dict[str, int]:
 @lru_cache(maxsize=8)
 def _sheets(path: Path, compression: Compression, *_: int) -> dict[str, int]:
     with _book(path, FileFormat(format=FORMAT, compression=compression)) as book:
-        sizes = {one.title: one.max_row or sum(1 for _ in one.iter_rows()) for one in book.worksheets}
+        sizes = {sheet.title: sheet.max_row or sum(1 for _ in sheet.iter_rows()) for sheet in book.worksheets}
     if not sizes:
         raise UserError(f"{path}: has no sheet with cells", "Save it again")
     return sizes
@@ -99,52 +81,36 @@ def named_sheet(path: Path, name: str) -> FileFormat:
         raise UserError(f"{path}: is not an Excel file, which sheet= is for", "Leave sheet= out")
     if name not in sizes:
         raise UserError(f"{path}: has no sheet {shown(name)}", f"Its sheets are {', '.join(sizes)}")
-    return FileFormat.of(FileStart(path), FORMAT, _described(sizes, name))
-
-
-def _described(sizes: Mapping[str, int], name: str) -> Sheet:
-    """The sheet of that name, or the first one."""
-    chosen = name or next(iter(sizes))
-    others = sorted((sheet for sheet in sizes.items() if sheet[0] != chosen), key=lambda sheet: -sheet[1])
-    return Sheet(name=chosen, rows=sizes[chosen], others=tuple(others), given=bool(name))
-
-
-def hint_of(form: FileFormat) -> str:
-    """The other sheets of a form that is a sheet's, after a semicolon; empty for other forms."""
-    meant = form.layout.meant if isinstance(form.layout, Sheet) else ()
-    listed = ", ".join(f"{setting_of(name)} ({so_many(rows)})" for name, rows in meant[:MOST_NAMED])
-    return f"; other sheets: {listed}" if listed else ""
+    return FileFormat.of(FileStart(path), FORMAT, Sheet(name=name))
 
 
 def read(path: Path, form: FileFormat) -> Iterator[Record]:
-    """Yields a record for each row of the sheet that is not empty. Raises UserError for a sheet without a header, with
-    a line that no sheet has, or with most of its columns left of a far cell.
+    """Yields a record for each row of the sheet that is not empty. Raises UserError for a sheet without a header, and
+    with a line that no sheet has.
     """
     with _book(path, form) as book:
-        sheet = next(one for one in book.worksheets if one.title == form.layout.name)
-        claimed = sheet.max_column or 0
+        sheet = next(sheet for sheet in book.worksheets if sheet.title == form.layout.name)
         sheet.reset_dimensions()  # else rows are padded to the size that the file claims
         lines = enumerate(sheet.iter_rows(max_col=MOST_COLUMNS, values_only=True), start=1)
         top = list(islice(lines, TOP))
         filled = [(line, cells) for line, cells in top if _filled(cells)]
         place = next((n for n, (line, cells) in enumerate(filled) if line <= TITLES + 1 and _filled(cells) > 1), 0)
         place += is_group_line([cells for _, cells in filled[place : place + BELOW]])
-        above, header = filled[place] if filled else (0, ())  # below titles
-        width = max((number for number, cell in enumerate(header, start=1) if cell is not None), default=0)
-        nameless = width - _filled(header)
-        if not width:
+        if not filled:
             raise UserError(
-                f"{path}: has no header in its first {TOP:,} lines{hint_of(form)}",
-                "Put the columns' names above the rows",
+                f"{path}: has no header in its first {TOP:,} lines", "Put the columns' names above the rows"
             )
-        if nameless > MOST_NAMELESS:
+        above, header = filled[place]  # below titles
+        named = max(n for n, cell in enumerate(header, start=1) if cell is not None)
+        width = max(n for _, cells in filled[place:] for n, cell in enumerate(cells, start=1) if cell is not None)
+        if named - _filled(header) > MOST_NAMELESS:
             raise UserError(
-                f"{path}: line {above} has a cell in column {width:,}, and {nameless:,} columns left of it"
-                " have no name",
+                f"{path}: line {above} has a cell in column {named:,}, and most columns left of it have no name",
                 "Delete the cells right of the table",
             )
-        width = claimed if width < claimed <= width + MOST_NAMELESS else width  # cells without a name are right of it
-        names, row = column_names(["" if cell is None else str(cell) for cell in header[:width]]), 0
+        width = width if width <= named + MOST_NAMELESS else named  # cells without a name may be right of it
+        header = [*header, *[None] * width][:width]
+        names, row = column_names(["" if cell is None else str(cell) for cell in header]), 0
         for line, cells in chain(top, lines):
             if line > MOST_ROWS:
                 raise UserError(f"{path}: has a row below {MOST_ROWS:,}, the last of a sheet", "Save it again")

@@ -8,8 +8,19 @@ from pathlib import Path
 
 from finetune.data.column_types import counts_up
 from finetune.data.file_start import FileStart
-from finetune.data.formats.tag_forms import PREFIX, TagForm, are_chunks, form_of
-from finetune.data.formats.word_lines import DOCUMENT, JOINED, SPACES, WordLines, fields_of, is_blank, is_comment
+from finetune.data.formats.word_lines import (
+    DOCUMENT,
+    JOINED,
+    PREFIX,
+    SPACES,
+    TagForm,
+    WordLines,
+    are_chunks,
+    fields_of,
+    form_of,
+    is_blank,
+    is_comment,
+)
 from finetune.data.records import column_names
 from finetune.data.values import as_number
 from finetune.errors import UserError

@@ -2,22 +2,19 @@
 
 import json
 import re
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import tee
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
 from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
 from finetune.data.file_start import SAMPLE_CHARS, FileStart
 from finetune.data.formats.dialect import is_header_of_texts
-from finetune.data.formats.labelling_tools import is_pair, tool_rows
-from finetune.data.formats.spans import is_place
+from finetune.data.formats.labelling_tools import is_label_studio, is_pair, label_studio_rows, plain_row
 from finetune.data.issues import JSON, REJECTED, Finding
 from finetune.data.open_files import utf_8
 from finetune.data.records import Record, column_names, whole
-from finetune.data.values import as_text
-from finetune.data.written_cells import as_json
+from finetune.data.values import as_json, as_text
 from finetune.errors import UserError, first_line
 
 SQUAD = "in SQuAD's layout"
@@ -49,7 +46,7 @@ def sniff_lines(start: FileStart) -> bool:
     objects = sum(map(_is_object, lines[:LINES_SEEN]))
     if 2 * objects >= len(lines[:LINES_SEEN]) and not (start.suffix == ".json" and len(lines) == 1):
         return True
-    return start.suffix in LINES.corpus and (objects > 0 or lines[0].lstrip()[:1] in ("{", "["))
+    return start.suffix in (".jsonl", ".ndjson") and (objects > 0 or lines[0].lstrip()[:1] in ("{", "["))
 
 
 def _is_object(line: str) -> bool:
@@ -70,7 +67,7 @@ def load_json(path: Path, form: FileFormat) -> Any:
 
 def read(path: Path, form: FileFormat) -> Iterator[Record]:
     """Yields a record for each row of the content, in any known layout."""
-    rows = rows_in(load_json(path, form), path)
+    rows = _rows_in(load_json(path, form), path)
     if _is_squad(rows):
         asked = [question for *_, question in questions(rows)]
         if not asked:
@@ -93,15 +90,19 @@ def _parsed(text: str) -> Any:
 
 def json_records(values: Iterable[tuple[int, Any]]) -> Iterator[Record]:
     """The records of (line, value), where a value is an object, what a labelling tool writes for one, or a fault."""
-    lines, inner = tee(values)
-    rows = tool_rows(value for _, value in inner)
-    for row, ((line, _), (value, why)) in enumerate(zip(lines, rows, strict=True), start=1):
-        fault = value if isinstance(value, Finding) else Finding(REJECTED, why) if why else None
-        if not isinstance(value, dict) or fault:
-            yield Record(row=row, line=line, fault=fault or Finding(JSON, NO_OBJECT))
+    coming = iter(values)
+    rows: Iterable[tuple[int, Any]] = chain(first := list(islice(coming, 1)), coming)
+    if any(is_label_studio(value) for _, value in first):
+        numbers, tasks = zip(*rows, strict=True)
+        rows = zip(numbers, label_studio_rows(tasks), strict=True)
+    for row, (line, value) in enumerate(rows, start=1):
+        plain, why = (value, "") if isinstance(value, Finding) else plain_row(value)
+        if why or not isinstance(plain, dict):
+            fault = Finding(REJECTED, why) if why else plain if isinstance(plain, Finding) else Finding(JSON, NO_OBJECT)
+            yield Record(row=row, line=line, fault=fault)
             continue
-        names = column_names(list(value))
-        yield whole(Record(row=row, line=line, values=dict(zip(names, value.values(), strict=True))))
+        names = column_names(list(plain))
+        yield whole(Record(row=row, line=line, values=dict(zip(names, plain.values(), strict=True))))
 
 
 def _asked(question: dict[str, Any]) -> dict[str, Any]:
@@ -140,12 +141,17 @@ def questions(articles: Sequence[Any]) -> Iterator[tuple[str, str, dict[str, Any
                 yield inner, place, question | above if is_object else fault(inner, "is not a JSON object")
 
 
-def rows_in(content: Any, path: Path, *, kind: str = "JSON") -> list[Any]:
+def _rows_in(content: Any, path: Path) -> list[Any]:
     """The rows, mostly objects. Raises UserError where the content has no list of rows."""
     rows = _rows_of(content) if isinstance(content, dict) else content
-    if not isinstance(rows, list):
-        raise _no_rows(path, rows, kind)
-    return rows if _is_squad(rows) or all(map(is_pair, rows)) else _named_cells(rows)
+    if isinstance(rows, list):
+        return rows if _is_squad(rows) or all(map(is_pair, rows)) else _named_cells(rows)
+    what = f"{path}: is JSON without a list of rows"
+    lists = [name for name, cells in rows.items() if _holds(cells, dict | list)] if isinstance(rows, dict) else []
+    if len(lists) < 2:
+        raise UserError(what, "Give a list of objects, one a row")
+    first = path.with_name(path.name.partition(".")[0]) / f"{lists[0]}.json"
+    raise UserError(f"{what}; it holds the lists {', '.join(lists[:6])}", f"Write each into a file, such as {first}")
 
 
 def _named_cells(content: list[Any]) -> list[Any]:
@@ -166,83 +172,21 @@ def _rows_of(content: dict[str, Any]) -> Any:
     """The list of rows in an object that holds one (`{"version": 1, "data": [...]}`), or their columns; else the object
     itself.
     """
-    names, values = list(content), list(content.values())
-    lists = [value for value in values if isinstance(value, list)]
-    if isinstance(rasa := content.get("rasa_nlu_data"), dict):
-        return rasa.get("common_examples")
-    if isinstance(content.get("features"), list) and isinstance(content.get("rows"), list):
-        return _rows_of_server(content["features"], content["rows"])
+    lists = [value for value in content.values() if isinstance(value, list)]
     if isinstance(rows := content.get("data"), list):
         columns = content.get("columns")
         named = isinstance(columns, list) and all(isinstance(row, list) and len(row) == len(columns) for row in rows)
         return [dict(zip(map(str, columns or ()), row, strict=True)) for row in rows] if named else rows
-    if len(values) > 1 and _holds(values, dict):
-        return _rows_by_key(content)
     if isinstance(pairs := content.get("annotations"), list) and any(map(is_pair, pairs)):
         return pairs
     if len(lists) == 1 and lists[0] and isinstance(lists[0][0], dict):
         return lists[0]
-    splits = [SPLIT.fullmatch(str(name)) is not None for name in names]
-    if (
-        len(lists) < len(values)
-        or len(set(map(len, lists))) != 1
-        or all(splits)
-        or all(_holds(cells, dict) for cells in lists)
-        or any(split and _holds(cells, dict | list) for split, cells in zip(splits, lists, strict=True))
-    ):
+    if len(lists) < len(content) or len(set(map(len, lists))) != 1 or all(_holds(cells, dict) for cells in lists):
         return content
-    return [dict(zip(names, cells, strict=True)) for cells in zip(*lists, strict=True)]
-
-
-def _rows_of_server(features: list[Any], rows: list[Any]) -> list[Any]:
-    """The rows of the Hub's datasets-server, with the names of classes in place of their numbers."""
-    kinds = {kind.get("name"): kind.get("type") for kind in features if isinstance(kind, dict)}
-    inner = {name: kind.get("feature", kind) for name, kind in kinds.items() if isinstance(kind, dict)}
-    classes = {name: kind.get("names") for name, kind in inner.items() if isinstance(kind, dict)}
-
-    def named(cell: Any, names: list[str]) -> Any:
-        if isinstance(cell, list):
-            return [named(item, names) for item in cell]
-        return names[cell] if is_place(cell) and cell < len(names) else cell
-
-    cells = (row.get("row") if isinstance(row, dict) else None for row in rows)
-    return [
-        {name: named(cell, classes.get(name) or []) for name, cell in row.items()} if isinstance(row, dict) else row
-        for row in cells
-    ]
-
-
-def _rows_by_key(content: dict[str, dict[str, Any]]) -> Any:
-    """Rows by their index, or columns with their cells by it, as pandas writes them; other content unchanged."""
-    first, *others = inner = [list(value) for value in content.values()]
-    if not first or any(map(SPLIT.fullmatch, content)):
+    splits = [SPLIT.fullmatch(str(name)) is not None for name in content]
+    if all(splits) or any(split and _holds(cells, dict | list) for split, cells in zip(splits, lists, strict=True)):
         return content
-    counted = [*map(str, range(len(first)))]
-    if not all(map(str.isdecimal, content)) and all(keys == counted for keys in inner):
-        columns = (cells.values() for cells in content.values())
-        return [dict(zip(content, cells, strict=True)) for cells in zip(*columns, strict=True)]
-    shared = set(first).intersection(*others)
-    if not shared or all(map(str.isdecimal, shared)):
-        return content
-    return [row if key.isdecimal() else {"id": key} | row for key, row in content.items()]
-
-
-def _no_rows(path: Path, content: Any, kind: str) -> UserError:
-    what = f"{path}: is {kind} without a list of rows"
-    lists = [name for name, rows in content.items() if _holds(rows, dict | list)] if isinstance(content, dict) else []
-    if len(lists) < 2 or kind != "JSON":
-        return UserError(what, "Give a list of objects, one a row")
-    folder = path.with_name(path.name.partition(".")[0])
-    script = (
-        f"import json, pathlib; folder = pathlib.Path({json.dumps(str(folder))}); folder.mkdir(); "
-        '[(folder / (name + ".json")).write_text(json.dumps(rows)) '
-        f'for name, rows in json.load(open({json.dumps(str(path))}, encoding="utf-8")).items()]'
-    )
-    data = folder if all(map(SPLIT.fullmatch, lists)) else folder / f"{lists[0]}.json"
-    return UserError(
-        f"{what}; it holds the lists {', '.join(lists[:6])}",
-        f"Write each into a file: python -c {shlex.quote(script)}, then `finetune run {shlex.quote(str(data))}`",
-    )
+    return [dict(zip(content, cells, strict=True)) for cells in zip(*lists, strict=True)]
 
 
 def _holds(cells: Any, kind: Any) -> bool:
@@ -274,7 +218,6 @@ LINES = Format(
     name="json-lines",
     title="JSON Lines",
     suffixes=(".jsonl",),
-    corpus=(".jsonl", ".ndjson"),
     cells="lists",
     sniff=sniff_lines,
     read=read_json_lines,

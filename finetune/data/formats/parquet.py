@@ -1,94 +1,130 @@
-"""Parquet, with the class names that the `datasets` library stores in it."""
+"""Parquet and Arrow, with the class names that the `datasets` library stores; also the folder of one split that it
+writes with `save_to_disk`.
+"""
 
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from finetune.data.bounds import require_expanded
 from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
 from finetune.data.file_start import FileStart
 from finetune.data.messages import so_many
-from finetune.data.records import Record
-from finetune.data.written_cells import flat_cell, without_surrogates
+from finetune.data.paths import is_file, is_folder, read_small_text
+from finetune.data.records import Record, require_expanded
+from finetune.data.values import flat_cell, without_surrogates
 from finetune.errors import UserError, first_line
 
 BATCH = 10_000  # rows
-WIDTHS = {"INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}  # bytes of a value
-TEXTS = ("NONE", "STRING", "JSON", "ENUM")  # logical types
 FEW_ROWS, MOST_ROWS = 1_000_000, 20  # rows that any file may declare, and rows for each of its bytes
+TEXTS = ("NONE", "STRING", "JSON", "ENUM")  # logical types
+STATE = "state.json"  # lists the files of a split, in their order
+MOST_BYTES = 100_000_000  # of STATE
+STREAM, FILE = b"\xff\xff\xff\xff", b"ARROW1"  # how both kinds of Arrow files begin
 
 
-def sniff(start: FileStart) -> bool:
-    """Whether the file begins with Parquet's magic bytes."""
-    return start.head[:4] == b"PAR1"
+def is_saved(folder: Path) -> bool:
+    """Whether it is the folder of a split that `datasets` saved."""
+    return is_folder(folder) and is_file(folder / STATE)
+
+
+def _sniff_arrow(start: FileStart) -> bool:
+    return is_saved(start.path) or (not is_folder(start.path) and start.head.startswith((STREAM, FILE)))
 
 
 @contextmanager
-def _opened(path: Path, form: FileFormat, *, coded: bool = False) -> Iterator[Any]:
-    """The file; with `coded`, texts come as the numbers of different ones, as they are stored: a small file may repeat
-    a long one any number of times. Raises UserError for one that declares more than it can hold.
-    """
+def _valid(path: Path, kind: str) -> Iterator[None]:
+    """Raises UserError where a file cannot be parsed within."""
     import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, ValueError) as error:
+        what = f"{path}: is not a valid {kind} file (truncated?): {first_line(error)}"
+        raise UserError(what, "Write or download it again") from error
+
+
+@contextmanager
+def _parquet(path: Path, form: FileFormat) -> Iterator[Any]:
+    """The file. Raises UserError for one that declares more than it can hold."""
     import pyarrow.parquet as pq
 
-    with form.open_bytes(path) as file:
-        try:
-            content = io.BytesIO(file.read()) if form.compression else path.absolute()
-            opened = pq.ParquetFile(content)
-            packed, rows = path.stat().st_size, opened.metadata.num_rows
-            groups = map(opened.metadata.row_group, range(opened.metadata.num_row_groups))
-            parts = [group.column(number) for group in groups for number in range(group.num_columns)]
-            # Numbers that are equal are stored once.
-            least = (
-                max(0, part.total_uncompressed_size, part.num_values * WIDTHS.get(part.physical_type, 0))
-                for part in parts
-            )
-            require_expanded(path, sum(least), packed=packed)
-            if rows > max(FEW_ROWS, MOST_ROWS * packed):
-                raise UserError(
-                    f"{path}: declares {so_many(rows)} in {so_many(packed, 'byte')}", "Write or download it again"
-                )
-            if coded:
-                leaves = map(opened.schema.column, range(len(opened.schema)))
-                texts = [
-                    leaf.path
-                    for leaf in leaves
-                    if leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type in TEXTS
-                ]
-                opened = pq.ParquetFile(content, read_dictionary=texts)
-            yield opened
-        except (pa.ArrowException, ValueError) as error:
+    with form.open_bytes(path) as file, _valid(path, "Parquet"):
+        # Texts are read as they are stored, equal ones once: a small file may repeat a long one any number of times.
+        content: Any = file.read() if form.compression else path.absolute()
+        opened = pq.ParquetFile(io.BytesIO(content) if form.compression else content)
+        packed, rows, schema = path.stat().st_size, opened.metadata.num_rows, opened.schema
+        groups = map(opened.metadata.row_group, range(opened.metadata.num_row_groups))
+        require_expanded(path, sum(max(0, group.total_byte_size) for group in groups), packed=packed)
+        if rows > max(FEW_ROWS, MOST_ROWS * packed):
             raise UserError(
-                f"{path}: is not a valid Parquet file (truncated?): {first_line(error)}", "Write or download it again"
-            ) from error
+                f"{path}: declares {so_many(rows)} in {so_many(packed, 'byte')}", "Write or download it again"
+            )
+        leaves = [leaf for leaf in map(schema.column, range(len(schema))) if leaf.physical_type == "BYTE_ARRAY"]
+        texts = [leaf.path for leaf in leaves if leaf.logical_type.type in TEXTS]
+        yield pq.ParquetFile(io.BytesIO(content) if form.compression else content, read_dictionary=texts)
 
 
-def read(path: Path, form: FileFormat, columns: Sequence[str] | None = None) -> Iterator[Record]:
-    """Yields a record for each row, reading in batches, with all columns or these alone.
+@contextmanager
+def _arrow(path: Path, form: FileFormat) -> Iterator[Any]:
+    import pyarrow as pa
 
-    Equal texts of a batch are one object. Raises UserError where more is read than so small a file holds.
-    """
-    with _opened(path, form, coded=True) as file:
+    with form.open_bytes(path) as file, _valid(path, "Arrow"):
+        magic = file.read(len(FILE))
+        file.seek(0)
+        yield (pa.ipc.open_file if magic == FILE else pa.ipc.open_stream)(file)
+
+
+def read(path: Path, form: FileFormat) -> Iterator[Record]:
+    """Yields a record for each row. Raises UserError where more is read than so small a file holds."""
+    with _parquet(path, form) as file:
         # Within a row group: pyarrow joins no lists of texts that are stored as numbers over two of them.
-        batches = (
-            batch
-            for group in range(file.num_row_groups)
-            for batch in file.iter_batches(batch_size=BATCH, row_groups=[group], columns=columns)
-        )
-        yield from records_of(bounded(path, batches))
+        groups = range(file.num_row_groups)
+        batches = (batch for n in groups for batch in file.iter_batches(batch_size=BATCH, row_groups=[n]))
+        yield from records_of(_bounded(path, batches))
 
 
-def bounded(path: Path, batches: Iterable[Any]) -> Iterator[Any]:
-    """The batches. Raises UserError where they hold more than so small a file does."""
+def _read_arrow(path: Path, form: FileFormat) -> Iterator[Record]:
+    yield from records_of(batch for file in _files(path) for batch in _bounded(file, _arrow_batches(file, form)))
+
+
+def _arrow_batches(path: Path, form: FileFormat) -> Iterator[Any]:
+    with _arrow(path, form) as opened:
+        if hasattr(opened, "num_record_batches"):
+            yield from map(opened.get_batch, range(opened.num_record_batches))
+        else:
+            yield from opened
+
+
+def _files(path: Path) -> list[Path]:
+    """The files of a split. Raises UserError for a folder that does not say which."""
+    if not is_folder(path):
+        return [path]
+    try:
+        listed = json.loads(read_small_text(path / STATE, most=MOST_BYTES))["_data_files"]
+        return [path / Path(each["filename"]).name for each in listed]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise UserError(f"{path / STATE}: lists no files ({first_line(error)})", "Save the data again") from error
+
+
+def _bounded(path: Path, batches: Iterable[Any]) -> Iterator[Any]:
     size, packed = 0, path.stat().st_size
     for batch in batches:
         size += sum(map(_expanded, batch.columns))
         require_expanded(path, size, packed=packed)
         yield batch
+
+
+def records_of(batches: Iterable[Any]) -> Iterator[Record]:
+    """The records of pyarrow batches."""
+    row = 0
+    for batch in batches:
+        for cells in zip(*map(_cells, batch.columns), strict=True):
+            row += 1
+            yield Record(row=row, line=row, values=dict(zip(batch.schema.names, cells, strict=True)))
 
 
 def _expanded(column: Any) -> int:
@@ -97,9 +133,7 @@ def _expanded(column: Any) -> int:
     import pyarrow.compute as pc
 
     kind = column.type
-    if pa.types.is_dictionary(kind) and kind.value_type in (
-        pa.string(), pa.large_string(), pa.binary(), pa.large_binary()
-    ):  # fmt: skip
+    if pa.types.is_dictionary(kind):
         return int(pc.sum(pc.binary_length(column.dictionary).take(column.indices)).as_py() or 0)
     if pa.types.is_map(kind):
         return _expanded(column.keys) + _expanded(column.items)
@@ -118,30 +152,21 @@ def _cells(column: Any) -> list[Any]:
     return [None if number is None else values[number] for number in column.indices.to_pylist()]
 
 
-def records_of(batches: Iterable[Any]) -> Iterator[Record]:
-    """The records of pyarrow batches."""
-    row = 0
-    for batch in batches:
-        names, columns = batch.schema.names, list(map(_cells, batch.columns))
-        for cells in zip(*columns, strict=True):
-            row += 1
-            yield Record(row=row, line=row, values=dict(zip(names, cells, strict=True)))
-
-
-def count_rows(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:
-    """The number of rows, and the columns."""
-    with _opened(path, form) as file:
+def _count(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:
+    with _parquet(path, form) as file:
         return int(file.metadata.num_rows), frozenset(file.schema_arrow.names)
 
 
-def parquet_metadata(path: Path, form: FileFormat) -> dict[bytes, bytes]:
-    """The metadata of the columns' schema."""
-    with _opened(path, form) as file:
-        return file.schema_arrow.metadata or {}
-
-
-def class_names(stored: Mapping[bytes, bytes]) -> dict[str, dict[str, str]]:
-    """The names of classes by number, by column, that the `datasets` library stores in a schema's metadata."""
+def class_names(path: Path, form: FileFormat) -> dict[str, dict[str, str]]:
+    """The names of classes by number, by column, as the `datasets` library stores them with a schema."""
+    if form.format is FORMAT:
+        with _parquet(path, form) as file:
+            stored = file.schema_arrow.metadata or {}
+    elif form.format is ARROW:
+        with _arrow(_files(path)[0], form) as file:
+            stored = file.schema.metadata or {}
+    else:
+        return {}
     try:
         features = json.loads(stored.get(b"huggingface", b"{}")).get("info", {}).get("features", {})
     except (ValueError, AttributeError):
@@ -211,15 +236,9 @@ def _kind(before: Any, cells: list[Any]) -> Any:
 
 
 FORMAT = Format(
-    name="parquet",
-    title="Parquet",
-    suffixes=(".parquet",),
-    corpus=(".parquet",),
-    text=False,
-    compressed=True,
-    cells="lists",
-    sniff=sniff,
-    read=read,
-    count=count_rows,
-    write=_write,
+    name="parquet", title="Parquet", suffixes=(".parquet",), text=False, compressed=True, cells="lists",
+    sniff=lambda start: start.head[:4] == b"PAR1", read=read, count=_count, write=_write,
+)  # fmt: skip
+ARROW = Format(
+    name="arrow", title="Arrow", text=False, compressed=True, cells="lists", sniff=_sniff_arrow, read=_read_arrow
 )

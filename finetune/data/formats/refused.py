@@ -17,6 +17,9 @@ INLINE = (  # how entities are marked within a text: the type, then the words
     r"\[([A-Z][\w-]+) ([^\[\]]+)\](?!\()",
     r"\[(?=[^\[\]]+\]\(([A-Za-z]\w*)\))([^\[\]]+)\]\(\w+\)",
 )
+TEXTS = re.compile(r"(?<![a-zA-Z])(texts?|sentences?|inputs?|x)$")
+LABELS = ("labels", "label", "tags", "targets", "target", "y", "gold")
+LABEL_SUFFIXES = (".label", ".labels", ".lab", ".score", ".scores", ".gs", ".y")
 HTML = frozenset({*"abipqsu", "big", "br", "code", "div", "em", "font", "li", "mark", "pre", "small", "span", "strong"})
 WORD_TAG = re.compile(r"\S+[/_|](O|[BIESLU]-[\w-]+|[A-Z]{1,5}\$?)")
 LINES_SEEN = 1_000
@@ -68,6 +71,20 @@ def _slots(start: FileStart) -> Values:
     return None
 
 
+def _two_files(start: FileStart) -> Values:
+    """Texts in one file and their labels in another: `train_text.txt`, `train_labels.txt`; or .txt and .labels."""
+    for texts in sorted(start.path.iterdir()) if is_folder(start.path) else [start.path]:
+        ends = TEXTS.search(texts.stem)
+        named = (
+            [texts.with_name(f"{texts.stem[: ends.start()]}{name}{texts.suffix}") for name in LABELS] if ends else []
+        )
+        own = [texts.with_suffix(suffix) for suffix in LABEL_SUFFIXES if texts.suffix in ("", ".txt")]
+        for labels in (*named, *own):
+            if labels.is_file() and labels != texts and texts.is_file():
+                return {"FILE": shlex.quote(str(texts)), "LABELS": shlex.quote(str(labels))}
+    return None
+
+
 def _marked(start: FileStart) -> Values:
     lines = start.lines[:LINES_SEEN]
     for pattern in INLINE:
@@ -96,5 +113,6 @@ def _blocks(start: FileStart) -> Values:
 
 
 RECOGNISED_BY: Mapping[str, Callable[[FileStart], Values]] = {
-    "brat": _brat, "slots": _slots, "marked": _marked, "tag_after_word": _tag_after_word, "blocks": _blocks,
+    "brat": _brat, "slots": _slots, "two_files": _two_files, "marked": _marked, "tag_after_word": _tag_after_word,
+    "blocks": _blocks,
 }  # fmt: skip

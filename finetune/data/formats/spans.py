@@ -1,13 +1,11 @@
 """Character spans in the cells of a column: what tools call their parts, and which characters they mean.
 
-A span that states its own text is compared with its place, which is put right where the offsets count other units.
+A span that states its own text is compared with its place.
 """
 
 import re
-from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from finetune.data.values import as_list, as_text, is_missing, parsed_literal
@@ -39,22 +37,14 @@ LISTS = ("0", "1", "2")  # for lists in place of objects
 LIST_TEXTS = {LISTS: "", ("0", "1", "3"): "2", ("1", "2", "0"): ""}  # (start, end, label) of lists: the span's text
 OFFSET = re.compile(r"start|begin|end|stop|offset|length|left|right|pos|idx|index|^(from|to|b|e|s)$", re.IGNORECASE)
 NEARLY_ALL = 0.95  # share of the cells, and of their items, that must be spans
-UNITS: dict[str, Callable[[str], int]] = {  # how far a character moves an offset, where others count
-    "UTF-16 units": lambda char: 1 + (char > "\uffff"),
-    "bytes": lambda char: len(char.encode("utf-8", "replace")),
-    "characters without carriage returns": lambda char: char != "\r",
-    "characters with two for a line break": lambda char: 1 + (char == "\n"),
-}
-FIRST_UNITS = 2  # that are told from characters by where words begin
-
 OUTSIDE = "outside the text, empty or without a label: left out"
-ELSEWHERE = "whose own text is not in the row's text: left out"
+ELSEWHERE = "whose own text is at no or several other places: left out"
 CLIPPED = "that end past the text: clipped"
-MOVED = "whose own text is not at their offsets: moved to the nearest place with it"
-INCLUSIVE = "with ends that are their last character: read so"
+MOVED = "whose own text is not at their offsets: moved to the only place with it"
 TRIMMED = "with outer blanks: trimmed"
 Span = tuple[int, int, str]
-Places = list[tuple[int, int]]
+Place = tuple[int, int]
+UNITS = {"UTF-16 units": ("utf-16-le", 2), "bytes": ("utf-8", 1)}  # encoding, and bytes of a unit
 
 
 def span_form(cells: Sequence[Any]) -> tuple[str, str, str] | None:
@@ -143,21 +133,22 @@ def _stated(item: Any, form: Sequence[str], text: str) -> str:
 def read_spans(cell: Any, form: Sequence[str], text: str) -> tuple[list[Span], Counter[str]]:
     """The spans in a cell as (first character, character after the last, label) in their order, and what was changed.
 
-    A span with several labels is several. Where spans state texts that are not at their offsets, those of the whole
-    cell are read in the unit that fits the most of them; what then fits no place is moved, or left out.
+    A span with several labels is several. One that states a text which is not at its offsets is moved to the only place
+    of that text; with several or none it is left out.
     """
     changes, spans = Counter[str](), list[Span]()
     items = items_in(cell) or ()
-    parts, stated = [_parts(item, form) for item in items], [_stated(item, form, text) for item in items]
-    places, how = _in_unit([(start, end) for start, end, _ in parts], stated, text)
+    parts = [_parts(item, form) for item in items]
+    places, how = _in_characters([(start, end) for start, end, _ in parts], text)
     changes[how] += len(places) * bool(how)
-    for (start, end), (_, _, labels), own in zip(places, parts, stated, strict=True):
+    for item, (start, end), (_, _, labels) in zip(items, places, parts, strict=True):
+        own = _stated(item, form, text)
         if own and start >= 0 and not _is_at(own, text, start, end):
-            changes[MOVED if own in text else ELSEWHERE] += 1
-            if own not in text:
+            known = text.startswith(own, start) or text.count(own) == 1
+            changes[MOVED if known else ELSEWHERE] += 1
+            if not known:
                 continue
-            at = (match for match in range(len(text)) if text.startswith(own, match))
-            start = min(at, key=lambda match: abs(match - start))
+            start = start if text.startswith(own, start) else text.index(own)
             end = start + len(own)
         if len(text) < end < 2 * len(text) - start:  # most of it is within the text
             changes[CLIPPED] += 1
@@ -172,41 +163,36 @@ def read_spans(cell: Any, form: Sequence[str], text: str) -> tuple[list[Span], C
     return spans, +changes
 
 
+def _in_characters(places: Sequence[Place], text: str) -> tuple[Sequence[Place], str]:
+    """The places in characters, and what they counted: another unit where all begin words in that one alone."""
+    if text.isascii() or _begin_words(places, text):
+        return places, ""
+    for unit, (encoding, width) in UNITS.items():
+        data = text.encode(encoding, "surrogatepass")
+        if any(width * end > len(data) for _, end in places):
+            continue
+        starts, ends = (
+            [len(data[: width * max(0, offset)].decode(encoding, "ignore")) for offset in offsets]
+            for offsets in zip(*places, strict=True)
+        )
+        if _begin_words(converted := [*zip(starts, ends, strict=True)], text):
+            return converted, f"with offsets in {unit}: read so"
+    return places, ""
+
+
+def _begin_words(places: Sequence[Place], text: str) -> bool:
+    return all(
+        0 <= start < end <= len(text) and text[start].isalnum() and not text[max(0, start - 1) : start].isalnum()
+        for start, end in places
+    )
+
+
 def _is_at(own: str, text: str, start: int, end: int) -> bool:
     return own.casefold().split() == text[start:end].casefold().split()
 
 
-def _in_unit(places: Places, stated: Sequence[str], text: str) -> tuple[Places, str]:
-    """The places as characters, and in words how they were counted; unchanged where no other unit fits more texts.
-
-    Spans that state no text are in another unit where all of them begin words in that one alone.
-    """
-
-    def fits(places: Places) -> int:
-        if any(stated):
-            return sum(bool(own) and _is_at(own, text, *place) for place, own in zip(places, stated, strict=True))
-        return all(
-            0 <= start < end <= len(text) and text[start].isalnum() and not text[max(0, start - 1) : start].isalnum()
-            for start, end in places
-        )
-
-    best, how, most = places, "", fits(places)
-    if most == (sum(map(bool, stated)) or 1):
-        return best, how
-    ways = {INCLUSIVE: [(start, end + 1) for start, end in places]} if any(stated) else {}
-    for unit in list(UNITS)[: None if any(stated) else FIRST_UNITS]:
-        offsets = [*accumulate(map(UNITS[unit], text), initial=0)]
-        ways[f"with offsets in {unit}: read so"] = [
-            (bisect_right(offsets, start) - 1, bisect_left(offsets, end)) for start, end in places
-        ]
-    for way, converted in ways.items():
-        if (count := fits(converted)) > most:
-            best, how, most = converted, way, count
-    return best, how
-
-
-def in_form(spans: Sequence[Span], form: Sequence[str], text: str) -> list[Any]:
-    """Spans in the notation of the training file."""
+def in_form(spans: Sequence[Span], form: Sequence[str], text: str, key: str = "text") -> list[Any]:
+    """Spans in the notation of the training file, where their own text has this key."""
     start, end, label = form
     if start.isdecimal():
         key = LIST_TEXTS.get((start, end, label), "")

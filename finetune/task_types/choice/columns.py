@@ -8,8 +8,7 @@ from typing import Any
 from finetune.data.characters import same_text
 from finetune.data.issues import Finding, Issue
 from finetune.data.messages import short, shown
-from finetune.data.nested_fields import cell_at
-from finetune.data.table import Table
+from finetune.data.table import Table, cell_at
 from finetune.data.values import as_text, is_missing
 from finetune.task_types.choice.answers import (
     answer_column,

@@ -11,10 +11,9 @@ from itertools import islice, product
 
 from finetune.data.column_types import DIFFERENT_WORDS, ColumnFacts
 from finetune.data.formats.delimited import dialect_of, nameless_columns
-from finetune.data.formats.labelling_tools import TACRED
 from finetune.data.formats.spans import unknown_names
 from finetune.data.messages import places, short
-from finetune.data.nested_fields import parsed
+from finetune.data.table import parsed
 from finetune.data.values import as_list, as_number, as_text, is_missing, is_nested
 from finetune.data.words.lists import word_list
 from finetune.errors import UserError
@@ -217,7 +216,7 @@ def _forms(evidence: Evidence) -> Iterator[tuple[str, str]]:
         if any(isinstance(item, str) and not item.isdecimal() for item in said):  # and no place
             rows = "a text and its label a row, such as what was asked last and what was answered"
             yield f"messages of chats (the column '{name}')", rows
-    if {*TACRED} <= {*columns}:
+    if {"subj_start", "obj_start"} <= {*columns}:
         yield "relations in TACRED's columns", 'subject and object as {"start": 0, "end": 3} of a text'
 
 

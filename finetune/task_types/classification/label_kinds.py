@@ -5,9 +5,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-from finetune.data.column_types import DATES, SEPARATORS, ColumnFacts, signs_of_no, signs_of_yes
+from finetune.data.column_types import DATES, SEPARATORS, ColumnFacts, reading_of_commas, signs_of_no, signs_of_yes
 from finetune.data.messages import short, so_many
-from finetune.data.number_formats import reading_of_commas
 from finetune.data.values import as_list, as_text, is_missing
 from finetune.data.words.lists import word_list
 from finetune.errors import UserError

@@ -14,8 +14,7 @@ import numpy as np
 from finetune.data.column_types import signs_of_no, signs_of_yes
 from finetune.data.issues import Finding, Issue
 from finetune.data.messages import first_of, short, shown
-from finetune.data.nested_fields import cell_at
-from finetune.data.table import Table
+from finetune.data.table import Table, cell_at
 from finetune.data.values import as_list, as_number, as_text, is_missing, is_nested
 from finetune.metrics.metric import Metric
 from finetune.metrics.ordinal import ordinal_metrics

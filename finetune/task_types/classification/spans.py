@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from finetune.data.formats.spans import ENDS, STARTS, is_place
 from finetune.data.messages import short, so_many
-from finetune.data.nested_fields import cell_at
+from finetune.data.table import cell_at
 from finetune.data.values import as_list, as_text, is_missing, parsed_literal
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous

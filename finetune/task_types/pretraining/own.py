@@ -8,9 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from finetune.data.corpus_files import LINES, columns_of_lines, is_empty
 from finetune.data.detect import FORMATS, detect
-from finetune.data.documents import Document, Documents, form_of_lines, only_text, read_documents, split_documents
+from finetune.data.documents import (
+    LINES,
+    Document,
+    Documents,
+    columns_of_lines,
+    form_of_lines,
+    is_empty,
+    only_text,
+    read_documents,
+    split_documents,
+)
 from finetune.data.file_format import FileFormat
 from finetune.data.file_start import FileStart
 from finetune.data.formats import delimited

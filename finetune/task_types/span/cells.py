@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from itertools import chain, repeat
 from typing import Any
 
-from finetune.data.nested_fields import parsed
+from finetune.data.table import parsed
 from finetune.data.values import as_list, as_number, as_text, is_missing
 
 CHARS_OFF = 40  # characters by which an answer_start may be off and still be fixed

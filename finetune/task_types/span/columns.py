@@ -10,7 +10,7 @@ import numpy as np
 from finetune.data.characters import same_text
 from finetune.data.issues import Finding
 from finetune.data.messages import shown
-from finetune.data.nested_fields import cell_at
+from finetune.data.table import cell_at
 from finetune.data.values import as_text, is_missing
 from finetune.metrics.squad import score_v1, score_v2
 from finetune.task_types.columns import Layout

@@ -8,7 +8,7 @@ from typing import Any
 from finetune.data.column_types import DATES
 from finetune.data.formats.find_words import are_characters
 from finetune.data.formats.spans import ELSEWHERE, OUTSIDE, items_in, read_spans, span_form
-from finetune.data.formats.tag_forms import TagForm, are_chunks, form_of, plain_form
+from finetune.data.formats.word_lines import TagForm, are_chunks, form_of, plain_form
 from finetune.data.messages import so_many
 from finetune.data.values import as_list, as_text, is_missing, tags_of
 from finetune.data.words.lists import word_list

@@ -11,11 +11,10 @@ import numpy as np
 from finetune.data.characters import same_text
 from finetune.data.formats.conll import TAG
 from finetune.data.formats.spans import in_form, items_in
-from finetune.data.formats.tag_forms import form_of
+from finetune.data.formats.word_lines import form_of
 from finetune.data.issues import Finding
 from finetune.data.messages import short, shown, so_many
-from finetune.data.nested_fields import cell_at
-from finetune.data.table import Table
+from finetune.data.table import Table, cell_at
 from finetune.data.values import as_list, as_text, is_missing, tags_of
 from finetune.metrics.entities import chunks, split_tag, to_iob2
 from finetune.task_types.columns import Layout

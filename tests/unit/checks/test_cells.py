@@ -14,7 +14,7 @@ BAD_CELLS: dict[str, tuple[str, dict[int, object]]] = {
     "missing-label": ("label", {7: "", 9: " "}),
     "blank-word": ("text", {11: "nan", 12: "N/A"}),
     "html": ("text", {15: f"<br/>{LONG_WORDS[0]}", 16: f"{LONG_WORDS[1]} &amp; more"}),
-    "mojibake": ("text", {17: f"cafÃ© {LONG_WORDS[2]}", 18: f"itâ€™s {LONG_WORDS[3]}", 4: "ì•ˆë…• ëª¨ë‘"}),
+    "mojibake": ("text", {17: f"cafÃ© {LONG_WORDS[2]}", 18: f"itâ€™s {LONG_WORDS[3]}", 4: "ì•ˆë…• ì¹œêµ¬"}),
     "control": ("text", {19: f"nul \0 {LONG_WORDS[4]}", 20: f"zero\u200bwidth {LONG_WORDS[5]}"}),
     "replacement": ("text", {21: f"caf\ufffd {LONG_WORDS[6]}"}),
     "not-nfc": ("text", {22: unicodedata.normalize("NFD", f"café {LONG_WORDS[7]}")}),

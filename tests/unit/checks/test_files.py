@@ -47,7 +47,7 @@ def test_faults_of_a_header(header: str, codes: set[str], tmp_path: Path, check:
 def test_a_file_without_a_header_and_one_in_another_encoding_are_noted(tmp_path: Path, check: Check) -> None:
     rows = "".join(f"{text} é,{i % 2}\n" for i, text in enumerate(texts(40)))
     (tmp_path / "a.csv").write_bytes(rows.encode("latin-1"))
-    report = check(tmp_path / "a.csv")
+    report = check(tmp_path / "a.csv", encoding="latin-1")
     assert {"no-header", "encoding"} <= set(found(report, "note"))
     assert set(found(report, "error", "warning")) == {"vocabulary"}  # of random letters
 
@@ -55,7 +55,7 @@ def test_a_file_without_a_header_and_one_in_another_encoding_are_noted(tmp_path:
 def test_a_file_of_windows_is_read_as_such(tmp_path: Path, check: Check) -> None:
     rows = "".join(f"“{text}”,{i % 2}\n" for i, text in enumerate(texts(40)))
     (tmp_path / "a.csv").write_bytes(f"text,label\n{rows}".encode("cp1252"))
-    report = check(tmp_path / "a.csv")
+    report = check(tmp_path / "a.csv", encoding="cp1252")
     (what,) = [finding.what for finding in report.findings if finding.code == "encoding"]
     assert what.startswith(f"the file is read as Windows-1252, such as '“{texts(40)[0][:9]}")
 

@@ -20,7 +20,7 @@ import pytest
 from support.cli import Finetune, assert_error
 
 from finetune.commands.check.api import findings_of
-from finetune.data import bounds
+from finetune.data import records as bounds
 from finetune.data.detect import detect
 from finetune.data.reading import read_table, records, survey
 from finetune.data.spellings import misspelled

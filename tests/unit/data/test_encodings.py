@@ -53,44 +53,40 @@ def outcome(path: Path, content: str) -> str:
     return "right" if path.read_bytes().decode(form.encoding).removeprefix("\ufeff") == content else "wrong"
 
 
-@pytest.mark.parametrize(
-    "drawn",
-    [[("long", 0), ("columns", 0)], pytest.param([("short", 0), ("short", 1), ("columns", 1)], marks=pytest.mark.slow)],
-    ids=["", "others"],
-)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("language", WRITTEN)
-def test_a_file_of_an_older_encoding_is_read_rightly(
-    language: str, drawn: list[tuple[str, int]], tmp_path: Path
-) -> None:
-    found = {}
-    for encoding, (kind, seed) in product(WRITTEN[language], drawn):
-        count, columns = KINDS[kind]
-        content = written(sentences(language, count, seed), columns=columns)
-        path = tmp_path / "a.csv"
+def test_a_file_of_an_older_encoding_is_asked_about_but_for_korean(language: str, kind: str, tmp_path: Path) -> None:
+    count, columns = KINDS[kind]
+    content = written(sentences(language, count, 0), columns=columns)
+    path = tmp_path / "a.csv"
+    for encoding in WRITTEN[language]:
         path.write_bytes(content.encode(encoding))
-        found[encoding, kind, seed] = outcome(path, content)
-    assert found == dict.fromkeys(found, "right")
+        told = encoding in ("cp949", "iso2022_jp")
+        assert outcome(path, content) == ("right" if told else "asks"), encoding
+        assert path.read_bytes().decode(detect(path, encoding).encoding) == content
+
+
+@pytest.mark.parametrize(
+    ("language", "encoding"),
+    [("Russian", "cp1251"), ("Russian", "koi8-r"), ("German", "cp1252"), ("Chinese", "gb18030"), ("Japanese", "cp932")],
+)
+def test_the_question_names_the_encoding(language: str, encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(written(sentences(language, 20, 0), columns=True).encode(encoding))
+    with pytest.raises(UserError, match=f"in {encoding}"):
+        detect(path)
 
 
 @pytest.mark.parametrize("encoding", UNICODE)
-def test_unicode_is_known_with_a_mark_and_without(encoding: str, tmp_path: Path) -> None:
+def test_unicode_is_known_by_its_mark_and_asked_about_without(encoding: str, tmp_path: Path) -> None:
     for language, (count, columns) in product(LANGUAGES, KINDS.values()):
         content = written(sentences(language, min(count, 60), 0), columns=columns)
         (tmp_path / "a.csv").write_bytes(content.encode(encoding))
-        assert outcome(tmp_path / "a.csv", content) == "right", language
-
-
-@pytest.mark.slow
-def test_few_letters_are_asked_about_rather_than_read_wrongly(tmp_path: Path) -> None:
-    outcomes = []
-    for language, names in WRITTEN.items():
-        for encoding in names:
-            for seed in range(6):
-                content = written(sentences(language, 1 + seed % 2, seed), columns=True)
-                (tmp_path / "a.csv").write_bytes(content.encode(encoding))
-                outcomes.append(outcome(tmp_path / "a.csv", content))
-    assert "wrong" not in outcomes
-    assert outcomes.count("right") > 0.8 * len(outcomes)
+        read = "asks" if encoding.endswith("e") else "right"
+        if read == "asks" and not columns and language not in ("English", "German"):
+            continue  # few of its bytes are zero
+        assert outcome(tmp_path / "a.csv", content) == read, language
+        assert detect(tmp_path / "a.csv", encoding).encoding in (encoding, "utf-8-sig", "utf-8")
 
 
 def test_english_with_a_name_and_typographic_marks_is_not_read_wrongly(tmp_path: Path) -> None:
@@ -121,34 +117,11 @@ def test_other_short_texts_are_not_read_wrongly(text: str, encoding: str, tmp_pa
     assert outcome(tmp_path / "a.csv", f"{text}\n") != "wrong"
 
 
-@pytest.mark.parametrize("encoding", ["cp1250", "iso8859-2"])
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Obsługa była bardzo dobra.",
-        "Jedzenie było smaczne, ceny niskie.",
-        "Nie polecam, strata pieniędzy.",
-        "Snídaně nám velmi chutnala.",
-        "Číšník byl milý, ale čekali jsme dlouho.",
-        "Nedoporučuji, vyhozené peníze.",
-        "A reggeli nagyon finom volt, jövőre is jövünk.",
-        "Soba je bila majhna in hrupna, ne priporočam.",
-    ],
-)
-def test_a_line_of_another_language_among_english_ones_is_not_read_wrongly(
-    text: str, encoding: str, tmp_path: Path
-) -> None:
-    plain = ["The waiter was kind and the food was good", "We waited for an hour", "Nothing special, but cheap"]
-    content = "\n".join([*plain * 7, text]) + "\n"
-    (tmp_path / "a.txt").write_bytes(content.encode(encoding))
-    assert outcome(tmp_path / "a.txt", content) != "wrong"
-
-
 def test_a_byte_that_comes_late_is_looked_at(tmp_path: Path) -> None:
     content = "\n".join(["Das Frühstück war schön"] * 60_000 + ["Es kostete 5 € – „zu viel“"]) + "\n"
     (tmp_path / "a.txt").write_bytes(content.encode("cp1252"))
-    assert outcome(tmp_path / "a.txt", content) == "right"
-    assert detect(tmp_path / "a.txt").encoding == "cp1252"
+    assert detect(tmp_path / "a.txt", "cp1252").sample == "'Das Frühstück war schön'"
+    assert not detect(tmp_path / "a.txt", "cp1252").damaged
 
 
 def test_bytes_that_are_not_text_are_refused(tmp_path: Path) -> None:
@@ -220,6 +193,9 @@ def test_all_commands_take_an_encoding(in_process: InProcess, tmp_path: Path, ti
     path, model = reviews(tmp_path / "a.csv", "cp1251"), f"model={tiny_bert}"
     small = ["train.epochs=1", "max_length=64", "--quiet"]
     code, _, err = in_process("run", "a.csv", model, *small, data=tmp_path)
+    assert code == 2
+    assert_error(err, "encoding=cp1251")
+    code, _, err = in_process("run", "a.csv", "encoding=cp1251", model, *small, data=tmp_path)
     assert (code, err) == (0, "")
     (record,) = tmp_path.glob("results/*/*/record.json")
     (note,) = [note for note in json.loads(record.read_text())["notes"] if "Windows-1251" in note]
@@ -250,7 +226,7 @@ def test_all_commands_take_an_encoding(in_process: InProcess, tmp_path: Path, ti
 
 
 def test_one_note_tells_the_encoding_of_a_file_that_dev_is_drawn_from(tmp_path: Path) -> None:
-    task = own_task(str(reviews(tmp_path / "a.csv", "koi8-r")), {})
+    task = own_task(str(reviews(tmp_path / "a.csv", "koi8-r")), {"encoding": "koi8-r"})
     assert [
         sum("read as KOI8-R" in note for note in task.load(Source(), split).notes) for split in ("train", "dev")
     ] == [1, 0]

@@ -12,7 +12,6 @@ from uuid import UUID
 import datasets
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
 
@@ -35,7 +34,6 @@ FRAME = pd.DataFrame(CELLS)
         Dataset.from_dict({"text": ["the dog", "the cat"], "n": [2, 1]}).select([1, 0]),
         Dataset.from_dict(CELLS).to_iterable_dataset(),
         Dataset.from_dict(CELLS).with_format("numpy"),
-        pa.table(CELLS),
         ROWS,
         tuple(ROWS),
         iter(ROWS),

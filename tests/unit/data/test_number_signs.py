@@ -4,8 +4,7 @@ import random
 
 import pytest
 
-from finetune.data.column_types import facts_of
-from finetune.data.number_formats import reading_of_commas
+from finetune.data.column_types import facts_of, reading_of_commas
 from finetune.data.values import as_list, as_number
 from finetune.task_types.column_names import is_about, is_id_name, label_tier, text_tier
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from support.cli import Finetune, assert_error
 from support.files import as_csv, cells, write
 from support.fuzzed_files import assert_checked_or_refused, fuzz_data_files
 from support.fuzzing import DAMAGES
@@ -199,22 +198,3 @@ def test_damaged_files_of_every_format_end_in_one_line(
     assert (found.tried, found.survived) == (80, 80)
     assert min(found.refused, found.accepted) > 10
     assert len(found.kinds) == len(DAMAGES)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        "[" * 40_000,
-        "- text: a\n- " + "[" * 40_000,
-        "- text: a\n  when: 2001-99-99\n" * 9,
-        "- text: a\n  n: 1:9_9:_\n" * 9,
-        "- 1: a cat\n  2: good\n" * 9,
-    ],
-    ids=["deep", "deep in a row", "no date", "base 60", "numbers as names"],
-)
-def test_odd_yaml_is_one_line_or_read(content: str, here: Finetune, tmp_path: Path) -> None:
-    (tmp_path / "odd.yaml").write_text(content)
-    done = here("check", "odd.yaml")
-    assert "Traceback" not in done.stderr
-    if done.returncode == 2:
-        assert_error(done.stderr, "odd.yaml")

@@ -34,19 +34,6 @@ def entities_of(path: Path) -> set[tuple[str, str]]:
     return {(" ".join(part), kind) for part, kind in found}
 
 
-@pytest.mark.parametrize("first", ["suggestions", "responses"])
-def test_a_persons_response_goes_before_a_suggestion(first: str, tmp_path: Path) -> None:
-    cells = {
-        "suggestions": {"entities": {"value": SPANS[:1], "score": [0.8], "agent": "gliner"}},
-        "responses": {"entities": [{"value": SPANS, "user_id": "u1"}]},
-    }
-    rows = [
-        {"id": f"a{n}", "fields": {"text": f"{TEXT} {n}"}, **dict(sorted(cells.items(), reverse=first > "s"))}
-        for n in range(30)
-    ]
-    assert entities_of(write_rows(tmp_path / "argilla.jsonl", rows)) == {("Anna Berg", "PER"), ("Kakao", "ORG")}
-
-
 @pytest.mark.parametrize("unit", [lambda text: len(text.encode("utf-16-le")) // 2, lambda text: len(text.encode())])
 def test_offsets_that_begin_words_in_another_unit_alone_are_of_it(unit: Any, tmp_path: Path) -> None:
     text = f"🎉🙂 {TEXT}"

@@ -58,25 +58,18 @@ def texts(rows: list[Any]) -> list[tuple[str, Any]]:
     return [(row.text, row.gold) for row in rows]
 
 
-TABLES: dict[str, Callable[[], Any]] = {
-    "split": lambda: {
-        "columns": ["text", "label"], "index": [*range(len(ROWS))], "data": [list(row) for row in ROWS]
-    },
-    "index": lambda: {str(n): {"text": text, "label": label} for n, (text, label) in enumerate(ROWS)},
-    "columns": lambda: {
-        name: {str(n): row[place] for n, row in enumerate(ROWS)} for place, name in enumerate(("text", "label"))
-    },
-    "by id": lambda: {f"doc{n:03}": {"text": text, "label": label} for n, (text, label) in enumerate(ROWS)},
-    "a server": lambda: {
-        "features": [{"name": "text"}, {"name": "label", "type": {"names": ["bad", "good"], "_type": "ClassLabel"}}],
-        "rows": [{"row_idx": n, "row": {"text": t, "label": int(y == "good")}} for n, (t, y) in enumerate(ROWS)],
-    },
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("form", TABLES)
-def test_tables_in_json_are_read(form: str, tmp_path: Path) -> None:
-    assert texts(rows_of(put(tmp_path / "data.json", TABLES[form]()))) == ROWS
+def test_tables_in_json_are_read_or_refused(tmp_path: Path) -> None:
+    split = {"columns": ["text", "label"], "index": [*range(len(ROWS))], "data": [list(row) for row in ROWS]}
+    assert texts(rows_of(put(tmp_path / "data.json", split))) == ROWS
+    index = {str(n): {"text": text, "label": label} for n, (text, label) in enumerate(ROWS)}
+    columns = {name: {str(n): row[place] for n, row in enumerate(ROWS)} for place, name in enumerate(("text", "label"))}
+    rasa = {"rasa_nlu_data": {"common_examples": [{"text": "a", "intent": "b", "entities": []}]}}
+    server = {
+        "features": [{"name": "text"}],
+        "rows": [{"row_idx": n, "row": {"text": t}} for n, (t, _) in enumerate(ROWS)],
+    }
+    for content in (index, columns, rasa, server):
+        assert "without a list of rows" in refused(put(tmp_path / "data.json", content))
 
 
 def test_splits_in_json_are_no_rows(tmp_path: Path) -> None:
@@ -85,41 +78,12 @@ def test_splits_in_json_are_no_rows(tmp_path: Path) -> None:
         own_task(str(put(tmp_path / "data.json", {"train": columns, "test": columns})), {})
 
 
-def test_tokens_with_entities_that_end_with_a_token_are_read(tmp_path: Path) -> None:
-    rows = [
-        {"tokenized_text": [*name.split(), "lives", "in", "Rome"], "ner": [[0, 1, "PER"], [4, 4, "LOC"]]}
-        for name in NAMES * 10
-    ]
-    (first, *_) = rows_of(put(tmp_path / "data.json", rows))
-    assert (first.words, first.gold) == (
-        ("Ann", "Lee", "lives", "in", "Rome"), ("B-PER", "I-PER", "O", "O", "B-LOC"),
-    )  # fmt: skip
-
-
-def test_tokens_with_a_subject_and_an_object_are_relations(tmp_path: Path) -> None:
-    def row(number: int) -> dict[str, Any]:
-        tokens = [*NAMES[number % 3].split(), "left", "Tiny", "Press", "."]
-        places = {"subj_start": 0, "subj_end": 1, "obj_start": 3, "obj_end": 4, "subj_type": "PERSON"}
-        tags = {"stanford_ner": ["PERSON", "PERSON", "O", "ORG", "ORG", "O"]}
-        return {"id": f"e{number}", "relation": ["left", "none"][number % 2], "token": tokens, **places, **tags}
-
-    data = put(tmp_path / "data.json", [row(number) for number in range(40)])
-    task = own_task(str(data), {})
-    assert task.read.layout.label == ("relation",)
-    (found,) = [one for split in ("train", "dev") for one in task.load(Source(), split).rows if one.id == "e0"]
-    assert found.text == "<subj:PERSON>Ann Lee</subj:PERSON> left <obj>Tiny Press</obj> ."
-
-
-def test_examples_of_rasa_are_read(tmp_path: Path) -> None:
-    examples = [
-        {"text": f"{name} is here", "intent": ["tell", "ask"][n % 2], "entities": [
-            {"start": 0, "end": len(name), "value": name.lower(), "entity": "PER"}
-        ]}
-        for n, name in enumerate(NAMES * 10)
-    ]  # fmt: skip
-    content = {"rasa_nlu_data": {"entity_synonyms": [{"value": "a"}], "common_examples": examples}}
-    (first, *_) = rows_of(put(tmp_path / "nlu.json", content))
-    assert first.gold == ("tell", ("B-PER", "I-PER", "O", "O"))
+def test_spans_that_count_tokens_are_refused(tmp_path: Path) -> None:
+    gliner = [{"tokenized_text": ["Ann", "lives", "in", "Rome"], "ner": [[0, 0, "PER"]]}] * 9
+    assert "GLiNER, whose spans count tokens" in refused(put(tmp_path / "data.json", gliner))
+    places = {"subj_start": 0, "subj_end": 1, "obj_start": 3, "obj_end": 4}
+    tacred = [{"id": f"e{n}", "relation": "left", "token": ["Ann", "left"], **places} for n in range(9)]
+    assert "TACRED's columns, whose spans count tokens" in refused(put(tmp_path / "data.json", tacred))
 
 
 def test_queries_with_passages_in_columns(tmp_path: Path) -> None:

@@ -121,8 +121,6 @@ DOCUMENTS = {
     "a.tsv": "label\ttext\npos\ta cat\nneg\ta dog\n",
     "a.jsonl": '{"text": "a cat", "label": "pos"}\n{"text": "a dog", "label": "neg"}\n',
     "a.json": '[{"text": "a cat", "label": "pos"}, {"text": "a dog", "label": "neg"}]',
-    "a.yaml": "- text: a cat\n  label: pos\n- text: a dog\n  label: neg\n",
-    "a.xml": "<r><e><text>a cat</text><label>pos</label></e><e><text>a dog</text><label>neg</label></e></r>",
 }
 
 
@@ -130,11 +128,8 @@ DOCUMENTS = {
 def test_documents_and_tables_are_no_lines_of_text(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text(DOCUMENTS[name])
     marked = [f"__label__{label} {text}" for text, label in zip(SHORT, MARKS, strict=True)]
-    lines(tmp_path / "train.labels", MARKS)
-    for some in (marked, SHORT):
-        layout = trained(lines(tmp_path / "train.txt", some))
-        found = columns(tmp_path / name, layout)
-        assert (found["text"], found["label"]) == (["a cat", "a dog"], ["pos", "neg"])
+    found = columns(tmp_path / name, trained(lines(tmp_path / "train.txt", marked)))
+    assert (found["text"], found["label"]) == (["a cat", "a dog"], ["pos", "neg"])
 
 
 def test_a_document_is_none_of_single_cells(tmp_path: Path) -> None:
