@@ -45,11 +45,11 @@ def options_table() -> str:
     """One line per option of the task types, with its default."""
     head, lines = ["task type", "option", "default", "meaning"], list[Cells]()
     seen: set[type] = set()
-    for kind in own_types():
+    for kind in own_types().values():
         if kind.task_class in seen:
             continue
         seen.add(kind.task_class)
-        names = ", ".join(f"`{one.name}`" for one in own_types() if one.task_class is kind.task_class)
+        names = ", ".join(f"`{one.name}`" for one in own_types().values() if one.task_class is kind.task_class)
         for each in declared_options(kind.task_class):
             lines.append([names, f"`{each.name}`", "–" if each.default is None else each.default, each.meaning])
     return markdown_table(head, lines)
@@ -59,7 +59,7 @@ def blocks() -> dict[str, str]:
     """Blocks generated from declarations, by marker."""
     return {
         "families": ", ".join(family.title for family in FAMILIES.values()),
-        "types": ", ".join(f"`{kind.name}`" for kind in own_types()),
+        "types": ", ".join(f"`{kind.name}`" for kind in own_types().values()),
         "suffixes": ", ".join(f"`{suffix}`" for suffix in sorted(BY_SUFFIX)),
         "formats": formats_table(),
         "options": options_table(),

@@ -9,7 +9,7 @@ import torch
 from support.toys import labelled_shapes
 from support.training import PLAIN, build
 
-from finetune.models.feature import counted_labels
+from finetune.models.feature import label_counts
 from finetune.task_types.task import Task
 
 
@@ -23,7 +23,7 @@ def test_it_is_the_training_loss_of_the_same_features(task: Task, tiny_bert: Pat
         for feature in features:
             batch = engine.batch([feature])
             totals.update(engine.model.head.losses(engine.model(*batch.inputs()).float(), batch.labels))
-    counts = counted_labels(features)
+    counts = label_counts(features)
     assert found == pytest.approx(sum(float(total) / counts[name] for name, total in totals.items()), rel=1e-3)
 
 

@@ -21,7 +21,7 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.batch import collate
 from finetune.models.building import build_model
-from finetune.models.feature import IGNORED, counted_labels
+from finetune.models.feature import IGNORED, label_counts
 from finetune.runs.recipe import Recipe
 from finetune.task_types.parts import Answer
 from finetune.task_types.plugins.intents import IntentRow, IntentTask
@@ -209,7 +209,7 @@ def test_the_loss_is_that_of_a_plain_computation(tiny_bert: Path) -> None:
     own = functional.cross_entropy(intents, batch.labels["intent"]) + functional.cross_entropy(
         tags.flatten(0, 1), batch.labels["slots"].flatten(), ignore_index=IGNORED
     )
-    counts = counted_labels(features[:16])
+    counts = label_counts(features[:16])
     losses = model.head.losses(model(*batch.inputs()), batch.labels)
     assert float(sum(loss / counts[name] for name, loss in losses.items())) == pytest.approx(float(own), rel=1e-5)
     assert counts == {"intent": 16, "slots": sum(len(one.reads) for one in features[:16])}  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from transformers import AutoTokenizer
 from finetune.commands.check.api import findings_of
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.models.feature import counted_labels
+from finetune.models.feature import label_counts
 from finetune.task_types import Answer
 from finetune.task_types.plugins.overlapping import OverlapRow, OverlapTask, in_layers
 
@@ -122,7 +122,7 @@ def test_labels_become_tags_and_the_tags_the_same_spans(tiny_bert: Path) -> None
     assert all({*row.gold} == _spans(answer) for row, answer in zip(rows, answers, strict=True))
     assert task.score(answers, rows)["f1"] == 1
     words = sum(len(row.text.split()) for row in rows)
-    assert counted_labels(features) == {f"{layer} {kind}": words for kind in task.types for layer in (1, 2)}
+    assert label_counts(features) == {f"{layer} {kind}": words for kind in task.types for layer in (1, 2)}
 
 
 def _spans(answer: Answer) -> set[tuple[int, int, str]]:

@@ -11,7 +11,7 @@ from transformers import AutoTokenizer
 
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.models.feature import counted_labels
+from finetune.models.feature import label_counts
 from finetune.task_types.parts import Answer
 from finetune.task_types.registry import find
 from finetune.task_types.span.head import SpanHead
@@ -71,7 +71,7 @@ def test_a_wrong_answer_start_is_fixed_only_where_that_is_certain(tmp_path: Path
 def test_answers_that_are_not_in_the_context_are_scored_but_not_trained_on(tiny_bert: Path) -> None:
     row = SpanRow(id="q", question="who ?", context="the cat sat", answers=("dog",))
     (feature,) = span_task().encode([row], AutoTokenizer.from_pretrained(tiny_bert), 32)
-    assert counted_labels([feature])["label"] == 0
+    assert label_counts([feature])["label"] == 0
     assert span_task().score([Answer(value="cat")], [row]) == {"f1": 0.0, "em": 0.0}
     logits = torch.zeros(1, len(feature), 2)
     assert float(SpanHead.loss(None, logits, torch.tensor([feature.label]))) == 0.0  # type: ignore[arg-type]

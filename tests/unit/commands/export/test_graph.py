@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 from support.pairs import each_task_and_family
-from support.relations import marked_task
 from support.toys import cat_task, labelled_shapes, tag_task
 from support.training import CPU
 from transformers import AutoTokenizer
@@ -31,7 +30,7 @@ pytestmark = pytest.mark.slow  # tracing a graph takes seconds; inference/export
 LENGTH = 24
 NAMES = ("input_ids", "attention_mask", "token_type_ids", "positions")
 CLOSE = 1e-5  # of the largest logit, or of 1
-TASKS: list[Task] = [*labelled_shapes(), marked_task(name="toy-markers", read_at="markers")]
+TASKS: list[Task] = [*labelled_shapes()]
 
 TRACED = {
     "toy-cats": "modernbert",

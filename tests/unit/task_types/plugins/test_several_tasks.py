@@ -17,7 +17,7 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.batch import collate
 from finetune.models.building import build_model
-from finetune.models.feature import counted_labels
+from finetune.models.feature import label_counts
 from finetune.models.model_folder import load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe
@@ -76,7 +76,7 @@ def test_each_head_learns_from_its_own_rows_alone(tasks: tuple[Task, ...], tiny_
     trainer, features = build(task, tiny_bert, PLAIN)
     model = trainer.engine.model.eval()
     chosen = features[::11]
-    batch, counts = collate(chosen, pad_id=0), counted_labels(chosen)
+    batch, counts = collate(chosen, pad_id=0), label_counts(chosen)
     assert set(counts) == {part.name for part in tasks}
     losses = model.head.losses(model(*batch.inputs()), batch.labels)
     for part in tasks:
@@ -84,7 +84,7 @@ def test_each_head_learns_from_its_own_rows_alone(tasks: tuple[Task, ...], tiny_
         own = collate(alone, pad_id=0)
         (only,) = model.head.losses(model(*own.inputs()), own.labels).values()
         assert float(losses[part.name]) == pytest.approx(float(only), rel=1e-4)
-        assert counts[part.name] == counted_labels(alone)[part.name]
+        assert counts[part.name] == label_counts(alone)[part.name]
     sum(losses.values()).backward()
     assert all(weight.grad is not None and weight.grad.isfinite().all() for weight in model.head.parameters())
 
