@@ -11,7 +11,7 @@ def set_options(options: Iterable[str]) -> None:
     """Sets the options of the command that was called, such as `--data-sizes`."""
     known.clear()
     known.update({option[2:].replace("-", "_"): option for option in options if option.startswith("--")})
-    known["data_folder"] = "--data"
+    known.update(data_folder="--data", force="--force")  # remedies name them in any command
 
 
 def with_options(text: str) -> str:

@@ -38,10 +38,12 @@ CONTROL = re.compile(
     "[" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last, kind in RANGES if kind == "control") + "]"
 )
 
-MOJIBAKE = {  # a wrong encoding: what texts hold that were decoded in it
-    **dict.fromkeys(("latin-1", "cp1252", "cp1254", "mac-roman"), re.compile("[^\x00-\x7f]")),
-    "cp949": re.compile("[\uac00-\ud7a3]{2}"),
-}
+KOREAN = re.compile(r"([\uac00-\ud7a3])(?!\1)[\uac00-\ud7a3]")  # two syllables, which a row of signs is not
+MOJIBAKE = [  # a wrong encoding, the right one, and what texts hold that were decoded in the wrong one
+    *((wrong, "utf-8", re.compile("[^\x00-\x7f]")) for wrong in ("latin-1", "cp1252", "cp1254", "mac-roman")),
+    ("cp949", "utf-8", KOREAN),
+    ("latin-1", "euc_kr", KOREAN),
+]
 CONJOINING = re.compile("[\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff]")
 
 
@@ -74,10 +76,12 @@ def kind_number(name: str) -> int:
 
 
 def is_mojibake(text: str) -> bool:
-    """Whether all of a text is UTF-8 that was decoded in an encoding of one byte, or Korean in UTF-8 as CP949."""
-    for encoding, meant in () if text.isascii() else MOJIBAKE.items():
+    """Whether all of a text is UTF-8 that was decoded in an encoding of one byte, Korean in UTF-8 as CP949, or Korean
+    in EUC-KR as Latin-1.
+    """
+    for wrong, right, meant in () if text.isascii() else MOJIBAKE:
         with suppress(UnicodeError):
-            if meant.search(text.encode(encoding).decode()):
+            if meant.search(text.encode(wrong).decode(right)):
                 return True
     return False
 

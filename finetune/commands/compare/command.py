@@ -1,12 +1,15 @@
 """`finetune compare`: runs, or groups of seeds, on the same rows."""
 
 import json
+from collections.abc import Sequence
 from itertools import chain
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from finetune.analysis.compare import Changed, Comparison
+from finetune.api.run import open_run
 from finetune.cli.arguments import RESULTS, Json, Out, TaskOf
 from finetune.cli.console import as_plain_text, standard_output
 from finetune.cli.next_commands import GivenOptions, results_of
@@ -51,9 +54,15 @@ def compare_command(
         console.print(_changed_table(pairs[0], changed))
     kept = GivenOptions(out=results_of(a, out))
     options = [*(["--split", split] if split else []), *(["--task", task] if task else [])]
-    with_seeds = [kept.command("compare", *given, "--seeds", *options)] * (not seeds)
+    with_seeds = [kept.command("compare", *given, "--seeds", *options)] * (not seeds and _has_seeds(given, out))
     sides = [pairs[0].a, *(pair.b for pair in pairs)]
     console.print_next(kept.command("report", *chain.from_iterable(sides)), *with_seeds)
+
+
+def _has_seeds(given: Sequence[str], out: Path) -> bool:
+    """Whether there are other seeds of one of the runs, which all differ in more than those."""
+    sides = [{run.id for run in open_run(name, seeds=True, out=out).runs} for name in given]
+    return len(set().union(*sides)) == sum(map(len, sides)) > len(given)
 
 
 def _changed_table(found: Comparison, most: int) -> FittedTable:

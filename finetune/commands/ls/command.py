@@ -96,7 +96,9 @@ def _print_board(
         board.write(output, force=force)
         say(f"{output}: {board.form.title}", err=True)
     else:
+        cells, numbers = board.form.cells, board.form.numbers
         console.print(as_table(board.form))
-        best = [str(runs).split(", ")[0] for runs in board.frame["runs"][:2]]
+        lines = [line for line, shown in zip(numbers, cells, strict=True) if shown["data"] == cells[0]["data"]]
+        best = [line["runs"].split(", ")[0] for line in lines[:2]]  # of the same rows
         two = [kept.command("compare", *best, "--seeds")] * (len(best) > 1)
         console.print_next(kept.command("ls", task, "--board", "-o", "board.md"), *two)

@@ -14,11 +14,11 @@ def _spans(folder: Path) -> str:
 
 def test_the_preview_shows_where_an_entity_ends(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
     out = in_process("check", _spans(tmp_path), f"model={tiny_bert}", data=tmp_path)[1]
-    assert "entities = '부산/LOC'" in out
+    assert "label = 부산/LOC" in out
     words = [{"words": ["in", "New", "York", "and", "Rome"], "tags": ["O", "B-LOC", "I-LOC", "O", "B-LOC"]}] * 10
     (tmp_path / "words.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in words))
     out = in_process("check", "words.jsonl", f"model={tiny_bert}", data=tmp_path)[1]
-    assert "entities = 'New York/LOC, Rome/LOC'" in out
+    assert "label = New York/LOC, Rome/LOC" in out
 
 
 def test_the_table_of_predictions_has_no_empty_column(here: Finetune, tmp_path: Path, tiny_bert: Path) -> None:

@@ -79,7 +79,7 @@ UNSOUND: dict[str, tuple[list[dict[str, Any]], dict[str, str], str]] = {
     "one of several": ([{"text": t, "labels": ["a"]} for t in texts(30)], {}, "have no label but 'a'"),
     "no label at all": ([{"text": t, "labels": []} for t in texts(30)], {}, "all 30 labelled rows have no label"),
     "one number": ([{"text": t, "score": 1.5} for t in texts(30)], {"shape": "regression"}, "the same number"),
-    "no entity": ([{"words": t.split(), "tags": ["O"] * 12} for t in texts(30)], {}, "no word is in an entity"),
+    "no entity": ([{"words": t.split(), "tags": ["O"] * 12} for t in texts(30)], {}, "nothing is in an entity"),
     "no answer": (
         [{"question": t[:20], "context": t, "answers": []} for t in texts(30)], {}, "no question has an answer"
     ),

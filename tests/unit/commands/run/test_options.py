@@ -36,8 +36,8 @@ def test_both_front_ends_pass_on_every_option(
         given.append(options)
         raise UserError("far enough", "Stop")
 
+    monkeypatch.setattr("finetune.training.run_many.run_all", stopped)
     for front_end in ("finetune.commands.run.command", "finetune.commands.run.api"):
-        monkeypatch.setattr(f"{front_end}.execute", stopped)
         monkeypatch.setattr(f"{front_end}.tracker_names", lambda names: (names,))
     monkeypatch.chdir(tmp_path)
     Path("reviews.csv").write_text("text,label\n" + "good one,a\nbad one,b\n" * 20)
