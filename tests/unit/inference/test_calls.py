@@ -15,7 +15,10 @@ from finetune.inference.predictor import Predictor
 
 PAIR = ("the cat sat", "the dog ran")
 CHOICES = ("the cat", ["sat", "ran"])
-NAMED = {"text": "the cat", "pair": "the dog", "question": "who sat?", "context": "the cat sat", "choices": ["sat", "ran"]}
+NAMED: dict[str, Any] = {
+    "text": "the cat", "words": "the cat", "pair": "the dog", "question": "who sat?", "context": "the cat sat",
+    "choices": ["sat", "ran"],
+}  # fmt: skip
 ENTITIES = {"words": ["the", "cat"]}
 RIGHT: list[tuple[str, Any, Any]] = [  # run, two forms of the same row
     ("sentence", "the cat sat", {"review": "the cat sat"}),
@@ -48,14 +51,14 @@ WRONG: list[tuple[str, Any, str]] = [
     ("rte", {"sentence1": "the cat"}, "sentence2"),
     ("regression", "the cat", "1 text"),
     ("multilabel", PAIR, "2 texts"),
-    ("span", "the cat", "question and context"),
-    ("span", (*PAIR, "a third"), "3 inputs"),
+    ("span", "the cat", "1 text, and the model reads 2 texts"),
+    ("span", (*PAIR, "a third"), "3 texts"),
     ("span", {"question": "who?"}, "context"),
     ("choice", "the cat", "context and choices"),
     ("choice", ("the cat", "sat", "ran"), "3 inputs"),
     ("choice", ("the cat", ["sat"]), "fewer than two choices"),
     ("choice", ("the cat", "sat"), "fewer than two choices"),
-    ("overlapping", PAIR, "2 inputs"),
+    ("overlapping", PAIR, "2 texts"),
     ("tagging", PAIR, "2 inputs"),
     ("tagging", {"tokens": []}, "no words"),
     ("intent", PAIR, "2 inputs"),
