@@ -1,4 +1,4 @@
-"""Exports of MiniLM for every shape, next to torch: size, rows/s, latency, memory and start.
+"""Exports of MiniLM for every shape, next to torch: size, rows/s, latency, memory, start, and what int8 changes.
 
 python benchmarks/exports.py --runs results --out results/benchmarks/exports.json
 
@@ -24,7 +24,7 @@ TASKS = (
     "squad-v1-by-article",
     "codah",
 )  # classes of pairs and texts, numbers, tags, ...
-CONTESTANTS = ("torch fp32", "torch bf16", "onnx fp32")
+CONTESTANTS = ("torch fp32", "torch bf16", "onnx fp32", "onnx int8, 7 bits")
 ROUNDS, SINGLE = 3, 200  # rounds in which all take turns; rows that are answered one by one
 MEASURE = """
 import json, resource, sys, time
@@ -63,14 +63,15 @@ print(json.dumps({
 """
 
 
-def exported(run: Path, folder: Path) -> dict[str, Any]:
-    """Exports a run unless that is done; its size, and its check."""
+def exported(run: Path, folder: Path, *, int8: bool) -> dict[str, Any]:
+    """Exports a run unless that is done, whatever int8 loses; its size, and its check."""
     if not (folder / "export.json").is_file():
         command = [sys.executable, "-m", "finetune", "export", str(run), "-o", str(folder)]
+        command += ["--int8", "--tolerance", "100"] if int8 else []
         subprocess.run([*command, "--quiet"], check=True, stdout=subprocess.DEVNULL)
     check = json.loads((folder / "export.json").read_text())["check"]
     size = sum(file.stat().st_size for file in folder.glob("model.*")) / 1e6
-    return {"MB": size, "changed": check["rows"] - check["equal"], "rows": check["rows"]}
+    return {"MB": size, "changed": check["rows"] - check["equal"], "rows": check["rows"], "score": check["score"]}
 
 
 def measured(model: Path, run: Path, *, limit: int, precision: str) -> dict[str, float]:
@@ -107,7 +108,7 @@ def main() -> None:
                 of_torch = name.startswith("torch")
                 if not of_torch:
                     folder.parent.mkdir(parents=True, exist_ok=True)
-                    one |= exported(runs[0], folder)
+                    one |= exported(runs[0], folder, int8="int8" in name)
                 precision = name.removeprefix("torch ") if of_torch else ""
                 model = runs[0] if of_torch else folder
                 one["rounds"].append(measured(model, runs[0], limit=given.limit, precision=precision))

@@ -125,7 +125,10 @@ GONE: dict[str, tuple[str, str]] = {
         "was where the machines of a run met",
         "Give it to torchrun: --rdzv-backend c10d --rdzv-endpoint node1:29500",
     ),
-    "--bits": ("chose 7 or 8 bits for an export", "Leave it out: --int8 takes what this processor computes exactly"),
+    "--bits": (
+        "chose 7 or 8 bits for an export",
+        "Leave it out: --int8 takes 7, which every processor computes exactly",
+    ),
     "--collect": (
         "sent runs back from machines that do not see the results folder",
         "Leave it out, and name a folder that all machines share with --out",

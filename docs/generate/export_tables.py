@@ -6,7 +6,7 @@ from typing import Any
 from finetune.analysis.form import Cells, markdown_table
 
 FIGURES = {"rows/s": "rows/s", "p50 ms": "one row, ms", "p99 ms": "p99", "start s": "start, s", "memory MB": "peak MB"}
-ENGINES = ("torch fp32", "torch bf16", "onnx fp32")
+ENGINES = ("torch fp32", "torch bf16", "onnx fp32", "onnx int8, 7 bits")
 SERVER = {"requests_per_second": "requests/s", "p50_ms": "p50, ms", "p99_ms": "p99, ms"}
 
 
@@ -16,10 +16,10 @@ def exports_table(measured: dict[str, Any]) -> str:
     for task, engines in measured["tasks"].items():
         if all(found["rounds"] for found in engines.values()):
             lines += [[task, name, *_export_cells(engines[name])] for name in ENGINES]
-    head = ["task", "engine", "MB", *FIGURES.values(), "answers changed"]
+    head = ["task", "engine", "MB", *FIGURES.values(), "answers changed", "score lost, points"]
     text = (
         "MiniLM trained on 1,000 rows a task; medians of rounds in which the engines took turns, "
-        f"{measured['limit']} dev rows in batches and one by one. Changed answers are the "
+        f"{measured['limit']} dev rows in batches and one by one. Changed answers and lost score are the "
         "export's check, on all dev rows of the run, against its weights in fp32. "
         f"{_machine(measured)}"
     )
@@ -30,8 +30,9 @@ def _export_cells(found: dict[str, Any]) -> list[str]:
     medians = {name: statistics.median(one[name] for one in found["rounds"]) for name in FIGURES}
     speed = [f"{medians[name]:,.{0 if medians[name] >= 100 else 1}f}" for name in FIGURES]
     if "MB" not in found:
-        return ["", *speed, ""]
-    return [f"{found['MB']:.1f}", *speed, f"{found['changed']} of {found['rows']:,}"]
+        return ["", *speed, "", ""]
+    lost = f"{found['score']['run'] - found['score']['export']:+z.1f}" if found["score"] else ""
+    return [f"{found['MB']:.1f}", *speed, f"{found['changed']} of {found['rows']:,}", lost]
 
 
 def serving_table(measured: dict[str, Any]) -> str:

@@ -23,7 +23,7 @@ from finetune.runs.seeds import same_but_seeds, seed_words
 from finetune.runs.verdict import baseline_words, chosen_by_scored, verdict_of
 from finetune.storage.stored import data_name_of
 from finetune.task_types.marked_text import clean
-from finetune.task_types.saved_predictions import run_predictions, saved_config, type_of_run
+from finetune.task_types.saved_predictions import run_predictions, saved_config
 from finetune.task_types.task import TEST
 
 PIPELINES = {
@@ -74,7 +74,6 @@ def model_card(
     text = templates.get_template("card.md.j2").render(
         head=_head(record, kind, name.rpartition("/")[2]), record=record, hub=hub_name,
         plain_metrics=plain_metrics, baseline_words=baseline_words,
-        type=None if table is None else type_of_run(record, folder),
         columns=layout.get("text", ()) if isinstance(layout, dict) else (), length=use.get("max_length"),
         results=name.split("/")[0], command=command, python=python, ending=data_ending(record),
         transformers=kind and transformers_code(hub_name or f"{name}/{model.name}", kind, inputs),

@@ -47,7 +47,7 @@ def test_klue_re_from_the_official_files_to_transformers(here: Finetune, tmp_pat
     for answer, given in zip(model.answers([model.row(text) for text in texts]), theirs, strict=True):
         chances = dict(zip(model.task.labels, answer.probabilities or (), strict=True))
         assert {one["label"]: one["score"] for one in given} == pytest.approx(chances, abs=1e-4)
-    with pytest.raises(UserError, match=r'has no <obj>.*Write model\("<subj>Ann</subj> saw <obj>Bo</obj>"\)'):
+    with pytest.raises(UserError, match=r"has no <obj>.*Write model\(text\)"):
         model("<subj>손흥민</subj>은 노래했다.")
 
 

@@ -21,6 +21,7 @@ from finetune.errors import UserError, nearest
 from finetune.metrics.metric import find_metric
 from finetune.metrics.scores import in_words
 from finetune.runs.lookup import near_files
+from finetune.task_types.options import configured
 from finetune.task_types.registry import find, in_file
 from finetune.training.targets import split_arguments
 
@@ -45,7 +46,8 @@ def evaluate_command(
     others, given = split_arguments(settings or [])
     _require_task(task, others)
     if are_answers(model, task, out):
-        _print_scores(score_answers(find(task), Path(model), source=source_of(data), split=split), as_json=as_json)
+        scored = configured(find(task), given)
+        _print_scores(score_answers(scored, Path(model), source=source_of(data), split=split), as_json=as_json)
         return
     load_for(model, "" if quiet else f"{task}: loading {model}", "finetune.commands.evaluate.scoring")
     from finetune.commands.evaluate.scoring import evaluate_model

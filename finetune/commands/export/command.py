@@ -13,7 +13,7 @@ from finetune.cli.next_commands import GivenOptions
 from finetune.cli.progress import watching
 from finetune.cli.tables import Column, FittedTable
 from finetune.cli.terminal import echo
-from finetune.commands.export.plan import Export, require_export
+from finetune.commands.export.plan import TOLERANCE, Export, require_export
 from finetune.data.messages import shown, size_words, so_many
 from finetune.data.source import source_of
 
@@ -25,6 +25,8 @@ def export_command(
         str, typer.Argument(help="A run (folder, id, or its task), or any fine-tuned checkpoint (folder or Hub name).")
     ],
     folder: Annotated[Path, typer.Option("-o", "--output", help="The folder to write.")] = Path("exported"),
+    int8: Annotated[bool, typer.Option("--int8", help="Keep the encoder's weights in 8 bits.")] = False,
+    tolerance: Annotated[float, typer.Option(help="Points of the headline that int8 may lose on dev.")] = TOLERANCE,
     task: TaskOf = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an export.")] = False,
     data: Data = None,
@@ -33,13 +35,16 @@ def export_command(
     quiet: Quiet = False,
 ) -> None:
     """Prints the size, and how the export answers the run's dev rows."""
-    require_export(folder, force=force)
+    require_export(folder, int8=int8, tolerance=tolerance, force=force)
     silent = quiet or as_json
     load_libraries("" if silent else f"{folder}: loading {model}", "finetune.commands.export.exporting")
     from finetune.commands.export.exporting import export_model
 
     with watching(quiet=silent) as watch:
-        made = export_model(model, folder, force=force, task=task, source=source_of(data), out=out, watch=watch)
+        made = export_model(
+            model, folder, tolerance=tolerance if int8 else None, force=force, task=task, source=source_of(data),
+            out=out, watch=watch,
+        )  # fmt: skip
     if as_json:
         echo(json.dumps(made.as_json(), default=str))
         return
@@ -52,12 +57,13 @@ def _print_check(made: Export) -> None:
     """The export next to its run, and the first rows with another answer."""
     check, console = made.facts.check, standard_output()
     assert check is not None  # an export is checked before it is there
-    facts = {
-        "size": size_words(made.size),
-        "answers alike": f"{check.equal:,} of {check.rows:,}",
-        "logits": f"differ by {check.largest_difference:.2g} at most",
-    }
-    console.print(facts_table(f"{made.folder}: {made.facts.engine}, on {so_many(check.rows)} of dev", facts))
+    facts = {"size": size_words(made.size)}
+    if check.score is not None:
+        facts[check.score.metric] = f"{check.score.export:.2f}, of the run {check.score.run:.2f}"
+    facts["answers alike"] = f"{check.equal:,} of {check.rows:,}"
+    facts["logits"] = f"differ by {check.largest_difference:.2g} at most"
+    engine = f"{made.facts.engine} {made.facts.precision}"
+    console.print(facts_table(f"{made.folder}: {engine}, on {so_many(check.rows)} of dev", facts))
     if made.changed:
         names = ("id", "text", "run", "export")
         rows = [
@@ -65,5 +71,6 @@ def _print_check(made: Export) -> None:
             for changed in made.changed[:MOST_CHANGED]
         ]
         headings = [Column(name=name, words=name != "id") for name in names]
-        ties = f"{so_many(len(made.changed))} with another answer, where the run's logits are equal but for rounding"
-        console.print(FittedTable(title=ties, columns=headings, rows=rows, ruled=True))
+        ties = ", where the run's logits are equal but for rounding" * (check.score is None)
+        title = f"{so_many(len(made.changed))} with another answer{ties}"
+        console.print(FittedTable(title=title, columns=headings, rows=rows, ruled=True))

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import torch
 
 from finetune.analysis.card import model_card
-from finetune.commands.export.graph import SERVE, graph_inputs, write_graph
+from finetune.commands.export.graph import SERVE, graph_inputs, write_graph, write_in_int8
 from finetune.commands.export.plan import MAKES_GRAPHS, ChangedAnswer, Export, require_new_folder
 from finetune.data.atomic import replace_folder, settle, temporary_folder
 from finetune.data.checksums import ABOUT, write_checksums
@@ -25,6 +26,7 @@ from finetune.inference.exported.export_facts import (
     ExportedHead,
     ExportFacts,
     ExportSource,
+    HeadlineOfBoth,
     write_export_facts,
 )
 from finetune.inference.predictor import Predictor, load_predictor
@@ -44,15 +46,27 @@ from finetune.task_types.registry import find
 from finetune.task_types.task import Task
 
 CLOSE = 1e-4  # of the largest logit, or of 1: more is not from the order of additions
+ROUNDING = 1e-9  # points: 85.0 to 84.5 is a loss of 0.5 and a bit in binary numbers
 ALIKE = 0.01  # standard deviations of a run's numbers: numbers that are closer are one answer
 # What prediction reads besides the weights; a checkpoint's folder may have anything else, such as optimizer states.
 SETTINGS = re.compile(r"(?!adapter|checksums\.json)[\w-][\w.-]*(?<!\.index)\.(json|txt|model)", re.ASCII)
 
 
 def export_model(
-    model: str, folder: Path, *, force: bool, task: str | None, source: Source, out: Path, watch: Watcher
+    model: str,
+    folder: Path,
+    *,
+    tolerance: float | None,
+    force: bool,
+    task: str | None,
+    source: Source,
+    out: Path,
+    watch: Watcher,
 ) -> Export:
-    """Writes the folder of an export. Raises UserError where it does not answer as the run does, and writes nothing."""
+    """Writes the folder of an export, with weights in int8 where a `tolerance` is known, in points of the headline.
+
+    Raises UserError where it does not answer as the run does, and writes nothing.
+    """
     named = None if task is None else find(task)
     predictor = load_predictor(model, task=named, out=out, watch=watch, device="cpu")
     trained, engine = predictor.folder, predictor.torch_engine
@@ -67,11 +81,11 @@ def export_model(
     try:
         with temporary_folder(folder.absolute()) as scratch:
             watch(Working("tracing"))
-            facts = _write_graph(trained, predictor.task, scratch, about)
+            facts = _write_graph(trained, predictor.task, scratch, about, int8=tolerance is not None)
             _describe(scratch, facts)
             watch(Working(f"checking {so_many(len(rows))}"))
-            check, changed = checked_export(predictor, load_predictor(scratch, task=named), rows)
-            facts = replace(facts, check=check)
+            check, changed = checked_export(predictor, load_predictor(scratch, task=named), rows, tolerance=tolerance)
+            facts = replace(facts, check=check, tolerance=tolerance)
             if run is not None:
                 (scratch / ABOUT).write_text(model_card(run), encoding="utf-8")
             _describe(scratch, facts)
@@ -107,18 +121,24 @@ def _dev_rows(predictor: Predictor, run: RunFolder | None, source: Source, *, na
     return load_splits(predictor.task, source, names=[split])[split].rows
 
 
-def _write_graph(trained: Path, task: Task, scratch: Path, source: ExportSource) -> ExportFacts:
+def _write_graph(trained: Path, task: Task, scratch: Path, source: ExportSource, *, int8: bool) -> ExportFacts:
     """Writes the graph, and what prediction reads next to it; returns its facts but for the check."""
     for file in trained.iterdir():
         if file.is_file() and SETTINGS.fullmatch(file.name):
             shutil.copy(file, scratch)
     model = load_trained(trained, task.head)
-    write_graph(model, scratch / GRAPH)
+    nodes = write_graph(model, scratch / GRAPH)
+    if int8:
+        with TemporaryDirectory(dir=scratch) as whole:
+            for file in scratch.glob(f"{GRAPH}*"):  # weights may be in a file next to it
+                file.rename(Path(whole, file.name))
+            write_in_int8(Path(whole, GRAPH), scratch / GRAPH, nodes)
     head = ExportedHead(
         labels=model.head.labels, by_position=model.by_position, most_tokens=most_tokens(model.backbone.encoder)
     )
     libraries = versions() | {name: version(name) for name in MAKES_GRAPHS}
-    return ExportFacts(inputs=graph_inputs(model), head=head, source=source, versions=libraries)
+    facts = ExportFacts(inputs=graph_inputs(model), head=head, source=source, versions=libraries)
+    return replace(facts, precision="int8", bits=7) if int8 else facts
 
 
 def _describe(folder: Path, facts: ExportFacts) -> None:
@@ -128,18 +148,20 @@ def _describe(folder: Path, facts: ExportFacts) -> None:
 
 
 def checked_export(
-    run: Predictor, export: Predictor, rows: Sequence[Row]
+    run: Predictor, export: Predictor, rows: Sequence[Row], *, tolerance: float | None
 ) -> tuple[ExportCheck, Sequence[ChangedAnswer]]:
-    """What export.json says of the check, and the rows that a run, in fp32, and its export answer differently: ties.
+    """What export.json says of the check, and the rows that a run, in fp32, and its export answer differently.
 
-    Raises UserError for a graph with other logits than the run's.
+    Raises UserError for a graph with other logits than the run's, but in int8, with a `tolerance`, for one that loses
+    more points of the headline. Both sides decide with the options that the run has, such as thresholds.
     """
     accelerator = build_accelerator(torch.device("cpu"), "fp32")
     run = replace(run, engine=replace(run.torch_engine, accelerator=accelerator))
     (a, ours), (b, theirs) = _answered(run, rows), _answered(export, rows)
     difference = float(np.fmax.reduce(np.abs(a - b), initial=0.0))  # without what is infinite in both
     changed = _changed(run.task, rows, ours, theirs)
-    if difference > CLOSE * np.abs(a[np.isfinite(a)]).max(initial=1.0):
+    score = None if tolerance is None else _headline_of_both(run.task, rows, ours, theirs, tolerance=tolerance)
+    if score is None and difference > CLOSE * np.abs(a[np.isfinite(a)]).max(initial=1.0):
         kind = run.torch_engine.model.backbone.config.model_type
         raise UserError(
             f"the graph of this encoder of type '{kind}' does not compute the same: its logits differ by up to"
@@ -148,9 +170,23 @@ def checked_export(
         )
     check = ExportCheck(
         rows=len(rows), largest_difference=difference, equal=len(rows) - len(changed),
-        changed=tuple(row.id for row in changed),
+        changed=tuple(row.id for row in changed), score=score,
     )  # fmt: skip
     return check, changed
+
+
+def _headline_of_both(
+    task: Task, rows: Sequence[Row], ours: Sequence[Answer], theirs: Sequence[Answer], *, tolerance: float
+) -> HeadlineOfBoth:
+    metric = task.metrics[0]
+    run, export = (metric.scaled(task.score(answers, rows)[metric.name]) for answers in (ours, theirs))
+    lost = metric.towards_better(run - export)
+    if not lost <= tolerance + ROUNDING:  # nor where a score is undefined
+        raise UserError(
+            f"int8 loses {lost:.2f} points of {metric.name}, where `tolerance` is {tolerance:g}",
+            "Leave `int8` out, or raise `tolerance`",
+        )
+    return HeadlineOfBoth(metric=metric.name, run=run, export=export)
 
 
 def _answered(predictor: Predictor, rows: Sequence[Row]) -> tuple[np.ndarray, list[Answer]]:

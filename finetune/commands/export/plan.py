@@ -16,6 +16,7 @@ from finetune.errors import UserError
 from finetune.inference.exported.export_facts import ExportFacts, is_export
 from finetune.runs.folder import EXPORT
 
+TOLERANCE, MOST_TOLERANCE = 0.5, 100  # points of the headline that int8 may lose
 MAKES_GRAPHS = ("onnx", "onnxruntime", "onnxscript")  # packages of the extra `export`
 
 
@@ -52,15 +53,21 @@ class Export:
     def __repr__(self) -> str:
         check = self.facts.check
         equal = f"{check.equal:,} of {so_many(check.rows)} answered alike" if check else "not checked"
-        return f"<Export {self.folder}: {self.facts.engine}, {equal}>"
+        return f"<Export {self.folder}: {self.facts.engine} {self.facts.precision}, {equal}>"
 
     def as_json(self) -> dict[str, Any]:
         """The export as JSON values."""
         return asdict(self) | {"folder": str(self.folder)}
 
 
-def require_export(folder: Path, *, force: bool) -> None:
-    """Raises UserError for packages that are not installed, and for a folder that may not be written."""
+def require_export(folder: Path, *, int8: bool, tolerance: float, force: bool) -> None:
+    """Raises UserError for settings that do not fit, packages that are not installed, and a folder that may not be
+    written.
+    """
+    if not int8 and tolerance != TOLERANCE:
+        raise UserError("`tolerance` is of int8 weights", "Give `int8` too, or leave it out")
+    if not 0 <= tolerance <= MOST_TOLERANCE:
+        raise UserError(f"`tolerance` is {tolerance}", f"Give a number of points, 0 to {MOST_TOLERANCE}")
     for package in MAKES_GRAPHS:
         if find_spec(package) is None:
             what = f"an export needs a package that is not installed ({package})"

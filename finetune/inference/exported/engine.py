@@ -122,14 +122,14 @@ class OnnxSession:
         return type(self), (self.graph,)
 
 
-def load_onnxruntime() -> Any:
-    """onnxruntime, which is imported here alone: its telemetry is off unless the user set it.
+def load_onnxruntime(part: str = "") -> Any:
+    """onnxruntime, or a `part` of it such as `.quantization`, imported here alone: its telemetry is off unless set.
 
     Raises UserError that names the extra where it is not installed.
     """
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # an id of the device and a store of events in the home folder
     try:
-        return import_module("onnxruntime")
+        return import_module(f"onnxruntime{part}")
     except ModuleNotFoundError as error:
         raise UserError(
             "an export needs a package that is not installed (onnxruntime)",

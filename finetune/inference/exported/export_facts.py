@@ -49,27 +49,45 @@ class ExportSource:
 
 
 @dataclass(frozen=True, kw_only=True)
+class HeadlineOfBoth:
+    """The headline of a run and of its export on dev, in points."""
+
+    metric: str
+    run: float
+    export: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class ExportCheck:
-    """How an export answered its run's dev rows: `equal` of `rows` answers are the same; `changed` are other rows."""
+    """How an export answered its run's dev rows: `equal` of `rows` answers are the same; `changed` are other rows.
+
+    Of int8 alone there is a `score`.
+    """
 
     rows: int
     largest_difference: float
     equal: int
     changed: tuple[str, ...] = ()
+    score: HeadlineOfBoth | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExportFacts:
-    """What export.json says. `positions` among the inputs are those that are read, -1 for padding, `(batch, n)`."""
+    """What export.json says. `positions` among the inputs are those that are read, -1 for padding, `(batch, n)`.
+
+    `bits` are used of int8 weights. `tolerance` is in points of the headline.
+    """
 
     format: Literal[1] = 1
     engine: Literal["onnx"] = "onnx"
-    precision: Literal["fp32"] = "fp32"
+    precision: Literal["fp32", "int8"] = "fp32"
+    bits: Literal[7] | None = None
     inputs: tuple[Input, ...]
     head: ExportedHead
     source: ExportSource
     versions: Mapping[str, str] = field(default_factory=dict)
     check: ExportCheck | None = None
+    tolerance: float | None = None
 
 
 def is_export(folder: str | Path) -> bool:

@@ -15,6 +15,10 @@ from finetune.inference.predictor import Predictor
 
 PAIR = ("the cat sat", "the dog ran")
 CHOICES = ("the cat", ["sat", "ran"])
+NAMED: dict[str, Any] = {
+    "text": "the cat", "words": "the cat", "pair": "the dog", "question": "who sat?", "context": "the cat sat",
+    "choices": ["sat", "ran"],
+}  # fmt: skip
 ENTITIES = {"words": ["the", "cat"]}
 RIGHT: list[tuple[str, Any, Any]] = [  # run, two forms of the same row
     ("sentence", "the cat sat", {"review": "the cat sat"}),
@@ -36,25 +40,25 @@ RIGHT: list[tuple[str, Any, Any]] = [  # run, two forms of the same row
 ]
 NO_TEXT = [None, 3, "", " ", b"the cat", [None], [""], [3], [["the cat", 3]], {}, [{}], {"other": "the cat"}, ()]
 WRONG: list[tuple[str, Any, str]] = [
-    ("sentence", PAIR, "two texts, and the model reads one text"),
-    ("sentence", [PAIR], "two texts, and the model reads one text"),
-    ("sentence", {"text": "the cat", "text_pair": "the dog"}, "two texts"),
-    ("rte", "the cat", "one text, and the model reads two texts"),
+    ("sentence", PAIR, "2 texts, and the model reads 1 text"),
+    ("sentence", [PAIR], "2 texts, and the model reads 1 text"),
+    ("sentence", {"text": "the cat", "text_pair": "the dog"}, "2 texts"),
+    ("rte", "the cat", "1 text, and the model reads 2 texts"),
     ("rte", ["the cat", "the dog"], "row 1 of the list"),
     ("rte", [PAIR, "the dog"], "row 2 of the list"),
-    ("rte", {"text": "the cat"}, "one text, and the model reads two texts"),
+    ("rte", {"text": "the cat"}, "1 text, and the model reads 2 texts"),
     ("rte", (*PAIR, "a third"), "3 texts"),
     ("rte", {"sentence1": "the cat"}, "sentence2"),
-    ("regression", "the cat", "one text"),
-    ("multilabel", PAIR, "two texts"),
-    ("span", "the cat", "question and context"),
-    ("span", (*PAIR, "a third"), "3 inputs"),
+    ("regression", "the cat", "1 text"),
+    ("multilabel", PAIR, "2 texts"),
+    ("span", "the cat", "1 text, and the model reads 2 texts"),
+    ("span", (*PAIR, "a third"), "3 texts"),
     ("span", {"question": "who?"}, "context"),
     ("choice", "the cat", "context and choices"),
     ("choice", ("the cat", "sat", "ran"), "3 inputs"),
     ("choice", ("the cat", ["sat"]), "fewer than two choices"),
     ("choice", ("the cat", "sat"), "fewer than two choices"),
-    ("overlapping", PAIR, "2 inputs"),
+    ("overlapping", PAIR, "2 texts"),
     ("tagging", PAIR, "2 inputs"),
     ("tagging", {"tokens": []}, "no words"),
     ("intent", PAIR, "2 inputs"),
@@ -98,7 +102,7 @@ def test_wrong_inputs_are_one_line_that_says_how_to_call_the_model(
         model(given)
     assert "\n" not in str(caught.value)
     for call in re.findall(r"model\(.*?\)+(?=[, ]|$)", caught.value.way_out):
-        eval(call, {"model": model})  # what it advises works
+        eval(call, {"model": model, **NAMED})  # what it advises works
     assert "model(" in caught.value.way_out
 
 
@@ -106,9 +110,9 @@ def test_a_list_of_two_texts_is_two_predictions(reviewer: Predictor) -> None:
     for model in (reviewer, one_text(reviewer)):
         assert [one.value for one in model(["the cat sat", "the dog sat"])] == ["good", "bad"]
         for two in ({"text": "a", "text_pair": "b"}, PAIR):
-            with pytest.raises(UserError, match="two texts"):
+            with pytest.raises(UserError, match="2 texts"):
                 model(two)
-        with pytest.raises(UserError, match="two texts"):
+        with pytest.raises(UserError, match="2 texts"):
             model(*PAIR)
 
 
@@ -123,7 +127,7 @@ def test_names_that_a_model_does_not_read_are_refused(loaded_run: LoadedRun) -> 
 def test_rows_of_a_shipped_pair_task_have_both_texts(loaded_run: LoadedRun) -> None:
     model = loaded_run("rte")
     one, two, three = model.predict(["the cat", PAIR, {"text": "the cat", "text_pair": "the dog"}])
-    assert "one text" in one["error"]
+    assert "1 text" in one["error"]
     assert "error" not in two | three
     for columns in (("sentence1", "sentence2"), ("text", "pair"), ("text", "text_pair")):
         assert "prediction" in model.predict(pd.DataFrame([PAIR], columns=columns))[0]

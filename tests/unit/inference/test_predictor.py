@@ -141,9 +141,9 @@ def test_rows_that_were_cut_are_counted(tmp_path: Path, tiny_bert: Path) -> None
     assert found.facts(tmp_path)["truncated"] == 0.5
     assert found.notes[-1] == "1 of 2 rows (50 %) are longer than max_length 16: the longer text is truncated"
     one, two, three = paired.predict(["the cat", ("the cat", "the dog"), {"text": "the cat"}])
-    assert "one text" in one["error"]
+    assert "1 text" in one["error"]
     assert "prediction" in two and "error" in three
-    with pytest.raises(UserError, match="one text"):
+    with pytest.raises(UserError, match="1 text"):
         paired("the cat")
     answers = paired.predict_lines(["a\tb\n", "a\tb\tc\n", '{"a": "x", "b": "y"}\n'])
     assert ["error" in answer for answer in answers] == [False, True, False]

@@ -9,7 +9,6 @@ from support.cli import Finetune
 from support.predicted_files import predict
 from support.runs import FinishedRun, trained_run
 
-from finetune.commands.features.embeddings import rows_of_file
 from finetune.data.reading import read_table
 from finetune.inference.predict_plan import default_output
 from finetune.inference.predictor import Predictor, load_predictor
@@ -121,12 +120,6 @@ def test_answers_of_squad_are_written_by_id(finished_run: FinishedRun, tmp_path:
     assert [(line["question"], line["prediction"]) for line in lines] == [
         ("who sat?", after["a"]), ("who ran?", after["b"]),
     ]  # fmt: skip
-
-
-def test_lines_of_text_are_embedded_by_a_model_of_characters(tagger: Predictor, tmp_path: Path) -> None:
-    (tmp_path / "new.txt").write_text("我 在 北京\n在 北京\n")
-    found = rows_of_file(tmp_path / "new.txt", {"model": "minilm"}, trained=tagger.layout, length=32)
-    assert [row.words for row in found.rows if row is not None] == [("我", "在", "北", "京"), ("在", "北", "京")]
 
 
 def test_the_command_names_its_output_like_the_file(here: Finetune, tmp_path: Path, tiny_bert: Path) -> None:

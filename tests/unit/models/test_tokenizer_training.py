@@ -149,12 +149,12 @@ def test_characters_that_do_not_fit_are_unknown_with_a_note() -> None:
     def watch(event: Event) -> None:
         notes.extend([event.text] if isinstance(event, Note) else [])
 
-    tokenizer = train_tokenizer([common, rare], size=56, least=30, kind="wordpiece", watch=watch)
+    tokenizer = train_tokenizer([common, rare], size=56, least=30, watch=watch)
     assert "of the text's characters are too rare for 56 tokens" in notes[0]
     assert tokenizer.unk_token_id not in tokenizer("abcd efgh")["input_ids"]
     assert tokenizer.unk_token_id in tokenizer(chr(0x4E00 + 59))["input_ids"]
     with pytest.raises(UserError, match=r"the text's characters and the special tokens alone need \d+"):
-        train_tokenizer([rare], size=30, kind="wordpiece")
+        train_tokenizer([rare], size=30)
 
 
 def test_a_run_whose_vocabulary_cannot_be_trained_names_its_own_setting(tmp_path: Path, in_process: InProcess) -> None:

@@ -229,7 +229,7 @@ def test_a_fast_path_that_is_not_exact_is_undone_with_a_note(
     backbone, _ = load_backbone(tiny_bert, Recipe(task="any"))
     model = EncoderWithHead(backbone, cat_task().head(backbone))
     monkeypatch.setattr(whole_layer, "gelu", torch.relu)
-    notes = fast_paths.take_fast_paths(model, device=torch.device("cpu"), precision="fp32")
+    notes = fast_paths.take_fast_paths(model, device=torch.device("cpu"))
     assert notes == ["the fast path for whole layers is not exact in type 'bert': not taken"]
     counted.clear()
     passed(backbone.encoder)

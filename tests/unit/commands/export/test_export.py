@@ -1,5 +1,6 @@
 """`finetune export`: a folder that answers as its run, or none at all."""
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,40 @@ def test_an_export_is_not_a_run_to_compare(copied_run: Any, tmp_path: Path, in_p
     code, _, error = in_process("compare", str(run), "small", "--out", str(run.parents[1]), data="")
     assert code == 2
     assert_error(error, "small is an export, not a run", "export.json")
+
+
+def test_int8_is_smaller_and_says_what_it_changed(
+    finished_run: FinishedRun, tmp_path: Path, in_process: InProcess
+) -> None:
+    run = finished_run("sentence")
+    code, out, error = in_process("export", str(run), "-o", "small", "--int8", "--tolerance", "100", "--json", data="")
+    assert code == 0, error
+    made = json.loads(out)
+    facts = read_export_facts(tmp_path / "small")
+    assert (facts.precision, facts.bits, facts.tolerance) == ("int8", 7, 100)
+    assert facts.check is not None
+    assert made["size"] < (run / "model" / "model.safetensors").stat().st_size
+    assert len(made["changed"]) == facts.check.rows - facts.check.equal
+    scores = finetune.open_run(run).record.scores["dev"]
+    assert facts.check.score is not None
+    assert facts.check.score.run == pytest.approx(100 * scores[facts.check.score.metric])
+    assert finetune.load(tmp_path / "small")("the cat sat").value == "good"
+
+
+@pytest.mark.parametrize(("lost", "tolerance"), [(1.24, 0.5), (100 * (0.85 - 0.845), 0.5), (float("nan"), 100)])
+def test_int8_that_loses_too_much_is_not_written(
+    lost: float, tolerance: float, finished_run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores = iter([{"macro f1": 0.85}, {"macro f1": 0.85 - lost / 100}])
+    run = finished_run("sentence")
+    task = type(load_predictor(run).task)
+    monkeypatch.setattr(task, "score", lambda *_: next(scores))
+    if lost > 0.5 + 1e-9 or lost != lost:
+        with pytest.raises(UserError, match=r"int8 loses (1.24|nan) points of macro f1, .*tolerance. is"):
+            finetune.export(run, tmp_path / "small", int8=True, tolerance=tolerance)
+        assert not list(tmp_path.iterdir())
+    else:
+        assert finetune.export(run, tmp_path / "small", int8=True).facts.tolerance == 0.5
 
 
 def test_a_graph_that_computes_something_else_is_not_written(
@@ -139,7 +174,10 @@ def test_a_run_that_predicts_in_half_precision_is_compared_in_fp32(
     ("arguments", "named"),
     [
         (["--engine", "openvino"], ["'--engine' was taken out", "ONNX"]),
-        (["--int8"], ["'--int8' was taken out", "quantize_dynamic"]),
+        (["--bits", "7"], ["'--bits' was taken out", "--int8"]),
+        (["--keep-fp32", "ends"], ["'--keep-fp32' was taken out", "--tolerance"]),
+        (["--tolerance", "1"], ["--tolerance", "--int8"]),
+        (["--int8", "--tolerance", "-1"], ["--tolerance", "-1"]),
         (["-o", "missing/exported"], ["missing/exported", "no such folder"]),
         (["-o", "."], ["not an export"]),
     ],

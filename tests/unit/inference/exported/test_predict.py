@@ -211,7 +211,7 @@ def test_faults_of_a_folder(here: Finetune, copy: Path, new: Path) -> None:
         (facts.replace('"onnx"', '"tensorrt"'), "engine"),
         (facts.replace('"onnx"', '"openvino"'), "'openvino' was taken out"),
         (facts.replace('"most_tokens": 128', '"most_tokens": -1'), "most_tokens"),
-        (facts.replace('"fp32"', '"int8"'), "'int8' was taken out"),
+        (facts.replace('"bits": null', '"bits": 8'), "bits"),
         (facts.replace('"attention_mask"', '"positions"'), "attention_mask"),
         ("[]", EXPORT),
     ):
