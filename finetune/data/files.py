@@ -160,4 +160,6 @@ def _says(file: Path, words: str) -> bool:
 
 
 def _may_be_data(file: Path) -> bool:
+    if file.suffix.lower() in (".xml", ".yaml", ".yml"):
+        return any(_says(file, words) for words in NAMES.values())
     return not NO_DATA.fullmatch(file.name)

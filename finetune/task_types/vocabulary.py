@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from finetune.data.characters import SCRIPTS, census, kind_number
+from finetune.data.characters import CONJOINING, SCRIPTS, census, kind_number
 from finetune.data.messages import percent
 from finetune.data.rows import OwnRow, Row
 from finetune.runs.recipe import is_new
@@ -62,17 +62,24 @@ def misfit(texts: Sequence[str], tokenizer: Any, model: str) -> Misfit | None:
     shares = _script_shares(every)
     has_none = not (tokenizer.unk_token_id is not None and tokenizer.unk_token_id < len(counts))
     unknown = 0.0 if has_none else float(counts[tokenizer.unk_token_id] / counts.sum())
+    jamo = sum(counts[number] for number in np.flatnonzero(counts) if _is_jamo(tokenizer, int(number)))
     most = sum(share * MOST_TOKENS.get(script, MOST_OF_OTHERS) for script, share in shares.items())
     by_letter = shares["Hangul"] + shares["Han"] + shares["Kana"] > 0.5
     expected = max(most * letters, 0 if by_letter else PER_WORD * len(every))
     small = is_new(model)  # its vocabulary is the user's own, which may have few words
-    if unknown < MANY_UNKNOWN and (small or counts.sum() <= expected):
+    if unknown < MANY_UNKNOWN and jamo < MANY_UNKNOWN * counts.sum() and (small or counts.sum() <= expected):
         return None
     size = counts.sum() / (letters if by_letter else len(every))
     unit = "syllable" if shares["Hangul"] > 0.5 else "letter" if by_letter else "word"
-    what = f"the vocabulary of {model} {MISFIT}: {size:.1f} tokens per {unit}"
+    apart = ", which takes syllables apart into jamo," if jamo else ""
+    what = f"the vocabulary of {model}{apart} {MISFIT}: {size:.1f} tokens per {unit}"
     what += f", {percent(unknown)} of the tokens unknown" * (unknown >= SOME_UNKNOWN)
     return Misfit(what=what, remedy=TRAIN if small else _remedy(shares), unknown=unknown)
+
+
+def _is_jamo(tokenizer: Any, number: int) -> bool:
+    token = tokenizer.convert_ids_to_tokens(number)
+    return not token.isascii() and CONJOINING.search(token) is not None
 
 
 def vocabulary_notes(rows: Sequence[Row], tokenizer: Any, model: str) -> list[str]:

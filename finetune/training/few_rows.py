@@ -10,7 +10,7 @@ grow with the number of pairs that rows could make.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -32,11 +32,13 @@ from finetune.models.model_folder import FAMILY, FEW_ROWS, MEAN, UNIT
 from finetune.runs.events import EpochDone, EpochResult, Note, Training, Working, unwatched
 from finetune.runs.recipe import Recipe, is_new
 from finetune.runs.recipe_tables import HeldOut, Train
+from finetune.runs.record_parts import Margin, best_baseline
 from finetune.runs.verdict import baseline_words, by_folds
 from finetune.task_types.columns import own_data
 from finetune.task_types.held_out import held_out_rows
 from finetune.task_types.parts import Answer
 from finetune.task_types.resampling import margin
+from finetune.task_types.shared_rows import Keys, keys_of, shared
 from finetune.task_types.task import TEST
 from finetune.training.checkpoints import Progress
 from finetune.training.evaluation import DevEvaluation, Evaluated
@@ -57,26 +59,129 @@ FEW_TO_LEARN = 100  # rows of training and dev, below which those of dev are lea
 
 
 class LinearProbe(Extra):
-    """A baseline where rows are few: what `frozen=true train.solver=logistic pooling=unit` trains."""
+    """A baseline where rows are few: what `frozen=true train.solver=logistic pooling=unit` trains; and a first look."""
+
+    encoders_rows: Mapping[str, Keys]  # by the run that the encoder comes from
+
+    def after_reading(self, run: RunState) -> None:
+        """Takes what is known of the rows that the encoder was trained on."""
+        self.encoders_rows = run.known
+
+    def before_training(self, run: RunState) -> None:
+        """Says what cheap methods reach, before training takes its time."""
+        for note in first_look(run, self.encoders_rows):
+            run.watch(Note(note))
+            run.notes.append(note)
 
     def after_scoring(self, run: RunState) -> None:
-        """Adds the predictions of the probe; none where rows are many, and for tasks without a linear layer."""
-        recipe = run.recipe
-        if len(run.train_rows) >= FEW_ROWS or is_new(recipe.model) or recipe.train.solver == "logistic":
-            return
-        settings: dict[str, Any] = {"pooling": UNIT if run.model.pooled else FAMILY}
-        train = Train(solver="logistic", precision=recipe.train.precision)
-        read = Recipe(task=recipe.task, model=recipe.model, frozen=True, train=train, **settings)
-        model, _ = build_model(run.weights.folder, run.task.head, read, device=run.device, tokens=run.tokens)
+        """Adds the predictions of the probe."""
+        probe = probe_engine(run)
+        if probe is not None:
+            run.watch(Working("fitting a linear probe, as a baseline"))
+            fit_output(probe, run.features[run.task.train_split])
+            for split, answers in run.evaluation(probe).answers.items():
+                run.baselines.setdefault(split, {})[PROBE] = answers
+
+
+def probe_engine(run: RunState) -> Engine | None:
+    """The model of the probe before it is fitted: a linear head on the mean vector of a text at length 1, or on the
+    vectors of words. None where rows are many, for tasks without a linear layer, and where the run itself is one.
+    """
+    recipe = run.recipe
+    if len(run.train_rows) >= FEW_ROWS or is_new(recipe.model) or recipe.train.solver == "logistic":
+        return None
+    settings: dict[str, Any] = {"pooling": UNIT if run.model.pooled else FAMILY}
+    train = Train(solver="logistic", precision=recipe.train.precision)
+    read = Recipe(task=recipe.task, model=recipe.model, frozen=True, train=train, **settings)
+    model, _ = build_model(run.weights.folder, run.task.head, read, device=run.device, tokens=run.tokens)
+    try:
+        require_linear(model, frozen=True)
+    except UserError:
+        return None
+    return replace(run.engine, model=model, watch=unwatched)
+
+
+def first_look(run: RunState, known: Mapping[str, Keys]) -> list[str]:
+    """The scores of baselines and probe by folds of your training rows, where dev is too small to tell if fine-tuning
+    is worth it; with the runs whose rows are `known` and among these.
+    """
+    if not _dev_tells_nothing(run):
+        return []
+    task, rows, probe = run.task, run.train_rows, probe_engine(run)
+    features = run.features[task.train_split]
+    if probe is not None:  # the encoder reads each row once
+        from finetune.inference.hidden_states import with_states_in_memory
+
+        features = with_states_in_memory(features, probe)
+
+    def methods(fitted: Sequence[int], held: Sequence[int]) -> dict[str, Sequence[Answer]]:
+        held_rows = [rows[i] for i in held]
+        answers: dict[str, Sequence[Answer]] = {**task.baselines([rows[i] for i in fitted], held_rows)}
+        if probe is not None:
+            fit_output(probe, _of_rows(features, fitted))
+            judged = _of_rows(features, held)
+            answers[PROBE] = task.decode(probe.logits(judged), judged, held_rows)
+        return answers
+
+    found, metric = (
+        _by_folds(run, methods, f"trying the baselines on {FOLDS} folds of {len(rows)} rows"),
+        task.metrics[0],
+    )
+    scores = {method: task.score(answers, rows) for method, answers in found.items()}
+    if not (best := best_baseline(scores, metric)):
+        return []
+    against = {PROBE: found[PROBE]} if PROBE in found and best != PROBE else {}
+    of_best = margin(task, rows, found[best], against)
+    interval = of_best.interval and " (the best: {} to {})".format(*map(metric.shown, of_best.interval))
+    listed = ", ".join(f"{method} {metric.shown(score[metric.name])}" for method, score in scores.items())
+    dev = so_many(len(run.rows[task.dev_splits[0]]))
+    note = (
+        f"few rows: dev has {dev}, too few to choose or tell anything. By {FOLDS} folds of the {len(rows)} training "
+        f"rows, {metric.name}: {listed}{interval or ''}{advice(best, of_best)}"
+    )
+    keys = keys_of(task, rows)
+    for before, others in known.items():
+        if count := shared(keys, others):
+            what = f"whose encoder this is, was trained on {count:,} of these rows: its probe knows them"
+            note += f". Run {before}, {what}"
+    return [note]
+
+
+def advice(best: str, of_best: Margin) -> str:
+    """What the best method says of the encoder, where it is ahead by more than chance."""
+    if best == PROBE:
+        return ". The probe is trained by frozen=true train.solver=logistic"
+    if of_best.difference_interval is None or of_best.difference_interval[0] <= 0:
+        return ""
+    return f". {best} is ahead of what the encoder knows of these texts: choose one for their language and domain"
+
+
+def _dev_tells_nothing(run: RunState) -> bool:
+    """Whether the data is yours, with so few rows that dev tells nothing, and enough for folds."""
+    from finetune.task_types.starting_recipe import DEV_TO_CHOOSE
+
+    few = 2 * FOLDS <= len(run.train_rows) < FEW_ROWS and len(run.rows[run.task.dev_splits[0]]) < DEV_TO_CHOOSE
+    return few and own_data(run.task) is not None
+
+
+def _by_folds(
+    run: RunState, methods: Callable[[Sequence[int], Sequence[int]], Mapping[str, Sequence[Answer]]], doing: str
+) -> dict[str, list[Answer]]:
+    """By method a prediction for each training row: `methods` is given the rows to fit to, and those to predict.
+
+    Empty where rows that must stay together leave a fold, or the rest, without any.
+    """
+    train, by_method = run.splits[run.task.train_split], dict[str, dict[int, Answer]]()
+    for fold in range(FOLDS):
+        run.watch(Working(doing, done=fold, total=FOLDS))
         try:
-            require_linear(model, frozen=True)
+            held = sorted(held_out_rows(run.task, train, 1 / FOLDS, HeldOut().seed, fold=fold))
+            found = methods(sorted({*range(len(train.rows))} - {*held}), held)
         except UserError:
-            return
-        run.watch(Working("fitting a linear probe, as a baseline"))
-        probe = replace(run.engine, model=model, watch=unwatched)
-        fit_output(probe, run.features[run.task.train_split])
-        for split, answers in run.evaluation(probe).answers.items():
-            run.baselines.setdefault(split, {})[PROBE] = answers
+            return {}
+        for method, answers in found.items():
+            by_method.setdefault(method, {}).update(zip(held, answers, strict=True))
+    return {method: [answers[i] for i in range(len(train.rows))] for method, answers in by_method.items()}
 
 
 class LogisticHead(Extra):
@@ -130,27 +235,21 @@ class ContrastiveStep(Extra):
 
 
 def _notes_by_folds(run: RunState) -> Iterator[str]:
-    """The score of the same training by folds of your training rows, where dev is too small to tell and no rows of test
-    will, next to the best baseline's.
+    """The score of the same training by folds, where dev tells nothing and no rows of test will, next to the best
+    baseline's.
     """
-    from finetune.task_types.starting_recipe import DEV_TO_CHOOSE
-
-    task, rows, features = run.task, run.train_rows, run.features[run.task.train_split]
-    few = 2 * FOLDS <= len(rows) < FEW_ROWS and len(run.rows[task.dev_splits[0]]) < DEV_TO_CHOOSE
-    if own_data(task) is None or TEST in run.splits or not few:
+    if TEST in run.splits or not _dev_tells_nothing(run):
         return
-    by_method: dict[str, dict[int, Answer]] = {}
-    for fold in range(FOLDS):
-        run.watch(Working(f"training on {FOLDS} folds of the rows, for a score", done=fold, total=FOLDS))
-        try:
-            held = sorted(held_out_rows(task, run.splits[task.train_split], 1 / FOLDS, HeldOut().seed, fold=fold))
-            fitted, held_rows = sorted({*range(len(rows))} - {*held}), [rows[i] for i in held]
-            ours = _trained_on(run, _of_rows(features, fitted), held_rows, _of_rows(features, held))
-        except UserError:  # rows that must stay together, or a fold without a pair of rows
-            return
-        for method, answers in {OURS: ours, **task.baselines([rows[i] for i in fitted], held_rows)}.items():
-            by_method.setdefault(method, {}).update(zip(held, answers, strict=True))
-    baselines = {method: [answers[i] for i in range(len(rows))] for method, answers in by_method.items()}
+    task, rows, features = run.task, run.train_rows, run.features[run.task.train_split]
+
+    def methods(fitted: Sequence[int], held: Sequence[int]) -> dict[str, Sequence[Answer]]:
+        held_rows = [rows[i] for i in held]
+        ours = _trained_on(run, _of_rows(features, fitted), held_rows, _of_rows(features, held))
+        return {OURS: ours, **task.baselines([rows[i] for i in fitted], held_rows)}
+
+    baselines = _by_folds(run, methods, f"training on {FOLDS} folds of the rows, for a score")
+    if not baselines:  # or a fold has no pair of rows
+        return
     found, metric = baselines.pop(OURS), task.metrics[0]
     of = margin(task, rows, found, baselines)
     interval = of.interval and " (95 % {} to {})".format(*map(metric.shown, of.interval))

@@ -35,7 +35,7 @@ DIGITS = 6  # of probabilities and losses that are kept
 NEAR = 0.001
 Same = Callable[[str, Any, Any], bool]
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-NO_LONGER_NOTED = re.compile(r"^few rows: |: too few to tell a good model from a bad one by")
+NO_LONGER_NOTED = "too few to tell a good model from a bad one by"
 LINE, LONGEST = 120, 100  # characters of a line of kept JSON, and of a value of a difference
 
 
@@ -147,9 +147,9 @@ def differences(kept: Sequence[Any], found: Sequence[Any], *, exact: bool) -> li
 
 
 def _without_what_went(run: dict[str, Any]) -> dict[str, Any]:
-    """A kept run without settings that are gone and that nobody had set, and without notes that are no longer made."""
+    """A kept run without settings that are gone and nobody had set, and without the note that is no longer made."""
     record = run["record"]
-    notes = [note for note in record["notes"] if not NO_LONGER_NOTED.search(note)]
+    notes = [note for note in record["notes"] if NO_LONGER_NOTED not in note]
     return {**run, "record": {**record, "recipe": without_defaults(record["recipe"]), "notes": notes}}
 
 

@@ -74,11 +74,6 @@ DATATURKS = {
             {"text": ["Ann met Lee"], "entities": [[[0, 3, "PER"]]]},
         ),
         (
-            {"a.xml": '<?xml version="1.0"?><rows><row id="a"><text>a cat</text></row><row id="b"/></rows>'}, "a.xml",
-            "XML", {"id": ["a", "b"], "text": ["a cat", ""]},
-        ),
-        ({"a.yaml": "- {text: a cat, label: good}\n"}, "a.yaml", "YAML", {"text": ["a cat"], "label": ["good"]}),
-        (
             {"train_text.txt": "a cat sat, it did\na dog\n", "train_labels.txt": "4\n0\n"}, "train_text.txt",
             "labels in another file", {"column 1": ["a cat sat, it did", "a dog"], "column 2": ["4", "0"]},
         ),
