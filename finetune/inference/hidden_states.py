@@ -143,6 +143,17 @@ def with_states(features: Sequence[Feature], engine: Engine, *, weights: str, pr
     return features if arrays is None else states.added(arrays)
 
 
+def with_states_in_memory(features: Sequence[Feature], engine: Engine) -> Sequence[Feature]:
+    """The features of a few rows with the frozen encoder's hidden states, without the cache on disk.
+
+    Raises UserError for states that exceed half precision.
+    """
+    states = HiddenStates(features, engine)
+    arrays = tuple(np.empty(states.shape, dtype=np.float16) for _ in states.layers)
+    states.fill(arrays, states.layers)
+    return states.added(arrays)
+
+
 def _no_room(need: int) -> str:
     return (
         f"the encoder's hidden states need {need / 1e9:.1f} GB, more than the cache may hold "
