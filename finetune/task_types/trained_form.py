@@ -185,6 +185,8 @@ def _dialect(start: FileStart, like: Dialect, known: TrainedColumns) -> Dialect 
         header = column_names(["", *rows[0]] if like.indexed else rows[0]) if rows else []
         if header and {*known.text} <= {*header}:
             return replace(like, skip=skip) if _are_regular(rows[1:], len(header)) else None
+    if like.delimiter != "\t" and all("\t" in line for line in start.lines[:ROWS]):
+        return None  # a table at tabs, whose texts may hold the delimiter of training
     bare, names = replace(like, header=False, indexed=False, skip=0), known.columns
     rows = _first_rows(start, bare)
     if not like.delimiter or not rows or not {*known.text} <= {*names} or _are_names(rows[0], known):

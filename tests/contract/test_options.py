@@ -30,7 +30,7 @@ from finetune.training.run_options import RunOptions
 OTHERS: dict[type[Task], dict[str, Any]] = {
     TaggingTask: {"context": "document"},
     SentenceTask: {"windows": True},
-    TextTask: {"mask": "words", "mask_share": 0.3, "replace": [0.5, 0.25, 0.25]},
+    TextTask: {"mask": "words", "mask_share": 0.3},
 }
 UNUSED = {  # by objective
     "ltr": {"mask", "mask_share", "replace"},

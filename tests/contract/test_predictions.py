@@ -10,7 +10,6 @@ from finetune.analysis.label_errors import beliefs
 from finetune.data.documents import Document
 from finetune.task_types.marked_text import MOST_MARKS, marked_texts
 from finetune.task_types.predictions import Decisions, Predictions
-from finetune.task_types.pretraining.dev import chosen_words
 from finetune.task_types.pretraining.objectives import NextSentence, Objective
 from finetune.task_types.saved_predictions import labelled_table
 from finetune.task_types.types import own_types
@@ -44,10 +43,7 @@ def test_one_label() -> None:
     assert table.certainty.tolist() == [-math.inf, 0.625] and table.lengths == [1, 3]
     assert table.words(1) == ("yes", "no") and table.all_facts(1) == ["off by -1"] and table.agreeing(0) == ["tf-idf"]
     assert list(table.saved())[1] == {"confidence": 0.625, "right": False, "row_score": 0.0}
-    unnamed = made(
-        "classification", *lines, {"text": "e", "gold": "yes", "prediction": "yes", "probabilities": [0.1, 0.9]}
-    )
-    assert unnamed.chances[1] == {"no": 0.625, "yes": 0.375}  # by which label was predicted where it is the highest
+    assert not made("classification", *lines).chances  # nobody says whose the probabilities are
 
 
 def test_numbers() -> None:
@@ -226,33 +222,18 @@ def of_document(document: Document, found: list[str], nats: list[float], **more:
 
 
 def test_documents() -> None:
-    (word,) = chosen_words(KOREAN)
-    for found, nats, label in (
-        (word.text, -math.log(0.625), "62 %"),
-        ("나무", -math.log(0.0031), "0.31 % → 나무"),
-        ("\x07", 300.0, "<0.01 % → \N{REPLACEMENT CHARACTER}"),
-        ("", 40.0, "not in the vocabulary"),
-    ):
-        table = of_document(KOREAN, [found], [nats])
-        (text,) = marked_texts(table.texts[0], table.marks(0))
-        assert "".join(one if isinstance(one, str) else one[0] for one in text[1:]) == "\n".join(KOREAN.lines)
-        assert [one for one in text[1:] if not isinstance(one, str)] == [
-            [word.text, "right" if "62" in label else "wrong", label]
-        ]
     table = of_document(KOREAN, ["나무"], [9.5], next=[False])
+    ((_, text),) = marked_texts(table.texts[0], table.marks(0))
+    assert text == "\n".join(KOREAN.lines)
     assert table.right is None and table.score.tolist() == table.certainty.tolist() == [9.5] and not table.annotated
-    assert table.all_facts(0)[:2] == ["9.50 nats per word", "0 of 1 word right"]
-    table.lines[0]["gold"]["words"] = ["영화"]  # which another version chose
-    assert not table.marks(0)
 
 
-def test_a_long_document_is_shown_with_its_first_marks() -> None:
-    document = Document("long", tuple(f"sentence {number} of a long text" for number in range(400)))
-    count = len(chosen_words(document))
-    table = of_document(document, ["a"] * count, [1.0] * count)
-    (text,) = marked_texts(table.texts[0], table.marks(0))
-    pieces = [one if isinstance(one, str) else one[0] for one in text[1:]]
-    assert sum(not isinstance(one, str) for one in text[1:]) == MOST_MARKS and sum(map(len, pieces)) < 4_000
+def test_a_long_text_is_shown_with_some_of_its_marks() -> None:
+    tags = ["B-PER", "O"] * 400
+    table = made("tagging", {"words": ["Anna", "sat"] * 400, "gold": tags, "prediction": tags})
+    for _, *pieces in marked_texts(table.texts[0], table.marks(0)):
+        texts = [piece if isinstance(piece, str) else piece[0] for piece in pieces]
+        assert sum(not isinstance(piece, str) for piece in pieces) == MOST_MARKS and sum(map(len, texts)) < 4_000
 
 
 def test_lines_of_no_named_type_are_known_by_their_fields_and_label() -> None:

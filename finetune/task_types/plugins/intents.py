@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from finetune.data import ADDED_LATER, as_text, cell_at
-from finetune.metrics import Counted, Metric, accuracy, class_metric
+from finetune.metrics import Counted, Metric, accuracy, class_metric, mean_counted
 from finetune.models.feature import Feature
 from finetune.task_types import (
     Answer,
@@ -55,7 +55,7 @@ HALF_LABEL = unusable(
     "an intent without tags, or tags without an intent",
     "Fill in the other one; a text without slots has O for each word, or []",
 )
-EXACT, ACCURACY = (replace(accuracy, name=name, score=None) for name in ("exact match", f"{INTENT} accuracy"))
+EXACT, ACCURACY = (Metric(name, per_row=True) for name in ("exact match", f"{INTENT} accuracy"))
 OF_SLOTS = {"f1": "slot f1", "precision": "slot precision", "recall": "slot recall"}  # a tagger's name: ours
 
 
@@ -105,9 +105,8 @@ class IntentTask(Task):
 
     def __post_init__(self) -> None:
         slots = map(Metric, (*OF_SLOTS.values(), *(f"{kind}/{part}" for kind in self.types for part in OF_SLOTS)))
-        by_intent = [class_metric(name, part) for name in self.intents for part in OF_SLOTS]
-        named = (replace(metric, name=f"{PREFIX}{metric.name}", score=None) for metric in by_intent)
-        object.__setattr__(self, "metrics", (EXACT, ACCURACY, *slots, *named))
+        by_intent = (Metric(f"{PREFIX}{metric.name}") for metric in self.chooser.metrics[1:])
+        object.__setattr__(self, "metrics", (EXACT, ACCURACY, *slots, *by_intent))
         super().__post_init__()
 
     @cached_property
@@ -119,7 +118,8 @@ class IntentTask(Task):
     @cached_property
     def chooser(self) -> SentenceTask:
         """The task of the intents alone."""
-        return SentenceTask(name=self.name, read=self.read, labels=self.intents, metrics=(accuracy,))
+        by_intent = (class_metric(name, part) for name in self.intents for part in OF_SLOTS)
+        return SentenceTask(name=self.name, read=self.read, labels=self.intents, metrics=(accuracy, *by_intent))
 
     @property
     def label_names(self) -> tuple[str, ...]:
@@ -175,13 +175,13 @@ class IntentTask(Task):
 
     def sums(self, answers: Sequence[Answer], rows: Sequence[IntentRow]) -> dict[str, Counted]:
         """All metrics; those of the slots are of entities, as conlleval counts them."""
-        whole = self._values(answers, rows)
-        intents = [[value[INTENT] for value in side] for side in whole]
+        right = [label == value for label, value in zip(*self._values(answers, rows), strict=True)]
         slots = self.tagger.sums(list(map(_slots_of, answers)), [row.tagged for row in rows])
-        sums = {OF_SLOTS.get(name, name): counted for name, counted in slots.items()}
-        for metric in self.metrics:
-            if metric.sums is not None:
-                sums[metric.name] = metric.sums(*(whole if metric == EXACT else intents))
+        intents = [Answer(value=answer.value[INTENT]) for answer in answers]
+        sums = {EXACT.name: mean_counted(right)}
+        sums |= {OF_SLOTS.get(name, name): counted for name, counted in slots.items()}
+        for name, counted in self.chooser.sums(intents, [row.sentence for row in rows]).items():
+            sums[ACCURACY.name if name == accuracy.name else f"{PREFIX}{name}"] = counted
         return {name: sums[name] for name in self.metric_names}
 
     def baselines(self, train: Sequence[IntentRow], rows: Sequence[IntentRow]) -> dict[str, list[Answer]]:

@@ -37,7 +37,6 @@ SpanCount = Annotated[int, Field(ge=1, le=200)]
 Scored = Callable[[Sequence[str], str], tuple[float, float]]  # from label texts and an answer
 THRESHOLDS = ("threshold", "threshold_em")
 SPARE = 10  # spans that are kept in addition to the n best, since some have the same text
-EXACT = replace(exact_match, score=None, sums=None)
 NONE = "no answer"
 
 
@@ -68,7 +67,7 @@ class SpanTask(Task):
         """Names the metrics, with those of questions with and without answer where there are both."""
         kinds = ("answerable", "unanswerable") if self.unanswerable else ()
         groups = (Metric(f"{kind}/{metric}") for kind in kinds for metric in (self.overlap, "em"))
-        object.__setattr__(self, "metrics", (Metric(self.overlap), EXACT, *groups))
+        object.__setattr__(self, "metrics", (Metric(self.overlap), exact_match, *groups))
         super().__post_init__()
 
     def unused_options(self) -> tuple[str, ...]:

@@ -18,7 +18,6 @@ BAD_CELLS: dict[str, tuple[str, dict[int, object]]] = {
     "control": ("text", {19: f"nul \0 {LONG_WORDS[4]}", 20: f"zero\u200bwidth {LONG_WORDS[5]}"}),
     "replacement": ("text", {21: f"caf\ufffd {LONG_WORDS[6]}"}),
     "not-nfc": ("text", {22: unicodedata.normalize("NFD", f"café {LONG_WORDS[7]}")}),
-    "swallowed-rows": ("text", {27: "a quote opens here,good\nand closes in the next row"}),
     "label-variant": ("label", {28: "Good", 29: "BAD"}),
     "label-typo": ("label", {31: "goood", 32: "goood"}),
     "label-mistake": ("label", {48: "label"}),
@@ -46,14 +45,3 @@ def test_all_faults_of_cells_in_one_file_are_found_together(tmp_path: Path, chec
     expected = ROWS | {"contradiction": (35, 37, 38, 39)}
     report = found(check(reviews(tmp_path / "bad.csv", **changed)))
     assert {code: report.get(code) for code in expected} == expected
-
-
-@pytest.mark.slow
-def test_long_documents_are_no_cells_that_swallowed_rows(tmp_path: Path, check: Check) -> None:
-    document = "\n".join(f"{text}, and so on." for text in texts(80, words=8, seed=3))
-    every = {row: f"{row} {document}" for row in range(1, 61)}
-    some = {row: f"{row} {text}\n" * 70 for row, text in enumerate(texts(20, words=30, seed=4), 1)}
-    wide = {7: "word " * 20_000}
-    for name, cells in (("every", every), ("some", some), ("wide", wide)):
-        codes = found(check(reviews(tmp_path / f"{name}.csv", text=cells)))
-        assert "swallowed-rows" not in codes, name

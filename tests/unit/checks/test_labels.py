@@ -107,9 +107,6 @@ def test_labels_that_differ_in_inner_spaces_are_reported_once_and_fixed(tmp_path
         ([{"text": t, "labels": [["a"], [], ["b"]][i % 3]} for i, t in enumerate(texts(30))],
          "note", "majority", "33.3"),
         ([{"text": t, "labels": ["a"]} for t in texts(30)], "error", "one-label", "no label but 'a'"),
-        ([{"words": t.split(), "tags": ["B-X"] + ["O"] * 11} for t in texts(30)], "note", "majority", "91.7 %"),
-        ([{"words": t.split(), "tags": ["B-XY"[: 3 + (i > 0)]] + ["O"] * 11} for i, t in enumerate(texts(30))],
-         "warning", "imbalance", "96.7 %"),
     ],
 )  # fmt: skip
 def test_what_it_scores_to_answer_always_the_same(

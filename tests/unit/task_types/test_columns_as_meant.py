@@ -184,7 +184,7 @@ def test_a_model_of_joined_columns_needs_them_all(here: Finetune, tiny_bert: Pat
     halves(tmp_path)
     ran = here("run", "data.csv", "text=Subject+Description", "train.epochs=1", f"model={tiny_bert}", "pooling=family")
     assert ran.returncode == 0, ran.stderr
-    assert "Subject+Description" in ran.stdout
+    assert "Subject+Description" in ran.stderr
     predicted = here("predict", "data.csv", "data.csv", "--output", "out.csv")
     assert predicted.returncode == 0, predicted.stderr
     table(tmp_path / "half.csv", {"Subject": TEXTS, "queue": again(["a", "b"])})

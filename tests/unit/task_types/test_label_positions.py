@@ -116,7 +116,7 @@ def test_predictions_are_the_names_of_the_labels(here: Finetune, tiny_bert: Path
     listed = {name for row in found for name in json.loads(row["prediction"])}
     assert listed <= {"label 1", "label 2", "label 3"}
     assert "micro f1" in predicted.stdout + predicted.stderr  # of the labels that the file has
-    sure = here("predict", "data.csv", "data.csv", "--output", "sure.csv", "--coverage", "0.5", "--label-sets", "0.8")
+    sure = here("predict", "data.csv", "data.csv", "--output", "sure.csv", "--coverage", "0.5")
     assert sure.returncode == 0, sure.stderr
     with (tmp_path / "sure.csv").open() as file:
         names = {name for row in csv.DictReader(file) for name in json.loads(row["unsure"] or "[]")}

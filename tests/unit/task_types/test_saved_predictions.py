@@ -15,6 +15,7 @@ from support.runs import FinishedRun
 from support.toys import labels_task, span_task
 
 from finetune.analysis.compare import compare_runs
+from finetune.analysis.label_errors import LEAST_BELIEVED
 from finetune.commands.report.content import read_run_files
 from finetune.commands.report.run import limits_block
 from finetune.data.source import Source
@@ -88,7 +89,7 @@ def test_limits_name_what_was_truncated_once(tmp_path: Path) -> None:
     assert [text for text in block.points if "truncated" in text or "lost" in text] == [note]
 
 
-def test_a_page_counts_the_doubtful_labels_of_a_run_without_its_model(tmp_path: Path) -> None:
+def test_a_page_lists_the_labels_believed_least_of_a_run_without_its_model(tmp_path: Path) -> None:
     task = labels_task()
     rows = task.load(Source(), "dev").rows
     sure = [[0.95 if name in row.gold else 0.05 for name in task.labels] for row in rows]
@@ -96,7 +97,7 @@ def test_a_page_counts_the_doubtful_labels_of_a_run_without_its_model(tmp_path: 
     answers[0] = Answer(value=("sky",), probabilities=[0.0, 0.0, 0.99])
     folder = saved_run(tmp_path, task, rows, answers)
     change_record(folder / "record.json", scores={"dev": task.score(answers, rows)})
-    assert "possible label errors (1)" in report(tmp_path, folder)
+    assert f"labels believed least ({min(len(rows), LEAST_BELIEVED)})" in report(tmp_path, folder)
 
 
 def test_an_answer_is_right_by_the_scores_of_its_task(tmp_path: Path) -> None:

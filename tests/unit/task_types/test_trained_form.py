@@ -92,12 +92,11 @@ def test_pairs_in_another_order_are_asked_for(tmp_path: Path) -> None:
         columns(lines(tmp_path / "new.tsv", rows_of("\t", label, SHORT, second)[:6]), layout)
 
 
-def test_numbers_that_end_a_text_are_no_labels(tmp_path: Path) -> None:
-    lines(tmp_path / "train.score", SCORES)
-    pair = trained(lines(tmp_path / "train.txt", SHORT))
-    assert list(columns(lines(tmp_path / "new.txt", SHORT[:5]), pair).values()) == [SHORT[:5]]
+def test_numbers_that_end_a_text_are_asked_about(tmp_path: Path) -> None:
     tabs = trained(lines(tmp_path / "train.tsv", ["text\tscore", *rows_of("\t", SHORT, SCORES)]))
-    assert list(columns(lines(tmp_path / "bare.txt", SHORT[:5]), tabs).values()) == [SHORT[:5]]
+    with pytest.raises(UserError, match="2 columns and no header"):
+        columns(lines(tmp_path / "bare.txt", SHORT[:5]), tabs)
+    assert columns(lines(tmp_path / "named.txt", ["text", *SHORT[:5]]), tabs) == {"text": SHORT[:5]}
 
 
 @pytest.mark.parametrize("header", [True, False])

@@ -59,7 +59,7 @@ def test_a_run_says_it_and_keeps_it_in_the_record(in_process: InProcess, tmp_pat
     code, out, err = in_process("run", "a.jsonl", f"model={tiny_bert}", "train.epochs=1", data=tmp_path)
     said = f"the vocabulary of {os.path.relpath(tiny_bert, tmp_path)} does not fit these texts: "
     assert code == 0 and f"note: {said}" in err
-    assert f"note: {said}" not in out and out.count(said) == 1  # a note is printed once, and in the diagnosis
+    assert said not in out  # a note is printed once
     (record,) = tmp_path.glob("results/*/*/record.json")
     (note,) = [note for note in json.loads(record.read_text(encoding="utf-8"))["notes"] if "vocabulary" in note]
     assert suggested_encoder(["another note", note]) == "google-bert/bert-base-multilingual-cased"
