@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from finetune.metrics.calibration import TINY
 from finetune.task_types.predictions import Predictions
 
+TINY = 1e-30  # replaces probabilities that were rounded to 0 when saved
 LEAST_BELIEVED = 20  # rows that are listed in any case
 NEIGHBOURS, LEAST_NEIGHBOURS = 0.1, 20  # share and number of rows with the nearest predictions, for a usual error
 

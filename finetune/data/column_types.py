@@ -201,11 +201,6 @@ def _date() -> re.Pattern[str]:
     )
 
 
-def is_date(text: str) -> bool:
-    """Whether a text is a date with its year."""
-    return _date().fullmatch(text.strip()) is not None and re.search(r"\d{4}", text) is not None
-
-
 def _is_written_date(text: str) -> bool:
     """Whether a short text has a year or a time, and another number: `5. März 2021`."""
     return len(text) <= LONGEST_DATE and YEAR_OR_TIME.search(text) is not None and len(re.findall(r"\d+", text)) > 1

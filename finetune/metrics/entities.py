@@ -1,7 +1,6 @@
 """Entities in tag sequences: conlleval's chunks, and strict IOB2 chunks."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 Chunk = tuple[str, int, int]  # type, first word, word after the last
 LETTERS = frozenset("BIESLU")
@@ -55,8 +54,3 @@ def to_iob2(tags: Sequence[str]) -> list[str]:
         new[start] = f"B-{kind}"
         new[start + 1 : end] = [f"I-{kind}"] * (end - start - 1)
     return new
-
-
-def illegal_transitions(tags: Sequence[str]) -> int:
-    """Counts the I-X of IOB2 that follow neither B-X nor I-X."""
-    return sum(b[:2] == "I-" and a[2:] != b[2:] for a, b in pairwise(["O", *tags]))

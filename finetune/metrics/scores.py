@@ -32,12 +32,6 @@ def _macro_f1_sums(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
     return macro_f1_counted(there * given, given, there, none=0.0)
 
 
-def label_scores(gold: Sequence[str], answers: Sequence[str], labels: Sequence[str]) -> LabelScores:
-    """(precision, recall, F1) of each class, one per row; 0 where the denominator is 0."""
-    right = Counter(label for label, given in zip(gold, answers, strict=True) if label == given)
-    return _by_label(labels, right, Counter(answers), Counter(gold))
-
-
 def _class_sums(gold: Sequence[Any], answers: Sequence[Any], *, label: Any, part: str) -> Counted:
     """Precision, recall or f1 of one label, whichever `part` names."""
     return part_counted(part, *_hits(gold, answers, label))

@@ -4,7 +4,6 @@ The command line takes both. In another program (a script, a notebook) only Ctrl
 trains and where Python itself would have turned it into KeyboardInterrupt: a program's own handlers stay.
 """
 
-import math
 import os
 import signal
 import sys
@@ -59,15 +58,6 @@ def install() -> None:
 def installed() -> bool:
     """Whether `install` was called, as the command line does and a caller from Python does not."""
     return signal.getsignal(signal.SIGTERM) in (_raise, _remember)
-
-
-def repeat_is_one() -> None:
-    """Takes all signals while they are deferred for one request, in a worker whose cluster repeats them until it ends.
-
-    Whoever loses patience stops the command, which ends its workers.
-    """
-    global SAME
-    SAME = math.inf
 
 
 def ignore() -> None:

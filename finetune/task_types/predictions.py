@@ -16,7 +16,6 @@ import numpy as np
 
 from finetune.data.rows import Row, row_fields
 from finetune.errors import UserError
-from finetune.metrics.calibration import fit_temperature
 from finetune.runs.seeds import CONSTANT
 from finetune.task_types.marked_text import TextMark, cut
 
@@ -174,22 +173,6 @@ class Predictions:
         wrong = self.decided.at(~self.decided.right)
         np.maximum.at(found, wrong.row, wrong.confidence)
         return found
-
-    @cached_property
-    def distribution(self) -> tuple[list[list[float]], list[int]] | None:
-        """(probabilities, index of the label) of each row, where exactly one is the label; else None."""
-        if not self.chances or self.several or self.lines[0].get("probabilities") is None:
-            return None
-        labels = [line["gold"] for line in self.lines]
-        if any(label not in row for label, row in zip(labels, self.chances, strict=True)):
-            return None
-        places = [list(row).index(label) for label, row in zip(labels, self.chances, strict=True)]
-        return [list(row.values()) for row in self.chances], places
-
-    @cached_property
-    def temperature(self) -> float | None:
-        """What calibrates the probabilities of these rows best; None where they are not a distribution."""
-        return None if self.distribution is None else fit_temperature(*self.distribution)
 
     @cached_property
     def numbers(self) -> tuple[np.ndarray, np.ndarray] | None:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from finetune.data.rows import Row, Rows, chosen_rows, grouped
+from finetune.errors import UserError
+from finetune.runs.seeds import exact_percent
 from finetune.task_types.prepare import scoring_groups
 from finetune.task_types.task import Task
 from finetune.task_types.types import type_of
@@ -19,7 +21,14 @@ def with_share(task: Task, train: Rows, share: float, *, seed: int) -> Rows:
     """
     if share == 1:
         return train
-    wanted = max(1, round(share * len(train.rows)))
+    wanted, kind = max(1, round(share * len(train.rows))), type_of(task)
+    classes = {label for row in train.rows for label in kind.labels_in(row.gold)} if kind is not None else ()
+    if wanted < len(classes):
+        raise UserError(
+            f"train_share: {exact_percent(share)} of {len(train.rows):,} training rows is {wanted:,}, "
+            f"fewer than the {len(classes):,} classes",
+            "Take a larger share",
+        )
     kept: list[int] = []
     for unit in spread_evenly(task, train.rows, _units(task, train.rows), seed=seed):
         if len(kept) >= wanted:

@@ -39,7 +39,6 @@ def test_one_label() -> None:
     assert cells(table.decisions) == [(0, "no", "no", True, 0.75, 0.75), (1, "yes", "no", False, 0.625, 0.375)]
     assert cells(table.claimed_parts) == cells(table.decisions)
     assert table.chances == [{"no": 0.75, "yes": 0.25}, {"no": 0.625, "yes": 0.375}]
-    assert table.distribution == ([[0.75, 0.25], [0.625, 0.375]], [0, 1])
     assert table.classes == {"no": (1, 2, 1), "yes": (1, 0, 0)}
     assert table.certainty.tolist() == [-math.inf, 0.625] and table.lengths == [1, 3]
     assert table.words(1) == ("yes", "no") and table.all_facts(1) == ["off by -1"] and table.agreeing(0) == ["tf-idf"]
@@ -65,7 +64,7 @@ def test_several_labels() -> None:
         (0, "x", "x", True, 0.875, 0.875), (0, "not y", "y", False, 0.75, 0.25),
         (1, "x", "not x", False, 0.875, 0.125), (1, "y", "y", True, 0.875, 0.875),
     ]  # fmt: skip
-    assert table.score.tolist() == [0, 0] and table.several and table.distribution is None
+    assert table.score.tolist() == [0, 0] and table.several
     assert table.classes == {"x": (2, 1, 1), "y": (1, 2, 1)} and table.certainty.tolist() == [0.75, 0.875]
     assert cells(table.claimed_parts) == [table_row for table_row in cells(table.decisions) if table_row[2] in "xy"]
     unsure = table.claimed_parts.at(np.array([1]))
@@ -184,7 +183,7 @@ def test_answers() -> None:
     ]  # fmt: skip
     assert cells(table.decisions)[2][1:3] == ("no answer", "no answer")
     assert table.chances[0] == {"cat": 0.5, "dog": 0.25} and table.chances[1] == {"a cat": 0.5, "dog": 0.25}
-    assert table.classes == {} and set(table.claimed_parts.prediction) == {""} and table.distribution is None
+    assert table.classes == {} and set(table.claimed_parts.prediction) == {""}
     assert marked_texts(table.texts[0], table.marks(0))[1] == [
         "context", "then ", ["a ", "prediction", ""], ["cat", "right", ""], " sat",
     ]  # fmt: skip
@@ -195,7 +194,7 @@ def test_choices() -> None:
     line = {"context": "it", "choices": ["is", "was"], "gold": 0, "prediction": 1, "probabilities": [0.25, 0.75]}
     table = made("choice", line)
     assert cells(table.decisions) == [(0, "choice 1", "choice 2", False, 0.75, 0.25)]
-    assert table.chances == [{0: 0.25, 1: 0.75}] and table.distribution == ([[0.25, 0.75]], [0])
+    assert table.chances == [{0: 0.25, 1: 0.75}]
     assert table.classes == {} and table.claimed_parts.prediction.tolist() == [""]
     assert marked_texts(table.texts[0], table.marks(0)) == [
         ["context", "it"], ["choice 1", ["is", "gold", "25.0 %"]], ["choice 2", ["was", "prediction", "75.0 %"]],

@@ -62,9 +62,7 @@ def test_a_run_keeps_what_its_report_draws(here: Finetune, data: str, tiny_bert:
     assert len(rates) == 54
     assert max(rates) <= record.recipe["train"]["learning_rate"]
     assert here("report", record.id).returncode == 0
-    page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    found = read(page)
-    assert ">web</option>" in page
+    found = read((tmp_path / "report.html").read_text(encoding="utf-8"))
     for title in ("Loss", "Calibration", "Rows"):
         assert title in found.text
 

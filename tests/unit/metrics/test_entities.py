@@ -6,7 +6,7 @@ import pytest
 import seqeval.metrics
 from seqeval.scheme import IOB2
 
-from finetune.metrics.entities import chunks, illegal_transitions, strict_chunks, to_iob2
+from finetune.metrics.entities import chunks, strict_chunks, to_iob2
 from finetune.task_types.parts import Answer
 from finetune.task_types.registry import find
 from finetune.task_types.tagging.task import TaggingRow
@@ -47,11 +47,6 @@ def test_strict_chunks_by_hand() -> None:
 )
 def test_every_scheme_becomes_the_same_iob2(tags: str) -> None:
     assert to_iob2(tags.split()) == ["B-PER", "I-PER", "B-PER", "O", "B-LOC"]
-
-
-def test_illegal_transitions_are_those_of_iob2() -> None:
-    assert illegal_transitions(["I-PER", "I-PER", "B-LOC", "I-PER", "O", "I-LOC"]) == 3
-    assert illegal_transitions(["B-PER", "I-PER", "O", "B-LOC", "B-LOC", "I-LOC"]) == 0
 
 
 def test_scores_equal_seqeval_in_both_modes() -> None:

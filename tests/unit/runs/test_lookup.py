@@ -69,7 +69,6 @@ def test_a_path_means_the_runs_of_that_very_file(train: Train, here: Finetune, t
         ["show", "b/reviews.csv", "--predictions", "3"],
         ["report", "b/reviews.csv"],
         ["compare", "b/reviews.csv", first.id],
-        ["predict", "b/reviews.csv", "b/reviews.csv", "temperature=dev"],
     ):
         done = here(*command)
         assert done.returncode == 2, command

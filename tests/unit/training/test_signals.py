@@ -133,14 +133,6 @@ def assert_two_signals_are_one_request(encoder: Path, folder: Path) -> None:
         trainer.fit(features, lambda _: None)
 
 
-def test_signals_that_a_cluster_repeats_are_one_request(
-    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(interrupts, "SAME", 0.0)
-    interrupts.repeat_is_one()
-    assert_two_signals_are_one_request(tiny_bert, tmp_path / "checkpoints")
-
-
 def test_a_signal_that_a_launcher_repeats_is_one_request(tiny_bert: Path, tmp_path: Path) -> None:
     """A terminal sends Ctrl-C to the whole group, and torchrun then once more to each process."""
     assert_two_signals_are_one_request(tiny_bert, tmp_path / "checkpoints")
