@@ -55,7 +55,7 @@ HALF_LABEL = unusable(
     "an intent without tags, or tags without an intent",
     "Fill in the other one; a text without slots has O for each word, or []",
 )
-EXACT, ACCURACY = (replace(accuracy, name=name, score=None) for name in ("exact match", f"{INTENT} accuracy"))
+EXACT, ACCURACY = (replace(accuracy, name=name) for name in ("exact match", f"{INTENT} accuracy"))
 OF_SLOTS = {"f1": "slot f1", "precision": "slot precision", "recall": "slot recall"}  # a tagger's name: ours
 
 
@@ -106,7 +106,7 @@ class IntentTask(Task):
     def __post_init__(self) -> None:
         slots = map(Metric, (*OF_SLOTS.values(), *(f"{kind}/{part}" for kind in self.types for part in OF_SLOTS)))
         by_intent = [class_metric(name, part) for name in self.intents for part in OF_SLOTS]
-        named = (replace(metric, name=f"{PREFIX}{metric.name}", score=None) for metric in by_intent)
+        named = (replace(metric, name=f"{PREFIX}{metric.name}") for metric in by_intent)
         object.__setattr__(self, "metrics", (EXACT, ACCURACY, *slots, *named))
         super().__post_init__()
 
@@ -172,6 +172,10 @@ class IntentTask(Task):
     def labels_of(self, rows: Sequence[IntentRow]) -> list[Answer]:
         labels = ({INTENT: row.gold[0], SLOTS: list(row.gold[1])} if row.gold else None for row in rows)
         return [Answer(value=label) for label in labels]
+
+    def score(self, answers: Sequence[Answer], rows: Sequence[IntentRow]) -> dict[str, float]:
+        """From the sums, since each metric reads a part of a label."""
+        return {name: counted.score for name, counted in self.sums(answers, rows).items()}
 
     def sums(self, answers: Sequence[Answer], rows: Sequence[IntentRow]) -> dict[str, Counted]:
         """All metrics; those of the slots are of entities, as conlleval counts them."""
