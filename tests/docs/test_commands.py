@@ -245,6 +245,7 @@ def test_every_other_command_is_one_that_a_test_knows() -> None:
     made = re.compile(r"make \w[\w-]*|source \.venv/bin/activate")  # targets: test_pages.py
     launched = {"torchrun --standalone --nproc_per_node 2 -m finetune run glue-mrpc"}  # system/test_two_processes.py
     launched |= {command for command in others if command.startswith("docker ")}  # unit/test_container.py
+    launched |= {"OMP_NUM_THREADS=1 finetune run glue-mrpc --seeds 2 --no-wait"}  # a thread each of two at once
     assert {command for command in others if not made.fullmatch(command)} == launched
 
 
