@@ -46,7 +46,9 @@ def measured(train: Path, test: Path, settings: dict[str, Any]) -> dict[str, Any
     started = time.process_time()
     few = len(planned.train_rows) + len(planned.rows["dev"]) < FEW_TO_LEARN
     fit = partial(fit_then_all, drawn=features["dev"]) if few else fit_contrastive
-    _, found = fit(trainer, features[task.train_split], every.on(task.splits_in_training))
+    _, found = fit(
+        trainer, features[task.train_split], every.on([split for split in task.dev_splits if split != "test"])
+    )
     seconds = time.process_time() - started
     name, peak = task.metrics[0].name, machine.memory().get("VmHWM")
     score = every.completed(engine, found).scores["test"][name]

@@ -105,7 +105,7 @@ def ours(shape: Shape) -> dict[str, float]:
     }
     model = EncoderWithHead(backbone, heads[shape.head]())
     model.head.initialise()
-    notes = take_fast_paths(model, device=device, precision="bf16")
+    notes = take_fast_paths(model, device=device)
     engine = Engine(model=model, accelerator=build_accelerator(device, "bf16"), pad_id=0, watch=unwatched)
     features = shape.features(UPDATES)
     rows = [SentenceRow(id=str(feature.row), text="", gold="0") for feature in features]

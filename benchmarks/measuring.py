@@ -173,7 +173,7 @@ def sample(job: Job) -> Sequence[SentenceRow]:
 def as_in_a_run(backbone: Backbone, head: Head) -> EncoderWithHead:
     """Our model as `finetune.training.run` builds it on a CPU: own attention, the last layer for the first token."""
     model = EncoderWithHead(backbone, head)
-    take_fast_paths(model, device=torch.device("cpu"), precision="fp32")
+    take_fast_paths(model, device=torch.device("cpu"))
     return model
 
 

@@ -18,6 +18,7 @@ from finetune.models.feature import Feature
 from finetune.runs.events import Event, Updates
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
+from finetune.task_types.parts import batch_maker
 from finetune.task_types.resolved_run import resolved_run
 from finetune.training.prepare import build_run, plan_run
 from finetune.training.trainer import Trainer
@@ -65,7 +66,7 @@ def train_ours(job: Job) -> Result:
 
     def draw(features: Sequence[Feature], generator: np.random.Generator) -> Sequence[Feature]:
         began = time.perf_counter()
-        found = planned.task.draw(features, generator)
+        found = batch_maker(planned.task).draw(features, generator)
         drawing.append(time.perf_counter() - began)
         return found
 

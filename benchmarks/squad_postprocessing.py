@@ -14,7 +14,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import machine
 import numpy as np
@@ -25,6 +25,7 @@ from finetune.models import pretrained as weights
 from finetune.models.feature import Feature
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.task_types.registry import find
+from finetune.task_types.span.answers import SpanAnswer
 from finetune.task_types.span.questions import SpanRow
 from finetune.task_types.span.search import Window
 from finetune.task_types.span.task import SpanTask
@@ -93,7 +94,8 @@ def ours(
     task: SpanTask, rows: Sequence[SpanRow], features: list[Feature], logits: list[np.ndarray]
 ) -> tuple[dict[str, str], dict[str, list[dict[str, Any]]]]:
     """The same two tables as `finetune run squad-v1` computes them."""
-    files = task.official_files(task.decode(logits, features, rows), rows)
+    answers = cast(list[SpanAnswer], task.decode(logits, features, rows))
+    files = task.official_files(answers, rows)
     return files["predictions.json"], files["nbest_predictions.json"]
 
 

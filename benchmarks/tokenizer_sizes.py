@@ -1,4 +1,4 @@
-"""Vocabularies of several sizes on English and Korean text: how each splits held-out documents, next to minilm's.
+"""Vocabularies of several sizes on English and Korean text: how each splits held-out documents.
 
 python benchmarks/tokenizer_sizes.py --data DIR --out results/benchmarks/tokenizer_sizes.json
 
@@ -31,9 +31,7 @@ def splits(file: Path, options: dict[str, Any], scratch: Path) -> dict[str, dict
     found: dict[str, dict[str, float]] = {}
     for size in SIZES:
         trained = finetune.tokenizer(file, path=scratch / f"{file.name}-{size}", size=size, **options)
-        for row in trained.frame.to_dict("records"):
-            name = f"{size:,}" if row["vocabulary"] == "trained" else row["vocabulary"]
-            found[name] = {key: value for key, value in row.items() if key != "vocabulary"}
+        found[f"{size:,}"] = {"tokens per word": trained.tokens_per_word, "unknown tokens": trained.unknown}
     return found
 
 

@@ -13,7 +13,7 @@ from finetune.runs.seeds import paired, summarised
 
 GROWTH_SEED = 42  # of the runs that measure growth; the tables' have 1, 2 and 3
 PERPLEXITY = "perplexity"
-RATES, SHARES = ("tokens per word", "bytes per token"), ("unknown tokens", "words in 3 or more")  # of a vocabulary
+RATE, SHARE = "tokens per word", "unknown tokens"  # of a vocabulary
 
 
 def growth_table(records: Sequence[RunRecord]) -> str:
@@ -70,9 +70,8 @@ def vocabularies_table(measured: dict[str, Any]) -> str:
     rows = list[Cells]()
     for text, found in measured["texts"].items():
         for name, splits in found.items():
-            rates = [f"{splits[key]:.2f}" for key in RATES]
-            rows.append([text, name, *rates, *(f"{100 * splits[key]:.2g} %" for key in SHARES)])
-    head = ["text", "vocabulary", *RATES, *SHARES]
+            rows.append([text, name, f"{splits[RATE]:.2f}", f"{100 * splits[SHARE]:.2g} %"])
+    head = ["text", "vocabulary", RATE, SHARE]
     return "\n".join([markdown_table(head, rows), "", f"{measured['date'][:10]}."])
 
 
