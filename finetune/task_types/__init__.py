@@ -75,8 +75,6 @@ __all__ = [
     "TextType",
     "changed_span_findings",
     "changed_spans",
-    "character_offsets",
-    "constant_findings",
     "entities_of",
     "marks_of_both",
     "option",

@@ -168,8 +168,9 @@ class OwnType(ABC):
 
 
 def inputs_of(kind: OwnType) -> tuple[str, ...]:
-    """The names of a row's inputs, as `Task.row` has them."""
-    return tuple(signature(kind.task_class.row).parameters)[1:]
+    """The names of a row's inputs, as `Task.row` has them; `input` where a task has no such method."""
+    named = [one.name for one in signature(kind.task_class.row).parameters.values() if one.kind != one.VAR_POSITIONAL]
+    return tuple(named[1:]) or ("input",)
 
 
 def counts_of_labels(kind: OwnType, golds: Iterable[Any]) -> Counter[str]:

@@ -306,7 +306,7 @@ def one_label(lines: Sequence[Line], **columns: Any) -> Predictions:
     """
     right = np.array([line["gold"] == line["prediction"] for line in lines], bool)
     names = columns.get("names", ())
-    if not names and all(line.get("probabilities") for line in lines):
+    if not names and lines and all(line.get("probabilities") for line in lines):
         best = {int(np.argmax(line["probabilities"])): line["prediction"] for line in lines}
         names = [best.get(place, place) for place in range(len(lines[0]["probabilities"]))]
     chances = columns.get("chances") or named_chances(lines, names)

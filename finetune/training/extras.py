@@ -54,10 +54,10 @@ class Extra:
         """The model is there, and nothing of the run is written: what does not fit is refused here."""
 
     def before_training(self, run: "RunState") -> None:
-        """`inputs`, `objective` and `fit` say how the run trains."""
+        """`inputs`, `objective` and `fit` say how the run trains. Later notes must be given to `watch` too."""
 
     def after_scoring(self, run: "RunState") -> None:
-        """In all processes: adds to `baselines`, and to `facts` of the record."""
+        """In all processes: adds to `baselines`, and to `facts`, which are fields of `RunRecord`."""
 
     def after_saving(self, run: "RunState") -> None:
         """In one process: the model is in `folder`, and the record is not."""
