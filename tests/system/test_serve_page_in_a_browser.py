@@ -146,7 +146,7 @@ def page(browser: Any, server: Callable[[str], str]) -> Page:
 
 
 CHECKS: dict[str, Callable[[str], bool]] = {
-    "sentence": lambda found: found.startswith("bad") and "good" in found and "of 8 predictions" in found.lower(),
+    "sentence": lambda found: found.startswith("bad") and "good" in found and found.count("%") >= 2,
     "regression": lambda found: re.fullmatch(r"-?\d+(\.\d+)?", found) is not None,
     "multilabel": lambda found: "threshold" in found and found.count("%") >= 2,
     "span": lambda found: "times as probable" in found,
