@@ -20,8 +20,9 @@ from dated import out_parser, write_json
 from finetune.data.source import Source
 from finetune.inference.engine import Engine
 from finetune.runs.events import unwatched
+from finetune.training.contrastive import FEW_TO_LEARN, fit_contrastive, fit_then_all
 from finetune.training.evaluation import DevEvaluation
-from finetune.training.few_rows import FEW_TO_LEARN, LinearProbe, fit_contrastive, fit_then_all
+from finetune.training.few_rows import LinearProbe
 from finetune.training.prepare import build_run, plan_run
 from finetune.training.targets import load_target
 from finetune.training.trainer import Trainer

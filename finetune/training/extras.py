@@ -191,8 +191,8 @@ EXTRAS: tuple[tuple[Callable[[Recipe], object], str, str], ...] = (
     (lambda _: True, "few_rows", "LinearProbe"),  # which looks at how many there are
     (lambda recipe: recipe.distil.teachers, "teacher", "Teacher"),
     (lambda recipe: recipe.frozen, "extras", "FrozenEncoder"),
-    (lambda recipe: recipe.train.solver == "logistic", "few_rows", "LogisticHead"),
-    (lambda recipe: recipe.train.solver == CONTRASTIVE, "few_rows", "ContrastiveStep"),
+    (lambda recipe: recipe.train.solver == "logistic", "logistic", "LogisticHead"),
+    (lambda recipe: recipe.train.solver == CONTRASTIVE, "contrastive", "ContrastiveStep"),
     (lambda recipe: recipe.lora, "extras", "Lora"),
 )
 

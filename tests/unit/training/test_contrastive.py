@@ -25,8 +25,7 @@ from finetune.runs.recipe_tables import Train
 from finetune.runs.verdict import chosen_by_scored, verdict_of
 from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.task import Task
-from finetune.training.evaluation import DevEvaluation, Evaluated
-from finetune.training.few_rows import (
+from finetune.training.contrastive import (
     TEMPERATURE,
     contrastive_loss,
     drawn_from,
@@ -34,7 +33,8 @@ from finetune.training.few_rows import (
     fit_then_all,
     shared_labels,
 )
-from finetune.training.few_rows import require_contrast as require
+from finetune.training.contrastive import require_contrast as require
+from finetune.training.evaluation import DevEvaluation, Evaluated
 from finetune.training.run import run
 from finetune.training.run_options import RunOptions
 from finetune.training.targets import expand_targets

@@ -1,0 +1,244 @@
+"""`train.solver=contrastive`: the encoder is trained on pairs of rows, then the output layer is fitted.
+
+Rows of equal labels are drawn together and others apart (Tunstall et al. 2022), by the supervised contrastive loss over
+all pairs of a batch (Khosla et al. 2020, equation 2), so that a batch of 16 texts is encoded once for its 120 pairs.
+Batches are drawn as they are needed: neither memory nor time grow with the number of pairs that rows could make.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from finetune.data.messages import so_many
+from finetune.data.rows import Row
+from finetune.errors import UserError
+from finetune.inference.engine import Engine
+from finetune.models.building import build_model
+from finetune.models.feature import Feature
+from finetune.models.head import EncoderWithHead, Head
+from finetune.runs.events import Note, Working, unwatched
+from finetune.runs.verdict import baseline_words, by_folds
+from finetune.task_types.columns import own_data
+from finetune.task_types.parts import Answer
+from finetune.task_types.resampling import margin
+from finetune.task_types.task import TEST
+from finetune.training.checkpoints import Progress
+from finetune.training.evaluation import DevEvaluation, Evaluated
+from finetune.training.extras import Extra, RunState
+from finetune.training.few_rows import FOLDS, answers_by_folds, cheap_methods, dev_tells_nothing, features_of
+from finetune.training.logistic import fit_output
+from finetune.training.trainer import Trainer
+from finetune.training.updates import Draw
+
+OURS = ""  # the trained model, among the methods of folds
+TEMPERATURE = 0.1  # as in the paper
+OF_A_LABEL = 2  # rows of a label in a batch, at least: one makes no pair
+KINDS = ("class", "flags")
+FEW_TO_LEARN = 100  # rows of training and dev, below which the rows of dev are learned too
+
+
+class ContrastiveStep(Extra):
+    """`train.solver=contrastive`: the encoder is trained on pairs of rows, then the output layer is fitted.
+
+    Where dev was drawn from the few rows of the user, a second training has them too, once they are scored.
+    """
+
+    learned: Sequence[str] = ()  # splits
+
+    def after_building(self, run: RunState) -> None:
+        """Raises UserError for what pairs cannot train, and on several processes: each would learn from the pairs of
+        its own rows alone.
+        """
+        require_contrast(run.model, frozen=run.recipe.frozen)
+        if run.accelerator.num_processes > 1:
+            what = f"train.solver = 'contrastive' trains in one process, and here are {run.accelerator.num_processes}"
+            raise UserError(what, "Start it without a launcher: few rows need seconds to minutes")
+
+    def before_training(self, run: RunState) -> None:
+        """Trains on pairs."""
+        read, first = own_data(run.task), run.task.dev_splits[0]
+        few = len(run.train_rows) + len(run.rows[first]) < FEW_TO_LEARN
+        if few and read is not None and "dev" not in read.files and first == "dev":
+            self.learned = (first,)
+        drawn = [feature for split in self.learned for feature in run.inputs[split]]
+        run.fit = partial(fit_then_all, drawn=drawn) if drawn else fit_contrastive
+        for note in _notes_by_folds(run):
+            run.watch(Note(note))
+            run.notes.append(note)
+
+    def after_scoring(self, run: RunState) -> None:
+        """Says what was learned: batches of pairs, and the rows of dev."""
+        run.facts["learned"] = list(self.learned)
+        seconds, size = run.progress.seconds, run.recipe.train.batch_size
+        run.facts["examples_per_second"] = run.progress.update * size / seconds
+        run.rows_learned = [*run.rows_learned, *(row for split in self.learned for row in run.rows[split])]
+
+
+def _notes_by_folds(run: RunState) -> Iterator[str]:
+    """The score of the same training by folds, where dev tells nothing and no rows of test will, next to the best
+    baseline's.
+    """
+    if TEST in run.splits or not dev_tells_nothing(run):
+        return
+    task, rows, features, cheap = run.task, run.train_rows, run.features[run.task.train_split], cheap_methods(run)
+
+    def methods(fitted: Sequence[int], held: Sequence[int]) -> dict[str, Sequence[Answer]]:
+        held_rows = [rows[i] for i in held]
+        ours = _trained_on(run, features_of(features, fitted), held_rows, features_of(features, held))
+        return {OURS: ours, **cheap(fitted, held)}
+
+    baselines = answers_by_folds(run, methods, f"training on {FOLDS} folds of the rows, for a score")
+    if not baselines:  # or a fold has no pair of rows
+        return
+    found, metric = baselines.pop(OURS), task.metrics[0]
+    of = margin(task, rows, found, baselines)
+    interval = of.interval and " (95 % {} to {})".format(*map(metric.shown, of.interval))
+    score = metric.shown(task.score(found, rows)[metric.name])
+    against = ""
+    if of.baseline is not None:
+        theirs = task.score(baselines[of.baseline], rows)[metric.name]
+        against = f", and that of {baseline_words(of.baseline)} {metric.shown(theirs)}"
+    yield f"{by_folds(FOLDS, len(rows))} {metric.name} is {score}{interval or ''}{against}"
+
+
+def _trained_on(
+    run: RunState, fitted: Sequence[Feature], rows: Sequence[Row], features: Sequence[Feature]
+) -> Sequence[Answer]:
+    """Predictions for rows of a model that is trained as the run's, from the start."""
+    recipe = run.built_recipe
+    model, _ = build_model(run.weights.folder, run.task.head, recipe, device=run.device, tokens=run.tokens)
+    engine = replace(run.engine, model=model, watch=unwatched)
+    trainer = Trainer(engine=engine, settings=recipe.train, data_seed=recipe.seeds[1])
+    held = DevEvaluation(task=run.task, rows={"held": rows}, features={"held": features})
+    _, judged = fit_contrastive(trainer, fitted, held)
+    run.accelerator.free_memory()  # which keeps what it has prepared
+    return judged.answers["held"]
+
+
+def require_contrast(model: EncoderWithHead, *, frozen: bool) -> None:
+    """Raises UserError unless the encoder is trained and its head reads one vector of a text for its labels."""
+    if frozen:
+        raise UserError(
+            "train.solver = 'contrastive' trains the encoder, and frozen = true", "Set train.solver=logistic with it"
+        )
+    if hasattr(model.head, "dense"):
+        raise UserError(
+            f"an encoder of type '{model.backbone.config.model_type}' has no pretrained pooler", "Set pooling=mean"
+        )
+    if not model.pooled or model.head.solved_as not in KINDS:
+        way = "Leave it out here, and preset=few-labels, which sets it"
+        raise UserError("train.solver = 'contrastive' is for labels of texts and of pairs", way)
+    if not any(parameter.requires_grad for parameter in model.backbone.parameters()):
+        what = "train.solver = 'contrastive' trains the encoder, and freeze_layers leaves none of its layers"
+        raise UserError(what, "Set freeze_layers=0 with it")
+
+
+def fit_contrastive(
+    trainer: Trainer, features: Sequence[Feature], evaluate: Callable[[Engine], Evaluated]
+) -> tuple[Progress, Evaluated]:
+    """Trains the encoder on pairs, then fits the output layer and scores once. Raises UserError without any pair."""
+    engine = trainer.engine
+    vectors = EncoderWithHead(engine.model.backbone, ContrastiveHead(uses_pooler=engine.model.head.uses_pooler))
+
+    def with_head(_: Engine) -> Evaluated:
+        fit_output(engine, features)
+        return replace(evaluate(engine), loss=None)  # which does not measure the loss of pairs
+
+    draw = drawn_from(features, size=trainer.settings.batch_size)
+    return replace(trainer, engine=replace(engine, model=vectors), draw=draw).fit(features, with_head)
+
+
+def fit_then_all(
+    trainer: Trainer, features: Sequence[Feature], evaluate: Callable[[Engine], Evaluated], *, drawn: Sequence[Feature]
+) -> tuple[Progress, Evaluated]:
+    """As `fit_contrastive`, and then once more from the start, with what dev has `drawn`: of few rows each counts.
+
+    The score stays the one of the first training, which has not seen them.
+    """
+    engine = trainer.engine
+    start = {name: tensor.clone() for name, tensor in engine.model.state_dict().items()}
+    progress, found = fit_contrastive(trainer, features, evaluate)
+    engine.watch(Working("training once more, with the rows of dev"))
+    engine.model.load_state_dict(start)
+    engine.accelerator.free_memory()  # which keeps what it has prepared
+    again = replace(trainer, engine=replace(engine, watch=unwatched), checkpoints=None, rows=())
+    fit_contrastive(again, [*features, *drawn], lambda _: found)
+    progress.notes.append(f"the saved model has learned dev's {so_many(len(drawn), 'row')} too, after they were scored")
+    return progress, found
+
+
+class ContrastiveHead(Head):
+    """No layers: its logits are the vectors of texts, at unit length."""
+
+    inputs = frozenset({"pooled"})
+
+    def __init__(self, *, uses_pooler: bool) -> None:
+        super().__init__(())
+        self.uses_pooler = uses_pooler
+
+    def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Tensor:
+        """`(batch, width)` to the same."""
+        return functional.normalize(hidden.float(), dim=1)
+
+    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """The mean over rows, times what the trainer divides by."""
+        return contrastive_loss(logits, shared_labels(labels)) * labels.numel()
+
+
+def shared_labels(labels: Tensor) -> Tensor:
+    """How much the labels of rows have in common, `(batch, batch)` from 0 to 1, of classes `(batch,)` or of 0 and 1
+    for each label `(batch, labels)`: the size of the intersection by that of the union.
+    """
+    if labels.ndim == 1:
+        return (labels[:, None] == labels[None]).float()
+    given = labels.float()
+    both, count = given @ given.T, given.sum(1)
+    return both / (count[:, None] + count[None] - both).clamp(min=1)
+
+
+def contrastive_loss(vectors: Tensor, weights: Tensor) -> Tensor:
+    """Mean over rows of the cross-entropy of finding, among all others, the rows alike; those without any are left out.
+
+    `vectors` `(batch, width)` have unit length, and `weights` `(batch, batch)` say how much two rows are alike.
+    """
+    itself = torch.eye(len(vectors), dtype=torch.bool, device=vectors.device)
+    likeness = (vectors @ vectors.T / TEMPERATURE).masked_fill(itself, -torch.inf)
+    chosen = functional.log_softmax(likeness, dim=1).masked_fill(itself, 0.0)
+    weights = weights.masked_fill(itself, 0.0)
+    total = weights.sum(1)
+    each = -(weights * chosen).sum(1) / total.clamp(min=1e-6)
+    return each.sum() / (total > 0).sum().clamp(min=1)
+
+
+def drawn_from(features: Sequence[Feature], *, size: int) -> Draw:
+    """Draws batches of about `size` features, equally many of each label, or where labels are many of some of them.
+
+    Where rows are drawn as they come, most batches of 100 labels have no pair. Raises UserError where no label has two
+    rows, which make no pair.
+    """
+    by_label: dict[Any, list[int]] = {}
+    for index, feature in enumerate(features):
+        flags = np.ndim(feature.label) > 0
+        for label in np.flatnonzero(feature.label).tolist() if flags else [feature.label]:
+            by_label.setdefault(label, []).append(index)
+    groups = [np.array(by_label[label]) for label in sorted(by_label)]
+    if max(map(len, groups), default=0) < OF_A_LABEL:
+        raise UserError(
+            "train.solver = 'contrastive' learns from two rows of a label, and each label has one row",
+            "Label a second row of each, or leave out preset=few-labels",
+        )
+    share = max(OF_A_LABEL, size // len(groups))
+    labels_of_batch = max(1, size // share)
+
+    def draw(_: Sequence[Feature], generator: np.random.Generator) -> Sequence[Feature]:
+        labels = generator.permutation(len(groups))[:labels_of_batch]
+        rows = [generator.permutation(groups[label])[:share] for label in labels]
+        return [features[row] for row in dict.fromkeys(np.concatenate(rows).tolist())]
+
+    return draw
