@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from finetune.analysis.diagnosis import DATA, diagnosis_of
+from finetune.analysis.diagnosis import diagnosis_of
+from finetune.analysis.run_figures import DATA
 from finetune.cli.arguments import RESULTS, Json, Out
 from finetune.cli.console import Terminal, as_plain_text, facts_table, standard_output
 from finetune.cli.next_commands import GivenOptions, results_of

@@ -29,7 +29,7 @@ NOT_OURS = (
     "finetune ",
 )
 IN_COMMANDS = {  # commands that are shown
-    *("api.py", "diagnosis.py", "folder.py", "forms.py", "gone.py", "card.py"),
+    *("api.py", "diagnosis.py", "folder.py", "forms.py", "gone.py", "card.py", "run_figures.py"),
     *("columns.py", "refusal.py", "untrained.py"),
 }
 
