@@ -174,16 +174,7 @@ def compare_runs(
     """
     names, several = names or (a[0].path.name, b[0].path.name), len(a) > 1 or len(b) > 1
     folders = [[group[0], *filter(_has_predictions, group[1:])] for group in (a, b)]
-    first, second = (load_record(group[0].record_file) for group in folders)
-    if first.task != second.task:
-        raise UserError(f"{names[0]} is a run of {first.task}, {names[1]} of {second.task}", "Compare runs of one task")
-    if {folder.path for folder in a} & {folder.path for folder in b}:
-        same = "are the same run" + ", or differ only in seeds" * several
-        raise UserError(f"{names[0]} and {names[1]} {same}", "Name another" + ", or leave out `seeds`" * several)
-    split, both = split or first.first_split, [name for name in first.scores if name in second.scores]
-    if split not in both:
-        way_out = f"Choose one of {', '.join(both)}" if both else "They have no split in common"
-        raise UserError(f"one of the runs was not scored on '{split}'", way_out)
+    split = _common_split(folders, names, split, several=several)
     task = trained_on(folders[0][0], task=task)
     rows, left = _side(task, folders[0], split, rows=None, letter="A")
     _, right = _side(task, folders[1], split, rows=rows, letter=letter)
@@ -219,6 +210,23 @@ def compare_runs(
         notes=notes,
         groups=0 if units == len(rows) else units,
     )
+
+
+def _common_split(
+    folders: Sequence[Sequence[RunFolder]], names: tuple[str, str], split: str | None, *, several: bool
+) -> str:
+    """The split to compare. Raises UserError for runs of two tasks, the same runs, and a split that one side lacks."""
+    first, second = (load_record(group[0].record_file) for group in folders)
+    if first.task != second.task:
+        raise UserError(f"{names[0]} is a run of {first.task}, {names[1]} of {second.task}", "Compare runs of one task")
+    if {folder.path for folder in folders[0]} & {folder.path for folder in folders[1]}:
+        same = "are the same run" + ", or differ only in seeds" * several
+        raise UserError(f"{names[0]} and {names[1]} {same}", "Name another" + ", or leave out `seeds`" * several)
+    split, both = split or first.first_split, [name for name in first.scores if name in second.scores]
+    if split not in both:
+        way_out = f"Choose one of {', '.join(both)}" if both else "They have no split in common"
+        raise UserError(f"one of the runs was not scored on '{split}'", way_out)
+    return split
 
 
 def _has_predictions(folder: RunFolder) -> bool:

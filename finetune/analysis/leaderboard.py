@@ -22,7 +22,7 @@ Group = Sequence[RunRecord]  # runs that differ in seeds alone
 
 
 def leaderboard(records: Sequence[RunRecord]) -> Form:
-    """The lines of a task's runs below the rows that they were scored on, those of the most training rows first."""
+    """The lines of a task's runs below the rows that they were scored on, the most training rows first."""
     boards: dict[Any, list[list[RunRecord]]] = {}
     for group in by_setting(records):
         first = group[0]

@@ -30,7 +30,7 @@ Words = tuple[str, ...]  # of a command, behind `finetune`
 class Figures:
     """A record, and what follows from it.
 
-    `folder` is that of the run, whose recipe file a command may name, and `runs` how many differ from it in their seeds
+    `folder` is the run's, whose recipe file a command may name, and `runs` how many differ from it in their seeds
     alone, it included. Losses are finite and of each epoch, and of updates on the labels; else there are none. `rate`
     is the peak learning rate, None where the schedule, or a solver that is not Adam, gives the number another meaning.
     `ranks` are the headline score after each epoch, of which more is better; NaN where it is undefined.

@@ -36,7 +36,7 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class FittedTable:
-    """Rows of cells under headings; columns without a cell are left out, but for the first.
+    """Rows of cells under headings; columns without a cell are left out, except the first.
 
     Without `headed` the first cell of a row names it. `ruled` separates rows by lines. `notes` are printed below.
     """

@@ -216,7 +216,7 @@ def columns_of_lines(start: FileStart) -> list[str]:
 
 
 def _files(path: Path) -> list[Path]:
-    """The files that a name stands for: of a folder those that are named as text is, none of them hidden."""
+    """The files of a name: of a folder all that are named as text is and are not hidden."""
     require_utf_8(path)
     if not is_folder(path):
         return matching(path) if is_pattern(path) else [require_file(path)]

@@ -44,7 +44,7 @@ NOT_A_ROW = (UserError, ValueError, TypeError, OverflowError)  # what encoding a
 
 @dataclass(frozen=True, kw_only=True)
 class Predictor:
-    """A trained model with its task; `unsure` leaves predictions out. `folder` is that of its files, `exported` what
+    """A trained model with its task; `unsure` leaves predictions out. `folder` has its files, `exported` what
     that says of itself where it is an export.
 
     Call it with one row's inputs, which depend on the task type, or with a list of rows: a text, or a tuple or mapping

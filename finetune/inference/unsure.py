@@ -94,7 +94,7 @@ def claims_of(run: RunFolder) -> DevClaims:
 def unsure_of(
     model: str, task: "Task", labels: tuple[str, ...], *, coverage: float | None, risk: float | None, out: Path
 ) -> Unsure | None:
-    """With which threshold a share `coverage` of rows is answered, the most confident, or those of which at most a
+    """With which threshold a share `coverage` of rows is answered, the most confident, or the rows of which at most a
     share `risk` is wrong; None where neither is asked for.
 
     Raises UserError for a model that is not a run, and for what its dev rows cannot promise.

@@ -134,8 +134,8 @@ class Head(nn.Module):
 class JoinedHead(Head):
     """Heads by name on one encoder, whose logits are next to each other: each is trained on the labels of its name.
 
-    Logits are `(batch, n)` where all heads read the pooled output, else `(batch, words, n)`, in which those of a text
-    are the same at each of its words. A batch may lack the labels of a head, and a row may have none of its name.
+    Logits are `(batch, n)` where all heads read the pooled output, else `(batch, words, n)`, in which a text has
+    the same logits at each of its words. A batch may lack the labels of a head, and a row may have none of its name.
     """
 
     def __init__(self, backbone: Backbone, made: "Mapping[str, HeadFor]") -> None:

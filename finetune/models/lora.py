@@ -55,7 +55,7 @@ def add_lora(encoder: PreTrainedModel, recipe: Recipe) -> None:
 def lora_targets(encoder: PreTrainedModel, recipe: Recipe) -> list[str]:
     """The names of the modules that LoRA adapts: of all with a wanted name, those that would be trained without it.
 
-    Without wanted names they are those of the family. Raises UserError for a name that no linear layer of the encoder
+    Without wanted names they are the family's. Raises UserError for a name that no linear layer of the encoder
     has, and where none of them is trained.
     """
     linear = {

@@ -163,7 +163,7 @@ def differing_settings(records: Sequence[RunRecord]) -> list[dict[str, Any]]:
 
 
 def settings_by_task(runs: Sequence[RunRecord]) -> list[dict[str, Any]]:
-    """For each run the settings in which the runs of its task differ, but for its model and seeds."""
+    """For each run the settings in which the runs of its task differ, without its model and seeds."""
     of_task = {task: [run for run in runs if run.task == task] for task in dict.fromkeys(run.task for run in runs)}
     settings = {
         id(run): {key: value for key, value in differing.items() if key != "model"}
@@ -200,7 +200,7 @@ def by_share(records: Sequence[RunRecord]) -> list[dict[float, list[RunRecord]]]
 
 
 def of_largest_sizes(records: Sequence[RunRecord]) -> list[RunRecord]:
-    """The records without those of smaller sizes of the data, which answer another question than which is best."""
+    """The records of the largest size of the data: smaller ones do not say which setting is best."""
     smaller = {record.id for sizes in by_share(records) for share in list(sizes)[:-1] for record in sizes[share]}
     return [record for record in records if record.id not in smaller]
 

@@ -22,7 +22,7 @@ class Journal:
 
     A window of rows is a line: its checksum, and `[rows, truncated rows]` as JSON, so that a window that was cut off or
     damaged is found. The first line is a hash of what the predictions depend on (`of`). After opening, `rows` and
-    `truncated` count those of the windows that are kept, and `note` says what is not.
+    `truncated` count the rows of complete windows, and `note` says what was dropped.
     """
 
     def __init__(self, output: Path, *, of: str) -> None:

@@ -43,10 +43,10 @@ class Layout:
 
     For a span task the inputs are question and context, for a choice task the context (the first `contexts` columns)
     and then the choices, or one column with a list of them, which labels count from 0 or 1, or name as `choices_by`
-    says. Several `label` columns are those of multi-label data, with 0 or 1 each. `labels` are the names of the labels;
+    says. Several `label` columns are labels, with 0 or 1 each. `labels` are the names of the labels;
     `unanswerable` says that some questions have no answer, and `reasons` what each guess is based on.
 
-    `names` are those of labels that are numbers in the data, `decimal` is the decimal sign of numbers. `by_position`: a
+    `names` belong to labels that are numbers in the data, `decimal` is the decimal sign of numbers. `by_position`: a
     label cell has 0 or 1 for each label, whose `names` are in their order. `spans` are the keys of start, end and label
     where entities are spans of characters; `tag_form` and `outside` say how tags are written, `characters` that they
     are of single characters, and `signs_apart` that signs are words. `rest` are columns that a text runs on into,

@@ -65,7 +65,7 @@ def configured(task: Task, options: Mapping[str, Any]) -> Task:
 
 
 def task_options(task: Task) -> list[str]:
-    """What a recipe may set: the declared options that the task uses, and those of its reader."""
+    """What a recipe may set: the declared options that the task uses, and its reader's."""
     own = [name for name in declared_names(task) if name not in task.unused_options()]
     return [*own, *declared_names(task.read)]
 

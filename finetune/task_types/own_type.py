@@ -68,7 +68,7 @@ class OwnType(ABC):
     """A task type for a user's own table. `name` is the value of the setting `shape`, `task_class` the class of its
     tasks, and `label_is` the types that a saved label has, or a list of labels and its items.
 
-    In Python a row's inputs are those of `Task.row`, or under `other_names`; with `list_last` the last one is a list,
+    In Python a row's inputs are named as in `Task.row`, or in `other_names`; with `list_last` the last one is a list,
     and a table may have any number of columns for it. `closed_labels`: labels are from a closed set; `labels_rows`:
     each row has one label as a whole, which is predicted from the vector of a text. `batch_size` and `max_length` are
     those of the starting recipe; a `max_length` of None is fitted to the texts. `issues` are those that its
@@ -160,7 +160,7 @@ class OwnType(ABC):
         return cell
 
     def predictions(self, lines: Sequence[Line], names: Sequence[str], task: Task | None) -> Predictions:
-        """The table of labelled lines of a split, by default of one label each; `names` are those of probabilities.
+        """The table of labelled lines of a split, by default of one label each; `names` belong to the probabilities.
 
         A task is there where it is known, and lines may lack all but a row's fields, its label and prediction.
         """

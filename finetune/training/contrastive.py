@@ -193,7 +193,7 @@ class ContrastiveHead(Head):
 
 def shared_labels(labels: Tensor) -> Tensor:
     """How much the labels of rows have in common, `(batch, batch)` from 0 to 1, of classes `(batch,)` or of 0 and 1
-    for each label `(batch, labels)`: the size of the intersection by that of the union.
+    for each label `(batch, labels)`: the size of the intersection by the size of the union.
     """
     if labels.ndim == 1:
         return (labels[:, None] == labels[None]).float()

@@ -81,7 +81,7 @@ class KeepLabels(Extra):
             )
         if read is None:
             return task
-        ordered = {*labels} <= {*read.layout.order}  # else the order is that of the new labels alone
+        ordered = {*labels} <= {*read.layout.order}  # else only the new labels are in it
         layout = replace(read.layout, labels=labels, order=read.layout.order if ordered else ())
         changed = trained_task(layout, name=task.name, read=replace(read, layout=layout))
         return replace(configured(changed, options), dev_splits=task.dev_splits)

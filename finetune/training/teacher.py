@@ -69,7 +69,7 @@ class Teacher(Extra):
     text: Sequence[Row] = ()
 
     def after_reading(self, run: RunState) -> None:
-        """Hashes all that decides what is learned, for the run's id.
+        """Hashes the teachers and the text, for the run's id.
 
         Raises UserError for a text that cannot be read, and where `keep_labels` gave the student labels that its
         teacher lacks.

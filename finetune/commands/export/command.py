@@ -71,6 +71,6 @@ def _print_check(made: Export) -> None:
             for changed in made.changed[:MOST_CHANGED]
         ]
         headings = [Column(name=name, words=name != "id") for name in names]
-        ties = ", where the run's logits are equal but for rounding" * (check.score is None)
+        ties = ", where the run's logits are equal up to rounding" * (check.score is None)
         title = f"{so_many(len(made.changed))} with another answer{ties}"
         console.print(FittedTable(title=title, columns=headings, rows=rows, ruled=True))

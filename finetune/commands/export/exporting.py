@@ -122,7 +122,7 @@ def _dev_rows(predictor: Predictor, run: RunFolder | None, source: Source, *, na
 
 
 def _write_graph(trained: Path, task: Task, scratch: Path, source: ExportSource, *, int8: bool) -> ExportFacts:
-    """Writes the graph, and what prediction reads next to it; returns its facts but for the check."""
+    """Writes the graph, and what prediction reads next to it; returns its facts without the check."""
     for file in trained.iterdir():
         if file.is_file() and SETTINGS.fullmatch(file.name):
             shutil.copy(file, scratch)

@@ -53,7 +53,7 @@ def _print_runs(console: Terminal, found: Listing, task: str | None, kept: Given
     """All runs, or of very many the latest; those that are not finished; then recipes and tasks."""
     finished = sorted(found.finished, key=lambda run: run.finished)
     if task is None and len(finished) > MOST_LISTED:
-        title = f"the latest {MOST_LISTED} of {so_many(len(finished), 'run')}; those of a task: finetune ls TASK"
+        title = f"the latest {MOST_LISTED} of {so_many(len(finished), 'run')}; of one task: finetune ls TASK"
         console.print(runs_table(finished[-MOST_LISTED:], title=title))
     elif finished:
         console.print(runs_table(found.finished))

@@ -24,7 +24,7 @@ DATA_SUFFIXES = re.compile(r"(\.[a-z][a-z0-9]*)+$")
 
 @dataclass(frozen=True, kw_only=True)
 class ServedModel:
-    """A loaded model; `record` is that of its run, where there is one."""
+    """A loaded model; `record` is its run's, where there is one."""
 
     predictor: Predictor
     record: RunRecord | None = None

@@ -23,8 +23,8 @@ MOST_ORDERED = 20  # labels
 
 
 def with_order(layout: Layout, order: Any) -> Layout:
-    """The layout with the order of its labels: the named one, else that of words of a scale, or of numbers in a column
-    whose name says that they are degrees.
+    """The layout with the order of its labels: the named one, else the order of words of a scale, or of numbers in a
+    column whose name says that they are degrees.
 
     Raises UserError for labels of other types, and for an order that lacks a label.
     """

@@ -1,6 +1,6 @@
 """Intents with slots: one intent for a text, and a tag for each of its words, from one pass (Chen, Zhuo and Wang 2019).
 
-The tags are those of a tagger, the intent is that of a task on sentences: this file joins both.
+A tagger gives the tags, a task on sentences the intent: this file joins both.
 """
 
 import json
@@ -153,7 +153,7 @@ class IntentTask(Task):
     ) -> list[Answer]:
         """Tags as in tagging, and the most probable intent by the mean of its logits over the row's windows.
 
-        Probabilities are that of the intent, then those of the tags.
+        The first probability is the intent's, then come the tags'.
         """
         count = len(self.tagger.labels)
         tags = self.tagger.decode([scores[:, :count] for scores in logits], features, [row.tagged for row in rows])
@@ -174,7 +174,7 @@ class IntentTask(Task):
         return [Answer(value=label) for label in labels]
 
     def sums(self, answers: Sequence[Answer], rows: Sequence[IntentRow]) -> dict[str, Counted]:
-        """All metrics; those of the slots are of entities, as conlleval counts them."""
+        """All metrics; slots are scored as entities, as conlleval counts them."""
         right = [label == value for label, value in zip(*self._values(answers, rows), strict=True)]
         slots = self.tagger.sums(list(map(_slots_of, answers)), [row.tagged for row in rows])
         intents = [Answer(value=answer.value[INTENT]) for answer in answers]

@@ -84,7 +84,7 @@ class OverlapRow:
 class OverlapTask(Task):
     """Spans of `types` in a text, which may overlap, nest, and have several labels; at a word up to `depth` of a label.
 
-    Words are those of a running text. A span that begins or ends within a word is learned as if it had the whole word.
+    Words are split as in a running text. A span that begins or ends within a word is learned as if it had it whole.
     """
 
     types: tuple[str, ...]
@@ -157,7 +157,7 @@ class OverlapTask(Task):
     def decode(
         self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[OverlapRow]
     ) -> list[Answer]:
-        """The spans of each text; the probability of a span is the lowest of those of its words' tags."""
+        """The spans of each text; the probability of a span is the lowest of its words' tags."""
         words = [_words(row) for row in rows]
         chances = [dict[LabelledSpan, float]() for _ in rows]
         for place, tagger in enumerate(self.taggers.values()):

@@ -254,7 +254,7 @@ class Ranking(TextType):
 
     def predictions(self, lines: Sequence[Line], names: Sequence[str], task: Task | None) -> Predictions:
         """A row's score is the share of its query's more or less relevant passages that it is in the right order with;
-        those of equal scores count half.
+        pairs of equal scores count half.
         """
         score = np.ones(len(lines))
         for rows in grouped(same_text(line["text"]) for line in lines):

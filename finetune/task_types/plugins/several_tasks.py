@@ -53,7 +53,7 @@ class SeveralTasks(Task):
     """Tasks on texts (a class, a number, several labels) or on words (tags), which share an encoder.
 
     An update has rows of all tasks, as many of each as it has; its loss is the sum of each task's mean over its own
-    rows. Metrics are those of the tasks, as `mrpc/accuracy`, after the `mean` of their headlines, which chooses the
+    rows. Metrics are the tasks' own, as `mrpc/accuracy`, after the `mean` of their headlines, which chooses the
     epoch. `dev` is the first dev split of each. Options of a task are set where it is made; none is tuned on dev.
     """
 

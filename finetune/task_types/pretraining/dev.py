@@ -64,7 +64,7 @@ def random_bits(document: Document, number: int) -> int:
 
 
 def _numbers(document: Document, count: int, *, first: int = 0, purpose: bytes = b"word") -> Iterator[int]:
-    """Numbers of 64 bits by position: hashes, since those of a generator may change with its library's version."""
+    """Numbers of 64 bits by position: hashes, since a generator's may change with its library's version."""
     key = hashlib.sha256(document.text.encode()).digest()
     for number in range(first, first + count):
         own = hashlib.blake2b(number.to_bytes(8, "big"), digest_size=8, key=key, person=purpose)

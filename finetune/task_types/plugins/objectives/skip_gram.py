@@ -68,7 +68,7 @@ class SkipGramHead(WordHead):
         super().__init__(backbone)
 
     def losses(self, logits: Any, labels: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Binary cross-entropy of each id `(batch, tokens, 1 + NEGATIVES)`, summed; the first is that of a near one."""
+        """Binary cross-entropy of each id `(batch, tokens, 1 + NEGATIVES)`, summed; the first id is a near one."""
         there = labels[WORDS][..., 0] != IGNORED
         scores = logits[there].gather(-1, labels[WORDS][there].long())
         near = torch.zeros_like(scores)
