@@ -1,4 +1,4 @@
-"""Classes that are left out: slips of the pen in a single row unless `keep=LABEL` names them, and all of `drop=LABEL`."""
+"""Classes that are left out: slips of the pen in a single row unless `keep=LABEL` names them, and `drop=LABEL`."""
 
 import re
 from collections.abc import Iterator, Mapping
