@@ -14,21 +14,21 @@ if TYPE_CHECKING:
     from finetune.api.model import Model, load
     from finetune.api.run import Run, open_run
     from finetune.commands.check.api import Findings, check
-    from finetune.commands.compare.api import compare
-    from finetune.commands.evaluate.api import evaluate
+    from finetune.commands.compare import compare
+    from finetune.commands.evaluate import evaluate
     from finetune.commands.export.api import export
     from finetune.commands.export.plan import Export
     from finetune.commands.features.api import Features, features
     from finetune.commands.label_errors.api import label_errors
     from finetune.commands.label_next.api import NextRows, label_next
-    from finetune.commands.ls.api import Leaderboard, Listing, ls
+    from finetune.commands.ls import Leaderboard, Listing, ls
     from finetune.commands.push.api import push
-    from finetune.commands.report.api import report
+    from finetune.commands.report import report
     from finetune.commands.run.api import FailedRun, train
     from finetune.commands.search.api import search
     from finetune.commands.search.result import Search
     from finetune.commands.submission.api import submission
-    from finetune.commands.table.api import ResultTable, table
+    from finetune.commands.table import ResultTable, table
     from finetune.commands.tokenizer.api import Vocabulary, tokenizer
     from finetune.commands.view.api import view
     from finetune.errors import UserError
@@ -85,21 +85,21 @@ __getattr__ = names_of(
         "api.model": "Model load",
         "api.run": "Run open_run",
         "commands.check.api": "check Findings",
-        "commands.compare.api": "compare",
-        "commands.evaluate.api": "evaluate",
+        "commands.compare": "compare",
+        "commands.evaluate": "evaluate",
         "commands.export.api": "export",
         "commands.export.plan": "Export",
         "commands.features.api": "Features features",
         "commands.label_errors.api": "label_errors",
         "commands.label_next.api": "NextRows label_next",
-        "commands.ls.api": "Leaderboard Listing ls",
+        "commands.ls": "Leaderboard Listing ls",
         "commands.push.api": "push",
-        "commands.report.api": "report",
+        "commands.report": "report",
         "commands.run.api": "FailedRun train",
         "commands.search.api": "search",
         "commands.search.result": "Search",
         "commands.submission.api": "submission",
-        "commands.table.api": "ResultTable table",
+        "commands.table": "ResultTable table",
         "commands.tokenizer.api": "tokenizer Vocabulary",
         "commands.view.api": "view",
         "errors": "UserError",

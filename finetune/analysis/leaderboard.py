@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
-from finetune.analysis.form import Form
+from finetune.analysis.table import Table
 from finetune.data.messages import noun, so_many
 from finetune.runs.lineage import PREFIX
 from finetune.runs.recipe_diff import short_settings
@@ -21,7 +21,7 @@ NAMES = ("data", "", "model", "settings")  # columns that are not numbers
 Group = Sequence[RunRecord]  # runs that differ in seeds alone
 
 
-def leaderboard(records: Sequence[RunRecord]) -> Form:
+def leaderboard(records: Sequence[RunRecord]) -> Table:
     """The lines of a task's runs below the rows that they were scored on, the most training rows first."""
     boards: dict[Any, list[list[RunRecord]]] = {}
     for group in by_setting(records):
@@ -54,9 +54,9 @@ def leaderboard(records: Sequence[RunRecord]) -> Form:
         "the best of a group was chosen by these scores, so its own is a little too good",
         f"only {so_many(fewest)} of dev: intervals are too narrow for so few" * (0 < fewest < FEW_ROWS),
     ]
-    return Form(
-        title=f"{records[0].task}: {so_many(len(cells), 'setting')}, {so_many(len(records), 'run')}",
-        cells=[{name: row.get(name, "") for name in shown} for row in cells],
+    return Table.of_cells(
+        f"{records[0].task}: {so_many(len(cells), 'setting')}, {so_many(len(records), 'run')}",
+        [{name: row.get(name, "") for name in shown} for row in cells],
         numbers=numbers, left=len(NAMES), grouped=True, notes=[*filter(None, notes)], behind=behind,
     )  # fmt: skip
 

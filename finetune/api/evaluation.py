@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from finetune.metrics.metric import find_metric
+from finetune.metrics.metric import Metric, find_metric
 from finetune.metrics.scores import Scores, plain_metrics
 from finetune.task_types.task import Task
 
@@ -23,6 +23,8 @@ class Evaluation:
         scores: For each split the score of each metric, as computed: 0.843 is 84.3 points.
         shared: For each split how many rows have texts that the model's run, or one that it learned from, was trained
             on, by the run's id; without those that have none.
+        file: The name of the data file that was scored, if it is one.
+        saved: Whether these are scores of saved predictions, without a model.
         notes: What to take into account, such as that these are rows of the training data.
     """
 
@@ -30,6 +32,12 @@ class Evaluation:
     scores: Scores
     notes: tuple[str, ...] = ()
     shared: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    file: str = ""
+    saved: bool = False
+
+    def metric(self, name: str) -> Metric:
+        """A metric of the task."""
+        return find_metric(name, self.task.metrics)
 
     @property
     def frame(self) -> "pd.DataFrame":
@@ -40,7 +48,7 @@ class Evaluation:
 
     def __repr__(self) -> str:
         shown = [
-            f"{split} {name} {find_metric(name, self.task.metrics).shown(given[name])}"
+            f"{split} {name} {self.metric(name).shown(given[name])}"
             for split, given in self.scores.items()
             for name in plain_metrics(given)
         ]

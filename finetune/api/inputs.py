@@ -6,10 +6,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from finetune.analysis.table import Note
 from finetune.api.model import Model
 from finetune.api.run import Run
 from finetune.data.in_memory import splits_in
 from finetune.errors import UserError
+from finetune.inference.exported.export_facts import is_export
+from finetune.runs.lookup import find_run, latest_words, runs_of
 from finetune.storage.stored import stored
 
 TABLES = ("train", "options")  # settings that are tables
@@ -106,3 +109,10 @@ def model_name(model: Run | Model | str | Path) -> str:
 def run_names(runs: tuple[Run | str | Path, ...]) -> list[str]:
     """The folder of each run, or the name that was given."""
     return [name for run in runs for name in (run.folders if isinstance(run, Run) else [str(run)])]
+
+
+def which_run(names: Sequence[str], out: Path) -> Iterator[Note]:
+    """Which run is used for each name that several have."""
+    for name in names:
+        if not is_export(name) and find_run(name, out) is None and len(runs := runs_of(name, out)) > 1:
+            yield Note(latest_words(name, runs))

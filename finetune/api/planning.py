@@ -54,3 +54,11 @@ def _require_vocabulary(model: str, targets: Iterable[str], settings: Mapping[st
         if not is_pattern(target) and not is_text(target, settings):
             size_of(model)
             require_vocabulary(model, str(settings.get("tokenizer", "")), texts=target)
+
+
+def loading(planned: Sequence[ResolvedRun]) -> str:
+    """`glue-mrpc: loading PyTorch and transformers, then google-bert/bert-base-uncased`."""
+    names = dict.fromkeys(one.name for one in planned)
+    models = dict.fromkeys(one.recipe.model for one in planned)
+    several = f" ({len(planned)} runs)" if len(planned) > 1 else ""
+    return f"{', '.join(names)}: loading PyTorch and transformers, then {', '.join(models)}{several}"

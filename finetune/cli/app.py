@@ -5,16 +5,16 @@ import re
 import sys
 import traceback
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from finetune.cli.commands import FIRST, command_function, command_groups, command_module, commands, listed
+from finetune.cli.door import command_line, takes_settings
 from finetune.cli.options import set_options
 from finetune.cli.terminal import echo, flowed, let_first_print, print_error, print_warnings, say
+from finetune.commands import COMMANDS, FIRST, GROUPS
 from finetune.errors import UserError, nearest, without_training
 from finetune.gone import gone
 from finetune.runs import interrupts
@@ -31,9 +31,8 @@ class OnDemand(TyperCommand):
     def make_context(self, info_name: str | None, args: list[str], *given: Any, **extra: Any) -> Any:
         """The context of the real command, which then runs."""
         assert self.name is not None
-        module = import_module(command_module(self.name))
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-        alone.command(cls=WithExamples, help=self.help)(getattr(module, command_function(self.name)))
+        alone.command(cls=WithExamples, help=self.help)(command_line(self.name))
         command = typer.main.get_command(alone)
         command.name = self.name
         set_options(option for parameter in command.params for option in parameter.opts)
@@ -45,7 +44,7 @@ class WithExamples(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Writes settings, then arguments and options."""
-        if settings := commands()[ctx.info_name].settings:
+        if settings := COMMANDS[ctx.info_name].settings:
             with formatter.section("Settings (`finetune init DATA`: all)"):
                 formatter.write_dl(settings)
         super().format_options(ctx, formatter)
@@ -53,7 +52,7 @@ class WithExamples(TyperCommand):
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Writes the examples."""
         with formatter.section("Examples"):
-            formatter.write(_example_lines(commands()[ctx.info_name].examples, formatter.width))
+            formatter.write(_example_lines(COMMANDS[ctx.info_name].examples, formatter.width))
 
 
 class Commands(TyperGroup):
@@ -61,17 +60,16 @@ class Commands(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The names of all commands."""
-        return list(commands())
+        return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> OnDemand | None:
         """The command of that name."""
-        found = listed(cmd_name)
-        return None if found is None else OnDemand(cmd_name, help=found.help)
+        return OnDemand(cmd_name, help=COMMANDS[cmd_name].help) if cmd_name in COMMANDS else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Writes the commands of each group."""
-        width = max(map(len, commands()))
-        for group, members in command_groups().items():
+        width = max(map(len, COMMANDS))
+        for group, members in GROUPS.items():
             with formatter.section(group):
                 formatter.write_dl([(f"{name:<{width}}", one.help) for name, one in members.items()])
 
@@ -85,7 +83,7 @@ class Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command of the first argument. Raises UserError with the nearest name if there is none."""
         name = args[0]
-        if listed(name) or ctx.resilient_parsing:
+        if name in COMMANDS or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
         if name.startswith("-"):
             raise _unknown_option(name, ctx)
@@ -93,8 +91,8 @@ class Commands(TyperGroup):
             raise taken_out
         if Path(name).exists():
             raise UserError(f"'{name}' is a file, not a command", f"`finetune run {name}` trains on it")
-        meant = next((ours for ours, one in commands().items() if name in one.also), "")
-        near = f"Did you mean '{meant}'? " if meant else nearest(name, list(commands()))
+        meant = next((ours for ours, one in COMMANDS.items() if name in one.also), "")
+        near = f"Did you mean '{meant}'? " if meant else nearest(name, list(COMMANDS))
         remedy = f"{near}`finetune --help` lists the commands"
         raise UserError(f"there is no command '{name}'", remedy)
 
@@ -206,7 +204,7 @@ def _unknown_option(name: str, ctx: Any) -> UserError:
     if taken_out := gone(option) or gone(f"{ctx.info_name} {option}"):
         return taken_out
     known = [option for parameter in ctx.command.params for option in parameter.opts if option.startswith("--")]
-    setting = _as_setting(name) if (found := listed(ctx.info_name)) and found.takes_settings else ""
+    setting = _as_setting(name) if ctx.info_name in COMMANDS and takes_settings(ctx.info_name) else ""
     near = setting if f" {_key(name)}=VALUE" in setting else _near_option(name, known) or setting
     return UserError(f"there is no option '{name}'", f"{near}`{_path(ctx)} --help` lists the options")
 

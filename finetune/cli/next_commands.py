@@ -4,8 +4,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from finetune.cli.arguments import RESULTS
-from finetune.runs.folder import RunFolder
+from finetune.runs.folder import RESULTS
 
 WITH_DEVICE = ("run", "predict", "evaluate", "search")
 WITH_DATA = ("run", "evaluate", "search")
@@ -28,10 +27,3 @@ class GivenOptions:
     def command(self, name: str, *arguments: str) -> str:
         """`finetune report 1a2b --out runs`, quoted for a shell."""
         return shlex.join(["finetune", name, *arguments, *self.options(name)])
-
-
-def results_of(run: str | Path, out: Path) -> Path:
-    """The folder of the runs among which this one is: `out`, unless it was named by its own folder in another."""
-    folder = RunFolder(Path(run))
-    home = folder.path.parents[1]
-    return home if folder.record_file.is_file() and home.resolve() != out.resolve() else out

@@ -3,16 +3,15 @@
 import math
 import statistics
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial
 from types import TracebackType
 
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Column
 
-from finetune.cli.console import Terminal, standard_error
 from finetune.cli.options import note_line
+from finetune.cli.printing import Terminal
 from finetune.metrics.metric import find_metric
 from finetune.metrics.scores import in_words
 from finetune.runs.events import (
@@ -28,24 +27,12 @@ from finetune.runs.events import (
     Started,
     Training,
     Updates,
-    Watcher,
     Working,
     duration,
-    unwatched,
 )
 
 BAR = 12  # characters
 LINE_EVERY = 20.0  # seconds between lines of progress if standard error is not a terminal
-
-
-@contextmanager
-def watching(*, quiet: bool) -> Iterator[Watcher]:
-    """The watcher of a command: a display on standard error, or with `--quiet` one that shows nothing."""
-    if quiet:
-        yield unwatched
-        return
-    with ProgressDisplay(standard_error()) as display:
-        yield display
 
 
 class ProgressDisplay:

@@ -71,7 +71,7 @@ def score_answers(task: Task, answers: Any, *, source: Source, split: str | None
         scores = {metric: replace(one, counts=one.counts * kept).score for metric, one in sums.items()}
     else:
         scores = task.score(values, rows)
-    return Evaluation(task=task, scores={split: scores}, notes=tuple(notes))
+    return Evaluation(task=task, scores={split: scores}, notes=tuple(notes), saved=True)
 
 
 def _first(names: Sequence[str]) -> str:

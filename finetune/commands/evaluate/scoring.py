@@ -82,7 +82,8 @@ def evaluate_model(
     scored = {name: (predictor.answers(rows[name]), rows[name]) for name in labelled}
     scores = {name: task.score(*given) for name, given in scored.items()}
     there = {split: found for split, found in counts.items() if found}
-    return Evaluation(task=task, scores=scores, notes=tuple(notes), shared=there)
+    file = Path(task_name).name if Path(task_name).is_file() else ""
+    return Evaluation(task=task, scores=scores, notes=tuple(notes), shared=there, file=file)
 
 
 def _known(task: Task, rows: Sequence[Row], known: Mapping[str, Keys]) -> dict[str, int]:

@@ -9,7 +9,7 @@ from operator import attrgetter
 from statistics import fmean
 from typing import Any, TypeVar
 
-from finetune.analysis.form import Form
+from finetune.analysis.table import Table
 from finetune.analysis.published import Anchor
 from finetune.commands.table.declaration import PaperTable
 from finetune.commands.table.lines import TableLine
@@ -31,7 +31,7 @@ CONSTANT = {"majority": SIMPLE, "mean": SIMPLE}  # predictions, of labels and of
 HIDDEN = "†"  # marks a published score on labels that a server hides
 
 
-def runs_form(table: PaperTable, lines: Sequence[TableLine], *, cost: bool = False) -> Form:
+def runs_form(table: PaperTable, lines: Sequence[TableLine], *, cost: bool = False) -> Table:
     """A row for each model on each task, with the spread over seeds, the verdict, and with what runs `cost`."""
     sources, over = _sources(lines), "folds" if any(row.over for row in table.row) else "seeds"
     published = [anchor for line in lines for anchor in line.published]
@@ -68,7 +68,7 @@ def runs_form(table: PaperTable, lines: Sequence[TableLine], *, cost: bool = Fal
     return _form(table, lines, cells, notes, left=3, option=option)
 
 
-def paired_form(table: PaperTable, lines: Sequence[TableLine]) -> Form:
+def paired_form(table: PaperTable, lines: Sequence[TableLine]) -> Table:
     """A row for each system of a recipe on each score, grouped by score, with the difference to the first."""
     names = list(dict.fromkeys(name for line in lines for name in line.names))
     in_paper = any(line.paper is not None for line in lines)
@@ -109,7 +109,7 @@ def paired_form(table: PaperTable, lines: Sequence[TableLine]) -> Form:
     return _form(table, lines, cells, notes, left=1 + len(names), grouped=True)
 
 
-def paper_form(table: PaperTable, lines: Sequence[TableLine]) -> Form:
+def paper_form(table: PaperTable, lines: Sequence[TableLine]) -> Table:
     """A row for each system. Raises UserError for a table whose rows name no columns."""
     columns = {row.key: row.column for row in table.row if row.column}
     if not columns:
@@ -182,7 +182,7 @@ def _form(
     cells: Sequence[Mapping[str, str]],
     notes: Sequence[str],
     **facts: Any,
-) -> Form:
+) -> Table:
     behind = []
     for line in filter(lambda line: line.runs, lines):
         changed = [one for one in settings_of(line.runs) if one.changed and one.key not in (*SEEDS, "model")]
@@ -191,7 +191,7 @@ def _form(
         behind.append(f"{line.row.name}, {line.model}: {settings or 'defaults'}; {runs}")
     behind = list(dict.fromkeys(behind))  # two metrics of the same runs are one line
     listed = [f"[{number}] {source}" for source, number in _sources(lines).items()]
-    return Form(title=table.title, cells=cells, notes=[*filter(None, notes), *listed], behind=behind, **facts)
+    return Table.of_cells(table.title, cells, notes=[*filter(None, notes), *listed], behind=behind, **facts)
 
 
 def _caveats(lines: Sequence[TableLine]) -> Iterator[str]:

@@ -1,10 +1,9 @@
 """What `show` and `run` print of runs next to their scores: the verdict, six facts, and every field of the record."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from finetune.cli.console import Terminal, as_plain_text
-from finetune.cli.next_commands import GivenOptions
+from finetune.analysis.table import Line, as_plain_text
 from finetune.data.files import is_data
 from finetune.data.messages import so_many
 from finetune.runs.events import duration
@@ -19,12 +18,9 @@ from finetune.runs.verdict import Verdict, verdict_of
 IN_TABLES = {"scores", "baselines", "epochs", "headline", "notes", "margins"}  # fields of a record
 MOST_REPORTED = 9  # runs after the first in a suggested command
 NOT_SETTINGS = ("model", "task", *SEEDS)
-SIGNS = {  # of a verdict: the sign, that of a terminal without Unicode, the colour
-    "better": ("✓", "+", "green"),
-    "unclear": ("?", "?", "yellow"),
-    "worse": ("✗", "!", "red"),
-    "alone": ("·", "-", ""),
-}
+SIGNS = {  # of a verdict: the sign and its colour
+    "better": ("✓", "green"), "unclear": ("?", "yellow"), "worse": ("✗", "red"), "alone": ("·", ""),
+}  # fmt: skip
 
 
 def six_facts(folder: RunFolder, record: RunRecord) -> dict[str, Any]:
@@ -49,15 +45,13 @@ def every_fact(record: RunRecord) -> dict[str, Any]:
     return record.model_dump(exclude=IN_TABLES)
 
 
-def print_verdicts(console: Terminal, records: Sequence[RunRecord]) -> None:
-    """Prints what the runs of each task are worth: a bold sentence behind a sign, and one on the score."""
-    for whose, found in verdicts(records):
-        sign, plain_sign, colour = SIGNS[found.level]
-        first, *others = (text for text in (found.judged, found.scored) if text)
-        sign = plain_sign if console.options.ascii_only else sign
-        console.print_line(f"{sign} {whose}{first}", style=f"bold {colour}")
-        for text in others:
-            console.print_line(f"  {text}")
+def verdict_lines(records: Sequence[RunRecord]) -> Iterator[Line]:
+    """What the runs of each task are worth: a bold sentence behind a sign, and one on the score."""
+    for whose, verdict in verdicts(records):
+        sign, colour = SIGNS[verdict.level]
+        first, *others = (text for text in (verdict.judged, verdict.scored) if text)
+        yield Line(f"{sign} {whose}{first}", f"bold {colour}")
+        yield from (Line(f"  {text}") for text in others)
 
 
 def verdicts(records: Sequence[RunRecord]) -> list[tuple[str, Verdict]]:
@@ -78,24 +72,24 @@ def best_of_tasks(records: Sequence[RunRecord]) -> list[tuple[str, Sequence[RunR
     return found
 
 
-def next_commands(records: Sequence[RunRecord], given: GivenOptions, settings: Mapping[str, Any]) -> list[str]:
-    """Commands for a run of these settings, or for several; those of different settings of a task are compared, with
-    all their seeds.
+def next_commands(records: Sequence[RunRecord], settings: Mapping[str, Any]) -> list[list[str]]:
+    """Commands for a run of these settings, or for several, by their words; those of different settings of a task are
+    compared, with all their seeds.
 
     For runs of several sizes of the data it is the page that has their curve.
     """
     first, *others = [record.id for record in records]
-    report = given.command("report", first, *others)
+    report = ["report", first, *others]
     if not others:
-        return [report, *_use(records[0], given, settings)]
+        return [*_use(records[0], settings), report]
     if len(of_largest_sizes(records)) < len(records):
         return [report]
-    mine, *found = by_setting(records)
-    same = [group for group in found if group[0].task == mine[0].task]
+    mine, *groups = by_setting(records)
+    same = [group for group in groups if group[0].task == mine[0].task]
     seeds = ["--seeds"] * any(len(group) > 1 for group in (mine, *same))
-    commands = [given.command("compare", first, same[-1][0].id, *seeds)] if same else []
+    commands = [["compare", first, same[-1][0].id, *seeds]] if same else []
     commands += [report] if len(others) <= MOST_REPORTED else []
-    return [*commands, given.command("show", first)]
+    return [*commands, ["show", first]]
 
 
 def _part(record: RunRecord) -> str:
@@ -103,15 +97,15 @@ def _part(record: RunRecord) -> str:
     return f", {trained:,} of {every:,} weights" if trained < every else ""
 
 
-def _use(record: RunRecord, given: GivenOptions, settings: Mapping[str, Any]) -> list[str]:
-    """The next command for a run's model: to use it, or, where it is worse than a baseline, to see why.
+def _use(record: RunRecord, settings: Mapping[str, Any]) -> list[list[str]]:
+    """The next commands for a run's model: to use it, or, where it is worse than a baseline, to see why.
 
     A pre-trained encoder is fine-tuned next.
     """
     if record.is_pretraining:
-        return [given.command("run", "FILE", f"model={record.id}")]
+        return [["run", "FILE", f"model={record.id}"]]
     task = str(record.recipe["task"])
     if verdict_of([record]).level == "worse":
-        check = [given.command("check", task, *typed_settings(settings))] if is_data(task) else []
-        return [given.command("show", record.id), *check]
-    return [given.command("predict", record.id, "FILE")]
+        check = [["check", task, *typed_settings(settings)]] if is_data(task) else []
+        return [["show", record.id], *check]
+    return [["predict", record.id, "FILE"]]

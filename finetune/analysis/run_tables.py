@@ -1,15 +1,10 @@
-"""Tables of runs: one run's scores, a list of runs, groups of seeds, the best of several settings."""
+"""Tables of runs and of their data: scores, a list of runs, groups of seeds, the best of several settings."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from finetune.analysis.published import published_for
-from finetune.cli.console import STYLES, Terminal, as_plain_text
-from finetune.cli.options import note_line, with_options
-from finetune.cli.tables import FittedTable, TextCell, table_from_cells
-from finetune.cli.terminal import one_line
+from finetune.analysis.table import Line, Note, Part, Table, as_plain_text
 from finetune.data.messages import noun, so_many
 from finetune.metrics.scores import plain_metrics
 from finetune.runs.record import RunRecord
@@ -27,64 +22,57 @@ from finetune.runs.verdict import interval_of
 
 if TYPE_CHECKING:
     from finetune.runs.lookup import InterruptedRun
+    from finetune.task_types.columns import Layout
 
+STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}  # of what was found in data
 CONSTANT = "no better than constant"  # runs, as `failed` counts them
 
 
-def print_record(console: Terminal, record: RunRecord, *, printed: set[str] | None = None) -> None:
-    """Prints what is wrong with a run's data, scores, scores by label if it has any, and notes, but for notes that were
-    `printed` before.
-    """
-    before = set() if printed is None else printed
+def record_parts(record: RunRecord) -> Iterator[Part]:
+    """What is wrong with a run's data, its scores, scores by label if it has any, and notes."""
     for finding in record.findings:
-        if finding.what not in before:
-            code = f"{finding.severity} {finding.code}"
-            console.print_line(f"{code}: {finding.what}", style=STYLES[finding.severity], styled=len(code))
-            console.print_line(f"  -> {with_options(finding.remedy)}")
-            if finding.command:
-                console.print_command(finding.command)
-        before.add(finding.what)
-    console.print(record_table(record))
+        code = f"{finding.severity} {finding.code}"
+        yield Line(f"{code}: {finding.what}", STYLES[finding.severity], styled=len(code))
+        yield Line(f"  -> {finding.remedy}")
+        if finding.command:
+            yield Line(f"  {finding.command}")
+    yield record_table(record)
     if (labels := labels_table(record)) is not None:
-        console.print(labels)
-    for note in record.notes:
-        if note not in before:
-            console.print_line(note_line(note))
-        before.add(note)
+        yield labels
+    yield from map(Note, record.notes)
 
 
-def record_table(record: RunRecord) -> FittedTable:
+def record_table(record: RunRecord) -> Table:
     """A run's scores next to its baselines and published scores of the same model and split."""
-    metrics = plain_metrics(record.scores[record.first_split])
-    rows: list[Mapping[str, TextCell]] = []
+    metrics, rows, bold = plain_metrics(record.scores[record.first_split]), list[dict[str, str]](), list[int]()
     for split, ours in record.scores.items():
         anchors = [(f"published: {one.source}", {one.metric: one.score}) for one in published_for(record, split)]
+        bold.append(len(rows))
         for method, scores in [("this run", ours), *record.baselines[split].items(), *anchors]:
-            style = "bold" if scores is ours else ""
-            shown = {name: _shown(record, name, scores.get(name), style) for name in metrics}
+            shown = {name: _shown(record, name, scores.get(name)) for name in metrics}
             rows.append({"split": split, "method": method, **shown})
-    title = one_line(f"{record.task}, run {record.id} ({record.model})")
-    return table_from_cells(title, rows, right=metrics, words=["method"])
+    title = f"{record.task}, run {record.id} ({record.model})"
+    return Table.of_cells(title, rows, right=metrics, words=["method"], bold=bold)
 
 
-def _shown(record: RunRecord, name: str, score: float | None, style: str = "") -> Text:
-    return Text("" if score is None else record.metric(name).shown(score), style)
+def _shown(record: RunRecord, name: str, score: float | None) -> str:
+    return "" if score is None else record.metric(name).shown(score)
 
 
-def labels_table(record: RunRecord) -> FittedTable | None:
+def labels_table(record: RunRecord) -> Table | None:
     """A run's scores by label, or by entity type for tagging; None if its task is not scored so."""
     names = [name.rpartition("/") for name in record.scores[record.first_split] if "/" in name]
     labels, metrics = ([*dict.fromkeys(name[part] for name in names)] for part in (0, 2))
-    rows: list[Mapping[str, TextCell]] = []
+    rows = list[dict[str, str]]()
     for split, scores in record.scores.items():
         for label in labels:
             names_of = {metric: f"{label}/{metric}" for metric in metrics}
             shown = {metric: _shown(record, name, scores.get(name)) for metric, name in names_of.items()}
             rows.append({"split": split, "label": label, **shown})
-    return table_from_cells("by label", rows, right=metrics) if labels else None
+    return Table.of_cells("by label", rows, right=metrics) if labels else None
 
 
-def runs_table(runs: Sequence[RunRecord], *, title: str = "runs") -> FittedTable:
+def runs_table(runs: Sequence[RunRecord], *, title: str = "runs") -> Table:
     """A table with one line per run; its settings are those in which the runs of a task differ."""
     rows = [
         {
@@ -94,14 +82,14 @@ def runs_table(runs: Sequence[RunRecord], *, title: str = "runs") -> FittedTable
         }
         for run, settings in zip(runs, settings_by_task(runs), strict=True)
     ]  # fmt: skip
-    return table_from_cells(title, rows)
+    return Table.of_cells(title, rows)
 
 
 def _headline_score(run: RunRecord) -> str:
     return f"{run.headline} {run.metric(run.headline).shown(run.score)}"
 
 
-def interrupted_table(runs: "Iterable[InterruptedRun]") -> FittedTable:
+def interrupted_table(runs: "Iterable[InterruptedRun]") -> Table:
     """A line per run without a record: how far it came, and what it resumes from."""
     rows = [
         {
@@ -113,7 +101,7 @@ def interrupted_table(runs: "Iterable[InterruptedRun]") -> FittedTable:
         for run in runs
     ]  # fmt: skip
     note = "the same command as before resumes such a run at its checkpoint, or starts it again where it has none"
-    return table_from_cells("interrupted runs", rows, notes=[note])
+    return Table.of_cells("interrupted runs", rows, notes=[note])
 
 
 def to_the_minute(time: str) -> str:
@@ -125,7 +113,7 @@ def _of(count: int, of: int) -> str:
     return f"{count:,} of {of:,}"
 
 
-def summary_table(records: Sequence[RunRecord]) -> FittedTable:
+def summary_table(records: Sequence[RunRecord]) -> Table:
     """For each group of runs that differ only in their seeds: mean, sd, the verdict's 95 % interval (of the
     headline), best, and the runs that are no better than a constant prediction.
     """
@@ -147,7 +135,7 @@ def summary_table(records: Sequence[RunRecord]) -> FittedTable:
                     "95 % interval": metric.ends(interval_of(group, split, name)),
                     "best": shown(each.best), "best baseline": shown(metric.spacing.mean(bases)) if bases else "",
                 })  # fmt: skip
-    return table_from_cells("all runs", rows, right=[CONSTANT, "mean", "sd", "95 % interval", "best", "best baseline"])
+    return Table.of_cells("all runs", rows, right=[CONSTANT, "mean", "sd", "95 % interval", "best", "best baseline"])
 
 
 def summary_lines(records: Sequence[RunRecord], *, diverged: int = 0) -> list[str]:
@@ -171,3 +159,20 @@ def summary_lines(records: Sequence[RunRecord], *, diverged: int = 0) -> list[st
                 + f" (it was chosen on {split}, so its score there is optimistic)"
             )
     return lines
+
+
+def layout_table(layout: "Layout") -> Table:
+    """The meaning of each column of the user's data, and why it was inferred."""
+    given = {
+        "shape": layout.shape,
+        "text": layout.text_setting.replace(",", ", ") if layout.rest else ", ".join(layout.text),
+        "spans": ", ".join(layout.marked or layout.markers) + (f" (ends {ends})" if (ends := layout.span_ends) else ""),
+        "label": ", ".join(layout.label) or "none was found",
+        "labels": ", ".join(layout.names.values()) if layout.by_position else "",
+        "order": " < ".join(layout.order),
+        "id": layout.id,
+        "group": layout.group,
+    }
+    rows = [(name, value, layout.reasons.get(name, "")) for name, value in given.items() if value]
+    columns = ["", "meaning", "reason"]
+    return Table(title="layout", columns=columns, rows=rows, words=columns[1:], headed=False)

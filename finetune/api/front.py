@@ -1,0 +1,59 @@
+"""Where a command runs: called from Python it prints nothing that was not asked for; the command line sets another."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from finetune.analysis.table import Part
+from finetune.api.callbacks import Callback, watcher_of
+from finetune.api.quiet import quiet, quiet_for
+from finetune.runs.events import Watcher
+
+if TYPE_CHECKING:
+    from finetune.errors import UserError
+
+
+class Front:
+    """A caller in Python."""
+
+    def tell(self, *parts: Part) -> None:
+        """Shows something while a command works, such as how data was read."""
+
+    def asks(self, question: str) -> bool:
+        """The answer to a question of yes or no; from Python the call itself is a yes."""
+        return True
+
+    def failed(self, failures: "Iterable[UserError]") -> None:
+        """Shows why some of several runs failed, whose errors the result has too."""
+
+    @contextmanager
+    def working(
+        self, doing: str, *, model: str | Path = "", progress: bool | None = None, callbacks: Iterable[Callback] = ()
+    ) -> Iterator[Watcher]:
+        """Imports torch and transformers, unless `model` is an export, and gives what follows the events meanwhile.
+
+        `doing` is what takes seconds, for a person.
+        """
+        with quiet_for(model) if model else quiet():
+            yield watcher_of(progress, callbacks)
+
+
+PYTHON = Front()
+current = PYTHON
+
+
+@contextmanager
+def at(front: Front) -> Iterator[None]:
+    """Lets commands run at this front."""
+    global current
+    before, current = current, front
+    try:
+        yield
+    finally:
+        current = before
+
+
+def here() -> Front:
+    """The front of the running command."""
+    return current

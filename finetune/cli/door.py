@@ -1,0 +1,171 @@
+"""The command line of a command, made of its function: the signature is what is typed, the docstring the help."""
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+import typer
+
+from finetune.commands import COMMANDS
+from finetune.api.parameters import Cli
+from finetune.errors import UserError, nearest
+
+KINDS = (bool, str, Path, int, float)  # of what is typed, the first that a parameter takes
+WORDS = "settings"  # of a command that takes settings, and names no list itself
+TERMINAL = {
+    "quiet": Annotated[bool, typer.Option("--quiet", help="Show no progress.")],
+    "as_json": Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")],
+}
+
+
+def module_of(name: str) -> ModuleType:
+    """The module with the function of a command, `shown`, and sometimes `as_json` and `exit_code`."""
+    return import_module(f"finetune.commands.{name.replace('-', '_')}")
+
+
+def function_of(name: str) -> Callable[..., Any]:
+    """The function of a command, which is also `finetune.NAME`."""
+    function: Callable[..., Any] = getattr(module_of(name), name.replace("-", "_"))
+    return function
+
+
+@cache
+def takes_settings(name: str) -> bool:
+    """Whether a command takes those of a recipe, as key=value."""
+    return any(one.kind is one.VAR_KEYWORD for one in inspect.signature(function_of(name)).parameters.values())
+
+
+def command_line(name: str) -> Callable[..., None]:
+    """The function that typer calls: it asks what is ambiguous, calls the command, and prints its result."""
+    function, shown = function_of(name), module_of(name).shown
+    ours, display = _parameters(function), _parameters(shown)
+    typed = [one for one in (*ours.values(), *list(display.values())[1:]) if not _mark(one).python]
+    several = next((one for one in typed if one.kind is one.VAR_POSITIONAL), None)
+    settings = {one.name for one in typed if _mark(one).setting}
+    anything = any(one.kind is one.VAR_KEYWORD for one in typed)
+    listed = several.name if several is not None else WORDS if settings or anything else None
+
+    def called(quiet: bool = False, as_json: bool = False, **given: Any) -> None:
+        words, values = list(given.pop(listed, None) or ()) if listed else [], dict[str, Any]()
+        if settings or anything:
+            words, values = _split(name, words, None if anything else settings)
+        if words and several is None:
+            raise UserError(f"'{words[0]}' is not a setting", f"Write key=value; `finetune {name} --help` shows how")
+        names = [given.pop(one.name) for one in typed if one.kind is one.POSITIONAL_OR_KEYWORD and several is not None]
+        how = {one: given.pop(one) for one in [*display][1:] if one in given}
+        from finetune.cli.printing import print_result
+
+        print_result(
+            module_of(name), lambda chosen: function(*names, *words, **given, **chosen), values, how,
+            given=given, quiet=quiet, as_json=as_json,
+        )  # fmt: skip
+
+    helps = _described(function) | _described(shown)
+    mine = [_typed(one, helps.get(one.name, "")) for one in typed if not _mark(one).setting and one.kind is not one.VAR_KEYWORD]
+    if listed == WORDS:
+        help_text = ", ".join(f"{one}=..." for one in sorted(settings)) if not anything else "Settings as key=value."
+        argument = Annotated[list[str] | None, typer.Argument(help=help_text)]
+        place = sum(one.kind is one.POSITIONAL_OR_KEYWORD for one in typed)
+        mine.insert(place, inspect.Parameter(WORDS, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=argument))
+    mine += [
+        inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind)
+        for key, kind in TERMINAL.items()
+    ]
+    called.__signature__ = inspect.Signature(mine)  # type: ignore[attr-defined]
+    called.__annotations__ = {one.name: one.annotation for one in mine}
+    return called
+
+
+def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    return dict(inspect.signature(function).parameters)
+
+
+def _mark(parameter: inspect.Parameter) -> Cli:
+    """The mark of a parameter's annotation, or of its own default."""
+    return next((one for one in get_args(parameter.annotation)[1:] if isinstance(one, Cli)), Cli())
+
+
+def _kind(annotation: Any) -> Any:
+    """The type of what is typed: of several the plainest."""
+    if get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    kinds = get_args(annotation) if get_origin(annotation) is not Literal and get_args(annotation) else (annotation,)
+    for kind in KINDS:
+        if kind in kinds:
+            return kind
+    return next((one for one in kinds if get_origin(one) is Literal), str)
+
+
+def _typed(parameter: inspect.Parameter, described: str) -> inspect.Parameter:
+    """A parameter as typer reads it: an argument if Python takes it by place, else an option."""
+    mark, kind = _mark(parameter), _kind(parameter.annotation)
+    help_text = described if mark.help is None else mark.help
+    keyword, default = inspect.Parameter.KEYWORD_ONLY, parameter.default
+    if parameter.kind is parameter.VAR_POSITIONAL:
+        how: Any = typer.Argument(help=help_text, autocompletion=_complete if mark.recipes else None)
+        needed = mark.least == 1
+        annotation = Annotated[list[str] if needed else list[str] | None, how]  # type: ignore[misc,valid-type]
+        return parameter.replace(kind=keyword, default=parameter.empty if needed else None, annotation=annotation)
+    if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+        how = typer.Argument(help=help_text, autocompletion=_complete if mark.recipes else None)
+    else:
+        names = mark.names or (f"--{parameter.name.replace('_', '-')}",)
+        how = typer.Option(*names, help=help_text, min=mark.least)
+    if default is None:
+        kind = kind | None
+    return parameter.replace(kind=keyword, default=default, annotation=Annotated[kind, how])  # type: ignore[valid-type]
+
+
+def _described(function: Callable[..., Any]) -> dict[str, str]:
+    """What the docstring says of each argument."""
+    texts = dict[str, str]()
+    section = re.search(r"\n *Args:\n(.*?)(?:\n\n|\Z)", inspect.getdoc(function) or "", re.DOTALL)
+    name = ""
+    for line in section[1].splitlines() if section else ():
+        if begins := re.match(r" {4}\*{0,2}(\w+): (.*)", line):
+            name = begins[1]
+            texts[name] = begins[2]
+        else:
+            texts[name] += f" {line.strip()}"
+    return {name: text.replace("`", "") for name, text in texts.items()}
+
+
+def _split(name: str, words: list[str], known: Iterable[str] | None) -> tuple[list[str], dict[str, Any]]:
+    """The words that are no settings, and these. Raises UserError for a setting that the command does not take."""
+    from finetune.training.targets import split_arguments
+
+    others, values = split_arguments(words)
+    for key in values if known is not None else ():
+        if key not in known:
+            near = nearest(key, list(known))
+            raise UserError(f"'{key}' is not a setting of {name}", f"{near}Its settings are {', '.join(sorted(known))}")
+    return others, values
+
+
+def _complete(incomplete: str) -> list[str]:
+    """Names of recipes and settings, for shell completion."""
+    from finetune.runs.recipe import Recipe
+    from finetune.runs.recipe_faults import setting_names
+    from finetune.training.targets import recipe_files
+
+    names = (*recipe_files(), *(f"{key}=" for key in setting_names(Recipe)))
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def rows_of(module: ModuleType, result: Any) -> Iterator[Mapping[str, Any]]:
+    """The JSON objects of a result: by the module's `as_json`, or of a file and of a table."""
+    if hasattr(module, "as_json"):
+        yield from module.as_json(result)
+    elif isinstance(result, Path):
+        yield {"path": str(result)}
+    else:
+        yield from json.loads(result.frame.to_json(orient="records", double_precision=15))
+
+
+__all__ = ["COMMANDS", "command_line", "function_of", "module_of", "rows_of", "takes_settings"]

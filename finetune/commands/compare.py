@@ -1,0 +1,119 @@
+"""`finetune compare`: whether runs, or groups of seeds, differ by more than chance."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, Any
+
+from finetune.analysis.compare import Changed, Comparison, compare_runs, compare_several
+from finetune.analysis.table import Next, Note, Part, Table, as_plain_text
+from finetune.api.quiet import plainly
+from finetune.api.run import Run, open_run
+from finetune.api.parameters import Cli
+from finetune.data.messages import so_many
+from finetune.errors import UserError
+from finetune.runs.folder import RunFolder
+from finetune.task_types import registry
+from finetune.task_types.saved_predictions import labelled_table
+from finetune.task_types.types import own_types
+
+NOT_TEXT = ("id", "gold", "answers", "start", "title", "document")  # of a row's fields
+
+
+@plainly
+def compare(
+    *runs: Annotated[Run | str | Path, Cli(least=1)],
+    seeds: bool = False,
+    split: str | None = None,
+    task: str | None = None,
+    out: str | Path = "results",
+) -> Comparison | list[Comparison]:
+    """Tests whether two runs of a task differ, on the rows that both predicted; of more, each of the others against
+    the first.
+
+    Example: `finetune.compare(run, other)`, `finetune.compare(baseline, one, two)`
+
+    Args:
+        *runs: Runs of a task, or their folders, ids or tasks; several seeds, as from `run(seeds=3)`, are one side.
+        seeds: For runs that are named: use all that differ from each only in their seeds.
+        split: Default: the first dev split.
+        task: The task, if it is in a file (`FILE.py:NAME`).
+        out: The folder of the runs that are named.
+
+    Returns:
+        The comparison; `B - A` is positive where the second is better. Of three or more a list, of each other with the
+        first, whose p is adjusted for all tests.
+
+    Raises:
+        UserError: For one run alone, runs of different tasks or rows, and without predictions.
+    """
+    if len(runs) < 2:
+        raise UserError("one run is not compared with anything", "Name two runs or more")
+    names = [run.folder.name if isinstance(run, Run) else str(run) for run in runs]
+    named = None if task is None else registry.find(task)
+    opened = [run if isinstance(run, Run) else open_run(run, seeds=seeds, out=out) for run in runs]
+    sides = list(map(_folders, opened))
+    if len(runs) > 2:
+        return compare_several(sides, split=split, task=named, names=names)
+    return compare_runs(*sides, split=split, task=named, names=(names[0], names[1]))
+
+
+def _folders(run: Run) -> Sequence[RunFolder]:
+    if (settings := len(groups(run.records))) > 1:
+        raise UserError(
+            f"one side has runs with {settings} different settings", "Compare two of run.runs, or runs of one setting"
+        )
+    return [RunFolder(one.folder) for one in run.runs]
+
+
+def as_json(compared: Comparison | list[Comparison]) -> Iterator[Mapping[str, Any]]:
+    """An object for each comparison."""
+    yield from (pair.as_json() for pair in _pairs(compared))
+
+
+def _pairs(compared: Comparison | list[Comparison]) -> list[Comparison]:
+    return [compared] if isinstance(compared, Comparison) else compared
+
+
+def shown(compared: Comparison | list[Comparison], *, changed: Annotated[int, Cli(least=0)] = 5) -> Iterator[Part]:
+    """The difference in each metric, and of two sides some rows that only one side has right.
+
+    Args:
+        changed: Show N rows that only one side has right.
+    """
+    pairs = _pairs(compared)
+    for pair in pairs:
+        title = f"{pair.task}, {pair.counted} of {pair.split}; {pair.sides}"
+        notes = [pair.tests] * (pair is pairs[-1])
+        yield Table(title=title, columns=pair.columns, rows=pair.cells, right=pair.columns[1:], notes=notes)
+    yield from map(Note, dict.fromkeys(note for pair in pairs for note in pair.notes))
+    first = pairs[0]
+    if len(pairs) == 1 and changed and first.changed:
+        yield _changed_table(first, changed)
+    sides = [first.a, *(pair.b for pair in pairs)]
+    yield Next([["report", *chain.from_iterable(sides)]])
+
+
+def _changed_table(found: Comparison, most: int) -> Table:
+    """Some of the rows that only one side has right."""
+    a, b = (sum(change.better == side for change in found.changed) for side in "ab")
+    first = " (of each side's first run)" if len(found.a) > 1 or len(found.b) > 1 else ""
+    title = (f"{so_many(a)} that only A has right, {b:,} that only B has right{first}")
+    rows = [
+        (str(change.row["id"]), *map(as_plain_text, _changed_cells(change, found.shape)))
+        for change in found.changed[:most]
+    ]
+    words = ["text", "label", "A", "B"]
+    return Table(title=title, columns=["id", *words], rows=rows, words=words, ruled=True)
+
+
+def _changed_cells(change: Changed, shape: str) -> list[Any]:
+    """The row's texts, its label, and both predictions; `shape` is the name of the task's type."""
+    row = {name: list(value) if isinstance(value, tuple) else value for name, value in change.row.items()}
+    line = row | {"gold": change.gold, "prediction": change.a}
+    table = labelled_table(own_types().get(shape), [line, line | {"prediction": change.b}])
+    fields, listed = change.row, [change.gold, change.a, change.b]
+    if table is not None:
+        fields = table.fields(0)
+        listed = [table.listed(0, "gold"), table.listed(0, "prediction"), table.listed(1, "prediction")]
+    return [[value for name, value in fields.items() if name not in NOT_TEXT and value], *listed]
