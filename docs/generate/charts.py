@@ -73,14 +73,11 @@ def heads_charts(file: File, words: dict[str, str]) -> dict[str, str]:
         line(mean_curve(file["equal"]["starts"][name])[1:], colour=colour, marker=marker, name=words[name])
         for name, (colour, marker) in STARTS.items()
     ]
-    axes = [Axis(label=words[name], low=0.0) for name in ("distance", "entropy")]
-    says = f"{words['distance']}; {words['entropy']}"
-    differ = Axis(label=words["differ"], logarithmic=True)
+    x, y = (Axis(label=words[name], low=0.0) for name in ("distance", "entropy"))
+    updates, differ = Axis(label=words["updates"]), Axis(label=words["differ"], logarithmic=True)
     return {
-        "heads-look.svg": chart_file(chart(looks, x=axes[0], y=axes[1], height=260.0, says=says)),
-        "heads-equal.svg": chart_file(
-            chart(starts, x=Axis(label=words["updates"]), y=differ, height=220.0, says=words["differ"])
-        ),
+        "heads-look.svg": chart_file(chart(looks, x=x, y=y, height=260.0, says=f"{x.label}; {y.label}")),
+        "heads-equal.svg": chart_file(chart(starts, x=updates, y=differ, height=220.0, says=differ.label)),
     }
 
 

@@ -1,7 +1,7 @@
 """Rows of the tables of measurements: functions that tables.toml names, of files of results/benchmarks/ as they are."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import fmean, median, stdev
 from typing import Any
@@ -20,55 +20,34 @@ PIPELINES = {
 ENGINES = ("torch fp32", "torch bf16", "onnx fp32", "onnx int8, 7 bits")
 EXPORT_FIGURES = ("rows/s", "p50 ms", "p99 ms", "start s", "memory MB")
 TAUGHT = ("teacher", "student", "student without a teacher")
-FEW_ROWS_METHODS = {  # column: names of the method in records
-    "default": ("default",),
-    "TF-IDF": ("tfidf-logistic", "tfidf-ridge", "most-frequent-tag"),
-    "linear probe": ("linear-probe",),
-    "SetFit": ("SetFit",),
+METHODS = {  # key in records of few rows: column
+    "finetune": "default",
+    "tfidf-logistic": "TF-IDF",
+    "tfidf-ridge": "TF-IDF",
+    "most-frequent-tag": "TF-IDF",
+    "linear-probe": "linear probe",
+    "SetFit": "SetFit",
 }
-LEARNING_SHARE = 3  # a training step computes the products of a prediction three times: a backward pass is two
 
 
 def training_rates(*files: File) -> Iterator[Row]:
-    """Rates of each program, how many times as fast finetune is, and its share of what a matrix product alone does."""
+    """Rates of each program, and how many times as fast finetune is."""
     for file in files:
         ratios = file["ratios"]["finetune / this"]
         for name, rounds in file["measurements"].items():
-            row = {
-                "name": name,
-                "rates": [part["examples_per_second"] for part in rounds],
-                "ratio": ratios[name]["examples"] if name in ratios else None,
-            }
-            if "gflops" in file:
-                products = median(LEARNING_SHARE * _products_a_second(part) for part in rounds)
-                row["limit"] = products / file["gflops"]["bf16" if name.endswith("bf16") else "fp32"]
-            yield row
-
-
-def _products_a_second(part: Mapping[str, float]) -> float:
-    """GFLOP/s of the products of MiniLM's layers in a forward pass, by rows a second and mean tokens and squares."""
-    width, layers = 384, 6
-    row = layers * (24 * width**2 * part["tokens"] + 4 * width * part["squared_tokens"])
-    return part["examples_per_second"] * row / 1e9
+            ratio = ratios[name]["examples"] if name in ratios else None
+            yield {"name": name, "rates": pooled(rounds)["examples_per_second"], "ratio": ratio}
 
 
 def pipeline_rates(file: File) -> Iterator[Row]:
-    """Rates of prediction next to each way to call transformers' pipeline, and next to a matrix product alone."""
-    rates = file["median_rows_per_second"]
+    """Rates of prediction next to each way to call transformers' pipeline, by precision."""
     apart = max(file["largest_difference_of_a_probability"].values())
     for name, title in PIPELINES.items():
-        both = {precision: _both(part["finetune"], part[name], "{0:.1f}") for precision, part in rates.items()}
-        yield {"name": title, "apart": apart} | both
-    shares = {
-        precision: _products_a_second(file["lengths"] | {"examples_per_second": part["finetune"]})
-        / file["gflops"][precision]
-        for precision, part in rates.items()
-    }
-    yield {"name": "ours, of a matrix product alone"} | {name: f"{share:.0%}" for name, share in shares.items()}
-
-
-def _both(ours: float, theirs: float, form: str) -> str:
-    return f"{ours / theirs:.2f} ({form.format(ours)} / {form.format(theirs)})"
+        rates = {
+            precision: {"ours": rates["finetune"], "theirs": rates[name], "ratio": rates["finetune"] / rates[name]}
+            for precision, rates in file["median_rows_per_second"].items()
+        }
+        yield {"name": title, "apart": apart} | rates
 
 
 def family_rates(file: File) -> Iterator[Row]:
@@ -274,63 +253,58 @@ def _promises(figures: Row) -> dict[str, str]:
 
 def few_rows(file: File, setfit: File) -> Iterator[Row]:
     """Test scores by rows a class, and the lead of the default run over each other method."""
-    for data, size, keys in _sizes(file["draws"], list(file["sets"])):
-        draws = [_scores(key, file["draws"], setfit["draws"], "ours") for key in keys]
-        metric = file["draws"][keys[-1]]["metric"]
-        row = {"data": f"{data}: {file['sets'][data]}", "size": size, "metric": metric, "draws": len(keys)}
-        yield row | _compared(draws)
+    for row, keys in _sizes(file["draws"], file["sets"]):
+        yield row | {"metric": file["draws"][keys[-1]]["metric"]} | _compared(_scores(keys, file, setfit), "default")
 
 
 def few_labels(few: File, file: File, setfit: File) -> Iterator[Row]:
     """Test scores of the preset by rows a class, its lead over each other method, and what it costs."""
-    for data, size, keys in _sizes(few["draws"], list(file["sets"])):
-        parts = [few["draws"][key] for key in keys]
-        draws = [
-            _scores(key, file["draws"], setfit["draws"], "default")
-            | {"linear-probe": part["linear-probe"], "ours": part["score"]}
-            for key, part in zip(keys, parts, strict=True)
+    for row, keys in _sizes(few["draws"], file["sets"]):
+        ours = [few["draws"][key] for key in keys]
+        scores = [
+            other | {"linear probe": own["linear-probe"], "preset": own["score"]}
+            for other, own in zip(_scores(keys, file, setfit), ours, strict=True)
         ]
         theirs = [setfit["draws"][key]["cpu_seconds"] for key in keys if key in setfit["draws"]]
-        yield {
-            "data": f"{data}: {file['sets'][data]}",
-            "size": size,
-            "draws": len(keys),
-            "seconds": [part["cpu_seconds"] for part in parts],
+        costs = {
+            "seconds": fmean(own["cpu_seconds"] for own in ours),
             "seconds of SetFit": fmean(theirs) if theirs else None,
-            "memory": max(part["peak_memory_bytes"] for part in parts) / 1e6,
-            **_compared(draws),
+            "memory": max(own["peak_memory_bytes"] for own in ours) / 1e6,
         }
+        yield row | costs | _compared(scores, "preset")
 
 
-def _sizes(draws: Row, order: Sequence[str]) -> Iterator[tuple[str, int, list[str]]]:
-    """(data set, rows a class, keys) of what was drawn several times."""
-    groups = grouped({key: key for key in draws})
+def _sizes(draws: Row, sets: Mapping[str, str]) -> Iterator[tuple[dict[str, Any], list[str]]]:
+    """A row for each data set and number of rows a class, and the keys of its draws."""
+    groups, order = grouped({key: key for key in draws}), list(sets)
     for data, size in sorted(groups, key=lambda group: (order.index(group[0]), int(group[1]))):
-        yield data, int(size), groups[data, size]
+        keys = groups[data, size]
+        yield {"data": f"{data}: {sets[data]}", "size": int(size), "draws": len(keys)}, keys
 
 
-def _scores(key: str, draws: Row, setfit: Row, name: str) -> dict[str, float]:
-    """The score of each method in a draw, that of the default run under `name`."""
-    scores = dict(draws[key]["scores"]) if key in draws else {}
-    if "finetune" in scores:
-        scores[name] = scores.pop("finetune")
-    return scores | ({"SetFit": setfit[key]["score"]} if key in setfit else {})
+def _scores(keys: Sequence[str], file: File, setfit: File) -> Iterator[dict[str, float]]:
+    """The scores of each draw by column."""
+    for key in keys:
+        scores = dict(file["draws"][key]["scores"]) if key in file["draws"] else {}
+        if key in setfit["draws"]:
+            scores["SetFit"] = setfit["draws"][key]["score"]
+        yield {METHODS[name]: score for name, score in scores.items() if name in METHODS}
 
 
-def _compared(draws: Sequence[Mapping[str, float]]) -> dict[str, Any]:
-    """Our scores, and for each other method its mean score and our lead."""
-    others = {column: _lead(draws, methods) for column, methods in FEW_ROWS_METHODS.items()}
-    return {"ours": [scores["ours"] for scores in draws]} | others
+def _compared(draws: Iterable[Mapping[str, float]], ours: str) -> dict[str, Any]:
+    """Our mean score, and that of each other method with our lead over it."""
+    scores = list(draws)
+    others = {column: _lead(scores, ours, column) for column in dict.fromkeys(METHODS.values()) if column != ours}
+    return {"ours": fmean(draw[ours] for draw in scores), **others}
 
 
-def _lead(draws: Sequence[Mapping[str, float]], methods: Sequence[str]) -> str:
-    """The mean score of the first of these methods that was measured, and our lead in the draws that have it."""
-    name = next((method for method in methods if any(method in scores for scores in draws)), None)
-    if name is None:
+def _lead(draws: Sequence[Mapping[str, float]], ours: str, column: str) -> str:
+    """The mean score of a method, and our lead in the draws that have it, with its interval."""
+    both = [(100 * draw[ours], 100 * draw[column]) for draw in draws if column in draw]
+    if not both:
         return ""
-    both = [(100 * scores["ours"], 100 * scores[name]) for scores in draws if name in scores]
-    leads = [ours - theirs for ours, theirs in both]
-    mean, score = fmean(leads), fmean(theirs for _, theirs in both)
+    leads = [our - their for our, their in both]
+    mean, score = fmean(leads), fmean(their for _, their in both)
     part = "" if len(both) == len(draws) else f"; {len(both)} of the draws"
     if len(leads) < 2:
         return f"{score:.1f} ({mean:+.1f}{part})"

@@ -21,6 +21,7 @@ from finetune.runs.record_files import all_records
 DOCS = FOLDER.parent
 CHARTS = {"en": DOCS / "explanation", "ko": DOCS / "ko" / "explanation"}
 FUNCTIONS: dict[str, RowsFunction] = measured.FUNCTIONS | encoder_heads.FUNCTIONS | records.FUNCTIONS
+BLOCK = re.compile(r"(<!-- ([\w-]+) -->(\n?)).*?(<!-- /\2 -->)", re.DOTALL)
 RECIPE_TABLES = ("table-5", "table-6", "adaptation")
 
 
@@ -39,17 +40,17 @@ def blocks() -> dict[str, str]:
         **records.glue_tables(runs),
         **{name: records.recipe_table(name) for name in RECIPE_TABLES},
         "pretraining-curve": records.pretraining_curve(runs),
-        "korean-published": records.korean_published(),
     }
 
 
 def filled(text: str) -> str:
     """A document with every block generated again."""
-    for marker, block in blocks().items():
-        pattern = rf"(<!-- {marker} -->(\n?)).*?(<!-- /{marker} -->)"
-        literal = block.replace("\\", r"\\")
-        text = re.sub(pattern, rf"\g<1>{literal}\g<2>\g<3>", text, flags=re.DOTALL)
-    return text
+    return BLOCK.sub(_filled, text)
+
+
+def _filled(block: re.Match[str]) -> str:
+    begin, name, line, end = block.groups()
+    return f"{begin}{blocks()[name]}{line}{end}" if name in blocks() else block[0]
 
 
 def write() -> None:

@@ -34,12 +34,12 @@ ABLATIONS = {"table-7": "CoNLL-2003, ", "ablation-linear": "", "stability": "1,0
 GLUE_NAMES = {"mrpc": "MRPC", "cola": "CoLA", "stsb": "STS-B", "sst2": "SST-2", "rte": "RTE", "wnli": "WNLI"}
 KOREAN = {"nsmc": ("NSMC", "accuracy"), "korsts": ("KorSTS", "spearman")}  # tasks of the small Korean encoder
 TFIDF, UNTRAINED, TRAINED = "TF-IDF", "not pre-trained", "pre-trained on NSMC's reviews"
-PUBLISHED = {  # task, split, metrics of each column
-    "NSMC": ("nsmc", "test", ("accuracy",)),
-    "Naver NER": ("naver-ner", "test", ("f1",)),
-    "KorNLI": ("kornli", "test", ("accuracy",)),
-    "KorSTS": ("korsts", "test", ("spearman",)),
-    "KorQuAD (EM/F1)": ("korquad", "dev", ("em", "f1")),
+PUBLISHED = {  # split and metrics of each column
+    "nsmc": ("test", ["accuracy"]),
+    "naver-ner": ("test", ["f1"]),
+    "kornli": ("test", ["accuracy"]),
+    "korsts": ("test", ["spearman"]),
+    "korquad": ("dev", ["em", "f1"]),
 }
 
 
@@ -184,11 +184,9 @@ def korean_encoder(runs: Runs) -> Iterator[Row]:
         ]
         epochs = ours[0].recipe["train"]["epochs"]
         tuning.append(f"{name} {sizes['train']:,} rows, {epochs} epochs, {sizes['test']:,} of test")
-    rows[0] |= {
-        "changes": " ".join(changes),
-        "pretraining": _pretraining(korean_minutes(runs)[-1]),
-        "tuning": f"Fine-tuning: {'; '.join(tuning)}.",
-    }
+    first = korean_minutes(runs)[-1]
+    rows[0] |= {"changes": " ".join(changes), "tuning": "; ".join(tuning)}
+    rows[0] |= {"pretraining": first, "vocabulary": int(first.recipe["tokenizer"])}
     yield from rows
 
 
@@ -204,40 +202,27 @@ def _change(old: dict[int, float], new: dict[int, float], metric: Metric) -> str
     return f"{metric.signed(change.mean)} ({low} to {high}, {len(pairs)} pairs of one seed)"
 
 
-def _pretraining(run: RunRecord) -> str:
-    train = run.recipe["train"]
-    return (
-        f"One pre-training of {run.recipe['model']}: {train['updates']:,} updates of {train['batch_size']}, "
-        f"{run.seconds['total'] / 60:.0f} minutes of a shared core, a vocabulary of {int(run.recipe['tokenizer']):,}, "
-        f"{100 * run.scores['dev']['masked accuracy']:.1f} % of masked words right."
-    )
-
-
-def korean_published() -> str:
-    """A table of published scores, a row for each encoder and source, the best of each column in bold."""
-    columns = [
-        [anchor for anchor in anchors(task=task) if anchor.split == split] for task, split, _ in PUBLISHED.values()
-    ]
-    rows: dict[tuple[str, str], list[str]] = {
-        (anchor.model, anchor.source): [] for column in columns for anchor in column
+def korean_published(_: Runs) -> Iterator[Row]:
+    """Published scores, a row for each encoder and source, the best of each column in bold."""
+    columns = {
+        task: [anchor for anchor in anchors(task=task) if anchor.split == split]
+        for task, (split, _) in PUBLISHED.items()
     }
-    for column, (_, _, metrics) in zip(columns, PUBLISHED.values(), strict=True):
-        best = {metric: max(anchor.score for anchor in column if anchor.metric == metric) for metric in metrics}
-        for system, cells in rows.items():
+    systems = dict.fromkeys((anchor.model, anchor.source) for column in columns.values() for anchor in column)
+    sources = list(dict.fromkeys(source for _, source in systems))
+    note = " ".join(f"[{number}] {source}." for number, source in enumerate(sources, start=1))
+    for system in systems:
+        row = {"system": f"{system[0]} [{sources.index(system[1]) + 1}]", "sources": note}
+        for task, column in columns.items():
             scores = {anchor.metric: anchor.score for anchor in column if (anchor.model, anchor.source) == system}
-            cells.append(
-                " / ".join(
-                    f"**{100 * scores[metric]:.2f}**"
-                    if scores[metric] == best[metric]
-                    else f"{100 * scores[metric]:.2f}"
-                    for metric in metrics
-                    if metric in scores
-                )
-            )
-    sources = list(dict.fromkeys(source for _, source in rows))
-    lines = [[f"{model} [{sources.index(source) + 1}]", *cells] for (model, source), cells in rows.items()]
-    notes = " ".join(f"[{number}] {source}." for number, source in enumerate(sources, start=1))
-    return f"{markdown_table(['', *PUBLISHED], lines)}\n\n{notes}"
+            texts = list[str]()
+            for metric in PUBLISHED[task][1]:
+                if metric in scores:
+                    best = max(anchor.score for anchor in column if anchor.metric == metric)
+                    bold = "**" * (scores[metric] == best)
+                    texts.append(f"{bold}{100 * scores[metric]:.2f}{bold}")
+            row[task] = " / ".join(texts)
+        yield row
 
 
 def glue_tables(runs: Runs) -> dict[str, str]:
@@ -250,7 +235,7 @@ def glue_tables(runs: Runs) -> dict[str, str]:
 
 def recipe_table(name: str) -> str:
     """A table of a recipe as `finetune table` prints it, with its notes and the number of runs that are missing."""
-    table = finetune.table(name, out=RESULTS)
+    table: Any = finetune.table(name, out=RESULTS)
     return _with_notes(table.form(), *filter(None, [table.note]))
 
 
@@ -285,5 +270,6 @@ FUNCTIONS: dict[str, RowsFunction] = {
     function.__name__: function
     for function in (
         glue, shapes, own_data, own_data_speed, ablations, pretraining_growth, korean_minutes, korean_encoder,
+        korean_published,
     )
 }  # fmt: skip
