@@ -8,7 +8,6 @@ from tables import Row, RowsFunction
 
 File = dict[str, Any]
 LOOKED_AT = ("previous", "next", "first")  # tokens that can have most of a head's attention
-SIGNIFICANT = 0.05
 
 
 def looks(file: File, words: Mapping[str, str]) -> Iterator[Row]:
@@ -54,7 +53,7 @@ def heads_off(file: File, words: Mapping[str, str]) -> Iterator[Row]:
             "accuracy": _range([run["accuracy"] for run in runs]),
             "majority": _range(runs[0]["most_frequent"]),
             "change": ", ".join(f"{change.min():+.1f} – {change.max():+.1f}" for change in changes),
-            "significant": ", ".join(str(sum(p < SIGNIFICANT for p in run["p"])) for run in runs),
+            "significant": ", ".join(str(sum(p < 0.05 for p in run["p"])) for run in runs),
             **{str(count): ", ".join(f"{100 * (run[count] - run[0]):+.1f}" for run in fewer) for count in (24, 48)},
         }
     for name, title in words.items():

@@ -96,16 +96,6 @@ def own_data(runs: Runs) -> Iterator[Row]:
             yield {"file": file, "rows": sum(run.rows.values()), "metric": name} | scores
 
 
-def own_data_speed(_: Runs) -> Iterator[Row]:
-    """Speed and memory of check and predict."""
-    check = read("check_speed")
-    measured = {"check": check | {"peak_memory_bytes": 1e9 * check["peak_gigabytes"]}}
-    for predicted in map(read, ("predict_minilm", "predict_tiny")):
-        measured[f"predict, {predicted['encoder']}"] = predicted
-    for command, file in measured.items():
-        yield {"command": command, "rate": file["rows"] / file["seconds"], **file}
-
-
 def ablations(runs: Runs) -> Iterator[Row]:
     """Our lines of the ablation tables in results/tables, which list the runs of each line."""
     for name, title in ABLATIONS.items():
@@ -269,7 +259,7 @@ def demo(runs: Runs) -> dict[str, str]:
 FUNCTIONS: dict[str, RowsFunction] = {
     function.__name__: function
     for function in (
-        glue, shapes, own_data, own_data_speed, ablations, pretraining_growth, korean_minutes, korean_encoder,
+        glue, shapes, own_data, ablations, pretraining_growth, korean_minutes, korean_encoder,
         korean_published,
     )
 }  # fmt: skip
