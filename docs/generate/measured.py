@@ -218,9 +218,9 @@ def label_errors(file: File) -> Iterator[Row]:
 def label_errors_of_types(file: File) -> Iterator[Row]:
     """How many changed labels are among the first rows, by task type."""
     for (*words,), draws in grouped(file["draws"]).items():
-        found = [f"{fmean(column):.1f}" for column in zip(*(draw["found"] for draw in draws), strict=True)]
+        counts = [f"{fmean(column):.1f}" for column in zip(*(draw["found"] for draw in draws), strict=True)]
         seconds = fmean(draw["cpu_seconds"] for draw in draws)
-        yield draws[0] | {"labels": " ".join(words), "draws": len(draws), "depths": found, "seconds": seconds}
+        yield draws[0] | {"labels": " ".join(words), "draws": len(draws), "depths": counts, "seconds": seconds}
     draw = next(iter(file["draws"].values()))
     chances = [f"{depth * draw['changed'] ** 2 / draw['rows']:.0f}" for depth in file["depths"]]
     yield {"labels": "by chance", "draws": "", "depths": chances, "seconds": None}

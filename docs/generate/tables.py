@@ -79,20 +79,20 @@ def pooled(parts: Iterable[Row]) -> dict[str, Any]:
     return {key: pooled(values) if isinstance(values[0], dict) else values for key, values in lists.items()}
 
 
-def nested(found: Any, levels: Sequence[str]) -> Iterator[Row]:
+def nested(tree: Any, levels: Sequence[str]) -> Iterator[Row]:
     """A row for each leaf of nested mappings, with its keys under the names of their levels."""
     if not levels:
-        yield pooled(found) if isinstance(found, list) else found
+        yield pooled(tree) if isinstance(tree, list) else tree
         return
-    for key, inner in found.items():
+    for key, inner in tree.items():
         for row in nested(inner, levels[1:]):
             yield {levels[0]: key, **row}
 
 
-def grouped(found: Mapping[str, Any], mark: str = " ") -> dict[tuple[str, ...], list[Any]]:
-    """What was measured several times, by its key without its last part, which counts."""
+def grouped(draws: Mapping[str, Any], mark: str = " ") -> dict[tuple[str, ...], list[Any]]:
+    """Repeated measurements by their keys without the last part, which counts them."""
     groups: dict[tuple[str, ...], list[Any]] = {}
-    for key, value in found.items():
+    for key, value in draws.items():
         groups.setdefault(tuple(key.split(mark)[:-1]), []).append(value)
     return groups
 
@@ -106,15 +106,12 @@ def read(name: str) -> dict[str, Any]:
 def table(name: str, *sources: Any, functions: Mapping[str, RowsFunction]) -> str:
     """The table of that name in tables.toml, of files as they are read or of all runs."""
     declared = TABLES[name]
-    source, levels = declared["rows"], declared.get("levels", [])
+    source = declared["rows"]
     if source in functions:
         words = {"words": declared["words"]} if "words" in declared else {}
         rows = list(functions[source](*sources, **words))
     else:
-        found = sources[0][source]
-        rows = found if isinstance(found, list) else list(nested(found, levels))
-    if not rows:
-        return ""
+        rows = list(nested(sources[0][source], declared["levels"]))
     facts = {**(sources[0] if "files" in declared else {}), "first": rows[0]}
     head = [TEXT.vformat(title, (), facts) for title, _ in declared["columns"]]
     cells = [[TEXT.vformat(cell, (), row) for _, cell in declared["columns"]] for row in rows]
