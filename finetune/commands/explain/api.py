@@ -50,7 +50,7 @@ def explained(
     `run` is the folder of the run whose predictions `row` is looked up in.
     """
     from finetune.inference.explain.explain import explain_row
-    from finetune.inference.explain.gradients import require_captum
+    from finetune.inference.explain.explanation import require_captum
 
     require_one(texts, row, rows)
     require_captum()

@@ -50,7 +50,7 @@ def explain_command(
         require_replaceable_output(output, endings=PAGE, reads=[model, rows], force=force)
     load_libraries("" if quiet else f"loading {model}", "finetune.inference.explain.explain")
     from finetune.api.model import loaded
-    from finetune.inference.explain.gradients import require_captum
+    from finetune.inference.explain.explanation import require_captum
 
     require_captum()
     with watching(quiet=quiet) as watch:
