@@ -51,7 +51,7 @@ def load_for(model: str, doing: str, *modules: str) -> None:
     """`load_libraries` for what is done with a model; for an export these modules alone, without a message: they need
     neither torch nor transformers.
     """
-    from finetune.inference.exported.export_facts import is_export
+    from finetune.inference.export_facts import is_export
 
     if not is_export(model):
         load_libraries(doing, *modules)

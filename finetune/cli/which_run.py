@@ -5,7 +5,7 @@ from pathlib import Path
 
 from finetune.cli.options import note_line
 from finetune.cli.terminal import one_line, say
-from finetune.inference.exported.export_facts import is_export
+from finetune.inference.export_facts import is_export
 from finetune.runs.lookup import find_run, latest_words, runs_of
 
 

@@ -194,7 +194,7 @@ def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]]
                 bare = without_texts(row)
             rows.append(label if bare else without_texts(row, but=scored_by))
             answers.append(kind.value(task, layout, cell, row))
-    if not rows:  # of none it is no surprise
+    if not rows:  # a file without labels
         unlabelled.clear()
     for what, where in left_out.items():
         if where:

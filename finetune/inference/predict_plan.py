@@ -21,7 +21,7 @@ from finetune.data.table import Table
 from finetune.data.writing import written_format
 from finetune.errors import UserError, nearest
 from finetune.gone import gone
-from finetune.inference.exported.export_facts import is_export
+from finetune.inference.export_facts import is_export
 from finetune.runs.folder import with_results
 from finetune.runs.lookup import named_run
 from finetune.task_types.candidates import Ambiguous, copied

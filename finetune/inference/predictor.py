@@ -20,7 +20,7 @@ from finetune.inference.answer_rows import (
     value_in_line,
     windows,
 )
-from finetune.inference.exported.export_facts import ExportFacts, is_export, read_export_facts
+from finetune.inference.export_facts import ExportFacts, is_export, read_export_facts
 from finetune.inference.unsure import Unsure, unsure_of
 from finetune.models import pretrained
 from finetune.models.feature import Feature
@@ -42,7 +42,7 @@ from finetune.task_types.types import layout_from, named_type, trained_task
 
 if TYPE_CHECKING:
     from finetune.inference.engine import Engine
-    from finetune.inference.exported.engine import ExportedEngine
+    from finetune.inference.exported_engine import ExportedEngine
 
 DEFAULT_LENGTH = 128
 ENCODING = Lock()  # a tokenizer must not be used by two threads at once
@@ -303,7 +303,7 @@ def load_predictor(
     task = configured(task, {key: value for key, value in settings.get("options", {}).items() if key in options})
     engine: Engine | ExportedEngine
     if run.exported is not None:
-        from finetune.inference.exported.engine import load_exported
+        from finetune.inference.exported_engine import load_exported
 
         engine, tokenizer = load_exported(folder, run.exported, device=device, watch=watch)
     else:

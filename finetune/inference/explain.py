@@ -16,7 +16,7 @@ from torch import Tensor
 
 from finetune.data.rows import Row
 from finetune.errors import UserError
-from finetune.inference.explain.explanation import (
+from finetune.inference.explanation import (
     LEAST_DIFFERENCE,
     TOLERANCE,
     ExplainedRow,
