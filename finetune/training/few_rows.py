@@ -261,15 +261,10 @@ def _coefficients(
     if head.solved_as == "number":
         ridge = Ridge(alpha=1 / strength).fit(inputs, labels)
         return ridge.coef_.reshape(1, -1), np.atleast_1d(ridge.intercept_)
-    weight, bias = np.zeros((count, inputs.shape[1])), np.full(count, UNSEEN)
     if head.solved_as == "flags":
-        for label, column in enumerate(labels.T):
-            if len(set(column.tolist())) < 2:
-                bias[label] = -UNSEEN if column[0] else UNSEEN
-                continue
-            flag = LogisticRegression(C=strength, max_iter=1_000).fit(inputs, column)
-            weight[label], bias[label] = flag.coef_[0], flag.intercept_[0]
-        return weight, bias
+        weights, biases = zip(*(_binary(inputs, labels[:, label], strength) for label in range(count)), strict=True)
+        return np.stack(weights), np.array(biases)
+    weight, bias = np.zeros((count, inputs.shape[1])), np.full(count, UNSEEN)
     if len(set(labels.tolist())) == 1:
         bias[labels[0]] = 0.0
         return weight, bias
@@ -282,3 +277,12 @@ def _coefficients(
     else:
         weight[fitted.classes_], bias[fitted.classes_] = fitted.coef_, fitted.intercept_
     return weight, bias
+
+
+def _binary(inputs: np.ndarray, labels: np.ndarray, strength: float) -> tuple[np.ndarray, float]:
+    from sklearn.linear_model import LogisticRegression
+
+    if len(set(labels.tolist())) < 2:
+        return np.zeros(inputs.shape[1]), -UNSEEN if labels[:1].any() else UNSEEN
+    fitted = LogisticRegression(C=strength, max_iter=1_000).fit(inputs, labels)
+    return fitted.coef_[0], float(fitted.intercept_[0])
