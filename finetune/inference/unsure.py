@@ -48,7 +48,7 @@ class Unsure:
         table = answered(kind, task, labels, prediction_lines(task, [row], [answer]))
         cells, claims = kind.cells(task, layout, answer, row), table.claimed_parts
         left_out = claims.at(claims.confidence < self.threshold)
-        rest, value = table.without(0, left_out), cells["prediction"]
+        rest, value = table.without(0, left_out), cells.get("prediction")  # entities have no such cell
         if rest is None and len(left_out):  # what would have been predicted is in a column of its own
             empty = {name: None for name in OF_GUESS if name in cells}
             return {**cells, **empty, "prediction": UNSURE, UNSURE: value}
