@@ -23,8 +23,8 @@ from finetune.models.feature import Feature, lengths
 from finetune.runs.recipe import Recipe
 from finetune.task_types.registry import find
 from finetune.task_types.resolved_run import resolved_run
-from finetune.training.batching import training_batches
 from finetune.training.prepare import build_run, plan_run
+from finetune.training.updates import training_batches
 
 WIDTH, MOST = 384, 512  # MiniLM's width and positions
 VOCABULARY = 4_096  # tokens, of a task's own training rows where MiniLM does not read their language

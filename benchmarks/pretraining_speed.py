@@ -32,8 +32,8 @@ from finetune.models.feature import lengths
 from finetune.models.tokenizers.load import read_tokenizer
 from finetune.models.untrained import size_of
 from finetune.task_types.resolved_run import resolved_run
-from finetune.training.batching import Batches
 from finetune.training.prepare import build_run, plan_run
+from finetune.training.updates import Batches
 
 SIZES = ("new:tiny", "new:mini")
 PATHS = ("out", "text", "vocabulary")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finetune.api.quiet import command, plainly
-from finetune.inference.explain.explanation import ExplainedRow
+from finetune.inference.explanation import ExplainedRow
 
 if TYPE_CHECKING:
     import pandas as pd

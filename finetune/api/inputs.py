@@ -11,7 +11,7 @@ from finetune.api.model import Model
 from finetune.api.run import Run
 from finetune.data.in_memory import splits_in
 from finetune.errors import UserError
-from finetune.inference.exported.export_facts import is_export
+from finetune.inference.export_facts import is_export
 from finetune.runs.lookup import find_run, latest_words, runs_of
 from finetune.storage.stored import stored
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from finetune.errors import UserError, without_training
-from finetune.inference.exported.export_facts import is_export
+from finetune.inference.export_facts import is_export
 from finetune.models.feature import plain_numpy
 from finetune.runs.interrupts import Interrupted, installed
 

@@ -137,7 +137,7 @@ class TerminalFront(front.Front):
         self, doing: str, *, model: str | Path = "", progress: bool | None = None, callbacks: Iterable[Callback] = ()
     ) -> Iterator[Watcher]:
         """Imports the libraries with a message, then gives the display of progress."""
-        from finetune.inference.exported.export_facts import is_export
+        from finetune.inference.export_facts import is_export
 
         if not (model and is_export(model)):
             load_libraries("" if self.quiet else doing)

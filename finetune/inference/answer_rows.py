@@ -1,19 +1,28 @@
-"""Records on the way to their predictions, and the windows of them that are predicted together."""
+"""Rows to predict: records of a file, or Python values as records, and the windows that are predicted together."""
 
-from collections.abc import Collection, Iterable, Iterator
+import io
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property
+from inspect import signature
 from itertools import islice
-from typing import TypeVar
+from typing import IO, Any, TypeVar
 
-from finetune.data.records import Record
+from finetune.data.issues import Finding
+from finetune.data.messages import lacking, so_many
+from finetune.data.records import Record, column_names, whole
 from finetune.data.rows import Row
+from finetune.errors import UserError, first_line
+from finetune.inference.predict_plan import known_type, shown_names
 from finetune.task_types.columns import Layout
+from finetune.task_types.own_type import OwnType
 from finetune.task_types.parts import Answer
 from finetune.task_types.row_builder import row_of
-from finetune.task_types.row_issues import NoRow
+from finetune.task_types.row_issues import UNUSABLE, NoRow
 from finetune.task_types.task import Task
-from finetune.task_types.types import named_type
+from finetune.task_types.types import inputs_fault, named_type, type_of
 
 ERROR = "error"
 WINDOW = 4_096  # rows that are sorted by length and predicted together
@@ -41,14 +50,14 @@ def rows_of_records(task: Task, records: Iterable[tuple[Record, Layout]]) -> lis
     for record, layout in records:
         if bare is None or layout is not read:
             read, bare = layout, replace(named_type(layout.shape).fitted(layout, task), label=())
-        one = PredictedRow(record, layout)
+        predicted = PredictedRow(record, layout)
         try:
             row = row_of(bare, record)
-            one.error = task.fault(row)
-            one.row = None if one.error else row
+            predicted.error = task.fault(row)
+            predicted.row = None if predicted.error else row
         except NoRow as fault:
-            one.error = str(fault)
-        window.append(one)
+            predicted.error = str(fault)
+        window.append(predicted)
     return window
 
 
@@ -81,3 +90,181 @@ def ahead(items: Iterator[T]) -> Iterator[T]:
         while made := coming.result():
             coming = thread.submit(lambda: list(islice(items, 1)))
             yield made[0]
+
+
+class PythonRows:
+    """How the rows of a task are given in Python: by the columns of training (`layout`) or of the task, by the names of
+    `Task.row`, or in the order of these.
+    """
+
+    def __init__(self, task: Task, layout: Layout | None) -> None:
+        self.task, self.layout = task, layout
+        parameters = signature(task.row).parameters
+        self.inputs = tuple(parameters)
+        self.needed = sum(parameter.default is parameter.empty for parameter in parameters.values())
+
+    @cached_property
+    def kind(self) -> OwnType:
+        """The type of the rows. Raises UserError if it is unknown."""
+        return known_type(self.task)
+
+    @cached_property
+    def trained(self) -> Layout | None:
+        """The columns of training, or those that the task declares; None where neither is known."""
+        if self.layout is not None or not self.task.inputs:
+            return self.layout
+        return Layout(shape=self.kind.name, text=self.task.inputs)
+
+    @property
+    def names(self) -> list[tuple[str, ...]]:
+        """The names under which a row's inputs are found: the columns of training first, then those of the task."""
+        trained, others = self.trained, (self.inputs, *self.kind.other_names)
+        if trained is None:
+            return [*others]
+        return [trained.text_columns, *(names for names in others if not inputs_fault(trained, len(names)))]
+
+    def arranged(self, value: Any) -> tuple[Any, ...]:
+        """A row of a list with one item for each input of the task; choices and words may follow one another."""
+        if not isinstance(value, list | tuple):
+            return (value,)
+        kind, last = type_of(self.task), len(self.inputs) - 1
+        if kind is None or not kind.list_last or len(value) <= len(self.inputs):
+            return tuple(value)
+        return (*value[:last], list(value[last:]))
+
+    def records(self, rows: Iterable[Any]) -> Iterator[tuple[Record, Layout]]:
+        """Each row as a record with its columns; one that the model cannot read has a fault."""
+        for number, value in enumerate(rows, start=1):
+            if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping):
+                value = tuple(value)
+            values, layout, what = self._cells(value if isinstance(value, Mapping) else self.arranged(value))
+            fault = Finding(UNUSABLE, what) if what else None
+            yield whole(Record(row=number, line=number, values=values, fault=fault)), layout
+
+    def called(self, inputs: tuple[Any, ...], named: Mapping[str, Any]) -> Row:
+        """The row of a call `model(*inputs, **named)`, of which a single tuple or mapping is a row too.
+
+        Raises UserError that says how to call the model, for another number of inputs and for what is not text.
+        """
+        if type_of(self.task) is None:
+            return self.task.row(*inputs, **named)
+        row: Any = named or inputs
+        if not named and len(inputs) == 1 and isinstance(inputs[0], tuple | Mapping):
+            (row,) = inputs
+        values, layout, fault = self._cells(row)
+        texts = [values.get(name) for name in layout.text]
+        if inputs and named:
+            fault = "has inputs with and without a name"
+        elif missing := [name for name in layout.text_columns if name not in values]:
+            fault = f"{lacking(missing, values)}; it has {shown_names(values) or 'none'}"
+        elif more := named and [name for name in values if name not in layout.inputs]:
+            fault = f"has '{more[0]}', which the model does not read"
+        if fault := fault or _type_fault(texts):
+            return self._refuse(fault)
+        (read,) = rows_of_records(self.task, [(whole(Record(row=1, line=1, values=values)), layout)])
+        return self._refuse(read.error) if read.row is None else replace(read.row, id="")
+
+    def _refuse(self, fault: str) -> Any:
+        """Raises UserError that says how to call the model."""
+        count = len(self.inputs) if self.trained is None or self.kind.list_last else len(self.trained.text)
+        names = ", ".join(self.inputs[:count])
+        tokens = ', or model(tokens=["a", "text"])' if ("tokens",) in self.kind.other_names else ""
+        row = f"({names})" if count > 1 else names
+        raise UserError(
+            f"{self.task.name}: the row {fault}",
+            f"Write model({names}){tokens}, or model([{row}]) for a list of rows",
+        )
+
+    def _cells(self, row: Any) -> tuple[dict[str, Any], Layout, str]:
+        """The cells of a row, a mapping or a tuple, which of them are the model's inputs, and what is wrong, if
+        anything.
+        """
+        layout, trained = self.layout, self.trained
+        if isinstance(row, Mapping):
+            cells = dict(zip(column_names(list(row)), row.values(), strict=True))
+            if layout is not None and {*layout.text_columns} <= {*cells}:
+                label = layout.label if {*layout.label} <= {*cells} else ()
+                return cells, replace(layout, id="", label=label), ""
+            every = [*([trained.text] if trained else []), self.inputs, *self.kind.other_names]
+            text = next((names for names in every if {*names} <= {*cells}), every[0])
+            fault = inputs_fault(trained, len(text)) if trained and text != trained.text else ""
+        else:
+            cells = dict(zip(self.inputs, row, strict=False))
+            text, fault = tuple(cells), inputs_fault(trained, len(row))
+            if not self.needed <= len(row) <= len(self.inputs):
+                fault = fault or f"has {so_many(len(row), 'input')}, and the model reads {' and '.join(self.inputs)}"
+        words = any(isinstance(cells.get(name), list | tuple) for name in text)  # spans are those of a text alone
+        return cells, Layout(shape=self.kind.name, text=text, spans=layout.spans if layout and not words else ()), fault
+
+    def rows_in(self, data: Any) -> Iterable[Any]:
+        """An item for each row. Raises UserError for what holds no rows, and a table without the model's columns."""
+        if hasattr(data, "itertuples"):  # a pandas DataFrame, checked without importing pandas
+            columns = column_names(list(data.columns))
+            rows = data.astype(object).where(data.notna(), None).itertuples(index=False, name=None)
+        else:
+            if hasattr(data, "to_pydict"):  # a pyarrow Table
+                data = data.to_pydict()
+            if isinstance(data, str | bytes) or not isinstance(data, Iterable):
+                kind = type(data).__name__
+                article = "an" if kind[0] in "aeiou" else "a"
+                raise UserError(f"{article} {kind} is not rows", "Give a list of them, or a table")
+            if not isinstance(data, Mapping):
+                if isinstance(data, Sequence) and data and all(isinstance(row, Mapping) for row in data):
+                    self._require(column_names(list(dict.fromkeys(name for row in data for name in row))))
+                return data
+            columns, rows = column_names(list(data)), zip(*_columns_in(data), strict=True)
+        self._require(columns)
+        return (dict(zip(columns, cells, strict=True)) for cells in rows)
+
+    def _require(self, columns: Sequence[str]) -> None:
+        """Raises UserError where columns are neither those of training nor named as the inputs of the task's rows."""
+        first, *others = self.names
+        if not any({*names} <= {*columns} for names in (first, *others)):
+            names = ", ".join(['"COLUMN"'] * len(first))
+            them = f"it: text={names}" if len(first) == 1 else f"them: text=[{names}]"
+            raise UserError(
+                f"the data {lacking(first, columns)}, on which the model was trained",
+                f"It has {shown_names(columns)}; name {them}",
+            )
+
+
+def _columns_in(table: Mapping[Any, Any]) -> list[Sequence[Any]]:
+    """The columns of a mapping. Raises UserError unless they are lists of equal length."""
+    for name, cells in table.items():
+        if isinstance(cells, str | bytes) or not hasattr(cells, "__len__"):
+            raise UserError(
+                f"the column '{name}' is a {type(cells).__name__}, not a list", "Give a list, even for one row"
+            )
+    lengths = {len(cells) for cells in table.values()}
+    if len(lengths) > 1:
+        raise UserError(f"the columns have {min(lengths)} to {max(lengths)} cells", "Give lists of equal length")
+    return list(table.values())
+
+
+def _type_fault(inputs: Iterable[Any]) -> str:
+    """What is wrong with inputs that are no texts, nor lists of them; empty where nothing is."""
+    for value in inputs:
+        parts = value if isinstance(value, list | tuple) else [value]
+        if wrong := [part for part in parts if not isinstance(part, str)]:
+            return f"has a value of type {type(wrong[0]).__name__}, and the model reads text"
+        if not all(map(str.strip, parts)):
+            return "has an empty text"
+    return ""
+
+
+def value_in_line(line: str) -> Any:
+    """The row in a line: a JSON object by column name, or tab-separated inputs. Raises NoRow."""
+    text = line.rstrip("\r\n")
+    if not text.startswith("{"):
+        return tuple(text.split("\t"))
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise NoRow(f"is not JSON ({first_line(error)})") from error
+
+
+def stream_lines(stream: IO[str]) -> Iterable[str]:
+    """A stream's lines, as UTF-8 whatever the locale; invalid bytes become lone surrogates."""
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(encoding="utf-8-sig", errors="surrogateescape", newline="\n")
+    return stream

@@ -84,11 +84,6 @@ class Engine:
         """The type of the device, and the precision."""
         return self.accelerator.device.type, self.accelerator.mixed_precision
 
-    @property
-    def pretrains(self) -> bool:
-        """Whether the model predicts words of a text."""
-        return self.model.head.pretrains
-
     def undisturbed(self) -> AbstractContextManager[None]:
         """Leaves what the calling program has set in torch and numpy."""
         return plain_mode()
@@ -124,11 +119,11 @@ class Engine:
         self.stop_if_asked_anywhere()
         if self.accelerator.num_processes > 1:
             pieces = gather_object(pieces)
-        found = [logits for _, logits in sorted(pieces, key=lambda piece: piece[0])]
+        logits = [piece for _, piece in sorted(pieces, key=lambda piece: piece[0])]
         require_numbers_only(
-            found, way_out="Train again with a lower train.learning_rate, or with train.precision=fp32"
+            logits, way_out="Train again with a lower train.learning_rate, or with train.precision=fp32"
         )
-        return found
+        return logits
 
     def stop_if_asked_anywhere(self) -> None:
         """Raises Stopping in all processes if a signal has asked any of them: none leaves while others wait for it."""
@@ -143,21 +138,17 @@ class Engine:
         """
         if self.model.head.vocabulary:
             return None
-        totals, counts = Counter[str](), Counter[str]()
+        totals, counts, device = Counter[str](), Counter[str](), self.accelerator.device
         for begin in range(0, len(features), LOSSES_AT_ONCE):
-            some = [features[i] for i in range(begin, min(begin + LOSSES_AT_ONCE, len(features)))]
-            if not (found := label_counts(some)):
+            part = [features[i] for i in range(begin, min(begin + LOSSES_AT_ONCE, len(features)))]
+            if not (labelled := label_counts(part)):
                 return None
-            counts.update(found)
-            totals.update(self._losses(logits[begin : begin + len(some)], some))
+            counts.update(labelled)
+            labels = collate(part, pad_id=self.pad_id).to(device).labels
+            losses = self.model.head.losses(_padded(logits[begin : begin + len(part)]).to(device), labels)
+            totals.update({name: float(loss) for name, loss in losses.items()})
         mean = sum(total / max(1, counts[name]) for name, total in totals.items())
         return mean if math.isfinite(mean) else None
-
-    def _losses(self, logits: Sequence[np.ndarray], features: Sequence[Feature]) -> dict[str, float]:
-        """The losses of some features, summed over their labels, by name."""
-        labels = collate(features, pad_id=self.pad_id).to(self.accelerator.device).labels
-        losses = self.model.head.losses(_padded(logits).to(self.accelerator.device), labels)
-        return {name: float(loss) for name, loss in losses.items()}
 
     def hidden_states(
         self, sequences: Sequence[Feature], layers: Sequence[int], *, pooled: bool | None = None

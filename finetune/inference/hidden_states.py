@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
@@ -40,11 +39,10 @@ class FeaturesWithStates(LazyFeatures):
         feature, first = self.features[index], int(self.sequences.bounds[index])
         if not feature.choices:
             return replace(feature, states=partial(self._states, first))
-        choices = [
-            replace(one, states=partial(self._states, number))
-            for number, one in enumerate(feature.choices, start=first)
-        ]
-        return replace(feature, choices=choices)
+        numbered = enumerate(feature.choices, start=first)
+        return replace(
+            feature, choices=[replace(choice, states=partial(self._states, number)) for number, choice in numbered]
+        )
 
     def _states(self, number: int) -> np.ndarray:
         """The hidden states of a sequence, `(n, layers, width)`."""
@@ -88,42 +86,42 @@ class HiddenStates:
                 digest.update(b"-" if ids is None else np.asarray(ids, dtype=np.int32).tobytes() + b";")
         return digest.hexdigest()
 
-    def cached(self, kept: Entry, facts: Facts) -> tuple[np.ndarray, ...] | None:
+    def cached(self, cache: Entry, facts: Facts) -> tuple[np.ndarray, ...] | None:
         """The arrays of the layers in use, read from an entry or computed now; None, with a note, if there is no room.
 
         All layers are computed if they fit, else only those in use, for which older caches are removed.
         """
         every = {*self.layers, *range(self.backbone.config.num_hidden_layers + 1)}
-        files = {n: kept.folder / ("pooled.npy" if n == POOLED else f"layer-{n}.npy") for n in sorted(every)}
-        with kept.required(), kept.locked():
-            lacking = [number for number in self.layers if not kept.holds(files[number].name)]
-            for number in lacking:
+        files = {n: cache.folder / ("pooled.npy" if n == POOLED else f"layer-{n}.npy") for n in sorted(every)}
+        with cache.required(), cache.locked():
+            numbers = [number for number in self.layers if not cache.holds(files[number].name)]
+            for number in numbers:
                 if files[number].is_file():
                     self.engine.watch(Note(f"{files[number]}: damaged, so it is computed again"))
                     files[number].unlink()
-            if lacking:
+            if numbers:
                 size = 2 * self.shape[0] * self.shape[1]
-                numbers = [number for number in files if not files[number].is_file()]
-                if not kept.fits(size * len(numbers)):
-                    numbers = lacking
-                    if not kept.make_room(size * len(numbers)):
-                        self.engine.watch(Note(_no_room(size * len(numbers))))
-                        return None
-                self._write([files[number] for number in numbers], numbers)
-                kept.seal([files[number].name for number in numbers], **facts)
-            kept.touch()
+                new = [number for number in files if not files[number].is_file()]
+                if cache.fits(size * len(new)):
+                    numbers = new
+                elif not cache.make_room(size * len(numbers)):
+                    need = f"the encoder's hidden states need {size * len(numbers) / 1e9:.1f} GB"
+                    most = f"{most_bytes() / 1e9:.1f} GB, FINETUNE_CACHE_GB"
+                    note = (
+                        f"{need}, more than the cache may hold ({most}) or the disk has free: every epoch encodes again"
+                    )
+                    self.engine.watch(Note(note))
+                    return None
+                with ExitStack() as stack:  # each array is moved into place once all are complete
+                    scratch = [stack.enter_context(scratch_file(files[number])) for number in numbers]
+                    opened = partial(np.lib.format.open_memmap, mode="w+", dtype=np.float16, shape=self.shape)
+                    arrays = list(map(opened, scratch))
+                    self.fill(arrays, numbers)
+                    for array in arrays:
+                        array.flush()
+                cache.seal([files[number].name for number in numbers], **facts)
+            cache.touch()
             return tuple(np.load(files[number], mmap_mode="r") for number in self.layers)
-
-    def _write(self, files: Sequence[Path], numbers: Sequence[int]) -> None:
-        """Encodes, and moves each layer's array into place once all are complete."""
-        with ExitStack() as stack:
-            scratch = [stack.enter_context(scratch_file(file)) for file in files]
-            arrays = [
-                np.lib.format.open_memmap(file, mode="w+", dtype=np.float16, shape=self.shape) for file in scratch
-            ]
-            self.fill(arrays, numbers)
-            for array in arrays:
-                array.flush()
 
 
 def with_states(features: Sequence[Feature], engine: Engine, *, weights: str, precision: str) -> Sequence[Feature]:
@@ -137,9 +135,9 @@ def with_states(features: Sequence[Feature], engine: Engine, *, weights: str, pr
     facts: Facts = {
         "format": FORMAT, "weights": weights, "precision": precision, "positions": positions, "width": width,
     }  # fmt: skip
-    kept = entry("states", states.fingerprint(facts))
+    cache = entry("states", states.fingerprint(facts))
     with engine.accelerator.main_process_first():
-        arrays = states.cached(kept, facts)
+        arrays = states.cached(cache, facts)
     return features if arrays is None else states.added(arrays)
 
 
@@ -152,10 +150,3 @@ def with_states_in_memory(features: Sequence[Feature], engine: Engine) -> Sequen
     arrays = tuple(np.empty(states.shape, dtype=np.float16) for _ in states.layers)
     states.fill(arrays, states.layers)
     return states.added(arrays)
-
-
-def _no_room(need: int) -> str:
-    return (
-        f"the encoder's hidden states need {need / 1e9:.1f} GB, more than the cache may hold "
-        f"({most_bytes() / 1e9:.1f} GB, FINETUNE_CACHE_GB) or the disk has free: every epoch encodes again"
-    )

@@ -55,11 +55,6 @@ class Prediction:
     scores: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    @property
-    def answered(self) -> int:
-        """Rows predicted now, not before an interruption."""
-        return self.rows - self.resumed
-
     def facts(self, output: Path) -> dict[str, Any]:
         """JSON values, with the name of the output."""
         return {
@@ -71,7 +66,7 @@ class Prediction:
             **({} if self.unsure is None else {"unsure": self.unsure}),
             "resumed": self.resumed,
             "seconds": self.seconds,
-            "rows_per_second": self.answered / max(self.seconds, 1e-9),
+            "rows_per_second": (self.rows - self.resumed) / max(self.seconds, 1e-9),
             "scores": self.scores,
             "notes": self.notes,
         }
@@ -89,54 +84,52 @@ def predict_file(
     """
     started = time.perf_counter()
     require_settings(options)
-    task, kind = predictor.task, known_type(predictor.task)
+    task = predictor.task
     require_output_for(path, output, force=True)
-    file = columns_read(path, kind, predictor.layout, options, inputs=task.inputs)
+    file = columns_read(path, known_type(task), predictor.layout, options, inputs=task.inputs)
     form, layout = file.form, file.layout
     watch(Note(f"{path}: {form}"))
     total, taken = survey(path, form)
     require_writable(output, output_format(output, {*taken, PREDICTION}, like=form), rows=total)
-    found = Prediction(format=str(form), notes=[*reading_notes(path, form), *file.notes])
-    own = {name: free_name(name, taken) for name in (PREDICTION, ERROR, UNSURE)}
+    notes, scores, unsure = [*reading_notes(path, form), *file.notes], dict[str, float](), None
+    prediction, error, left_out = (free_name(name, taken) for name in (PREDICTION, ERROR, UNSURE))
     with Journal(output, of=_fingerprint(predictor, path, file)) as journal:
-        found.resumed = journal.rows
+        resumed = journal.rows
         if journal.note:
-            found.notes.append(f"{output}: {journal.note}: predicted again")
-        if journal.rows:
-            watch(Note(f"{so_many(journal.rows)} predicted before; resuming after them"))
-        coming = ((record, layout) for record in records(path, form))
-        for window in predictor.predicted(coming, skip=journal.rows):
+            notes.append(f"{output}: {journal.note}: predicted again")
+        if resumed:
+            watch(Note(f"{so_many(resumed)} predicted before; resuming after them"))
+        for window in predictor.predicted(((record, layout) for record in records(path, form)), skip=resumed):
             rows = (
-                one.record.values | {free_name(name, taken): cell for name, cell in predictor.cells(one).items()}
-                for one in window
+                row.record.values | {free_name(name, taken): cell for name, cell in predictor.cells(row).items()}
+                for row in window
             )
-            journal.add(rows, truncated=sum(one.truncated for one in window))
-            rate = (journal.rows - found.resumed) / (time.perf_counter() - started)
+            journal.add(rows, truncated=sum(row.truncated for row in window))
+            rate = (journal.rows - resumed) / (time.perf_counter() - started)
             watch(RowsPredicted(done=journal.rows, total=max(journal.rows, total), rate=rate))
-        found.rows, found.truncated = journal.rows, journal.truncated
-        names, found.failed = journal.names(error=own[ERROR])
+        names, failed = journal.names(error=error)
         added = [name for name in names if name not in taken]
         escaped = write_rows(output, journal, names, escaped=names if escape else added, like=form)
-        found.notes += [note] if (note := encoding_note(output, form)) else []
-        found.notes += [f"{output}: {so_many(escaped, 'cell')} {ESCAPED}"] if escaped else []
-        if found.failed and not holds_columns(output, form):
-            reason = next(row[own[ERROR]] for row in journal if own[ERROR] in row)
-            found.notes.append(f"{output}: has no column for errors; the first row without a prediction {reason}")
+        notes += filter(None, [encoding_note(output, form)])
+        notes += [f"{output}: {so_many(escaped, 'cell')} {ESCAPED}"] if escaped else []
+        if failed and not holds_columns(output, form):
+            reason = next(row[error] for row in journal if error in row)
+            notes.append(f"{output}: has no column for errors; the first row without a prediction {reason}")
         if predictor.unsure:
-            left = (row.get(own[UNSURE]) for row in journal)
-            found.unsure = sum(len(cell) if isinstance(cell, list) else cell is not None for cell in left)
+            cells = (row.get(left_out) for row in journal)
+            unsure = sum(len(cell) if isinstance(cell, list) else cell is not None for cell in cells)
         if layout.label:
-            cells = (
-                row.get(own[PREDICTION]) if isinstance(row.get(own[UNSURE]), list | None) else None for row in journal
-            )
-            found.scores = scores_of(task, layout, zip(records(path, form), cells, strict=True), found.notes)
+            cells = (row.get(prediction) if isinstance(row.get(left_out), list | None) else None for row in journal)
+            scores = scores_of(task, layout, zip(records(path, form), cells, strict=True), notes)
         journal.delete()
-    found.notes += predictor.unsure.notes if predictor.unsure else ()
-    if found.truncated:
-        share = f"{found.truncated:,} of {so_many(found.rows)} ({percent(found.truncated / found.rows)})"
-        found.notes.append(f"{share} {task.truncated.format(max_length=predictor.max_length)}")
-    found.seconds = time.perf_counter() - started
-    return found
+    notes += predictor.unsure.notes if predictor.unsure else ()
+    if journal.truncated:
+        share = f"{journal.truncated:,} of {so_many(journal.rows)} ({percent(journal.truncated / journal.rows)})"
+        notes.append(f"{share} {task.truncated.format(max_length=predictor.max_length)}")
+    return Prediction(
+        format=str(form), rows=journal.rows, failed=failed, truncated=journal.truncated, resumed=resumed,
+        unsure=unsure, seconds=time.perf_counter() - started, scores=scores, notes=notes,
+    )  # fmt: skip
 
 
 def _fingerprint(predictor: Predictor, path: Path, file: ColumnsRead) -> str:
@@ -178,33 +171,34 @@ def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]]
     with one that is unknown to the model.
     """
     unknown, kind = UnknownLabels(task=task, layout=layout), named_type(layout.shape)
-    reads = [task.scored_by] if task.scored_by else []
-    unreadable, unlabelled = list[tuple[int, int]](), list[tuple[int, int]]()
+    scored_by = [task.scored_by] if task.scored_by else []
+    left_out: dict[str, list[tuple[int, int]]] = {"without a label": [], "with a label that cannot be read": []}
+    unlabelled, unreadable = left_out.values()
     bare: Row | None = None  # where labels are numbers, and nothing else of a row is read
     rows = CompactRows(lambda value: replace(bare, gold=value) if bare else value)
     answers = CompactRows(lambda value: Answer(value=value))
     for record, cell in labelled:
         if cell is None:
             continue
+        place = (record.row, record.line)
         try:
             row = row_of(layout, record)
         except NoRow:
-            unreadable.append((record.row, record.line))
+            unreadable.append(place)
             continue
         label = task.labels_of([row])[0].value
         if label is None:
-            unlabelled.append((record.row, record.line))
-        elif not unknown.adds(row, (record.row, record.line)):
-            if isinstance(label, float) and not rows and not reads:
+            unlabelled.append(place)
+        elif not unknown.adds(row, place):
+            if isinstance(label, float) and not rows and not scored_by:
                 bare = without_texts(row)
-            rows.append(label if bare else without_texts(row, but=reads))
+            rows.append(label if bare else without_texts(row, but=scored_by))
             answers.append(kind.value(task, layout, cell, row))
-    if unlabelled and rows:
-        where = places(unlabelled, most=LABELS_SHOWN)
-        notes.append(f"{so_many(len(unlabelled))} without a label ({where}); not scored")
-    if unreadable:
-        where = places(unreadable, most=LABELS_SHOWN)
-        notes.append(f"{so_many(len(unreadable))} with a label that cannot be read ({where}); not scored")
+    if not rows:  # a file without labels
+        unlabelled.clear()
+    for what, where in left_out.items():
+        if where:
+            notes.append(f"{so_many(len(where))} {what} ({places(where, most=LABELS_SHOWN)}); not scored")
     notes += [f"{note}; not scored" for note in unknown.notes()]
     return task.score(answers, rows) if rows else {}
 

@@ -21,7 +21,7 @@ from finetune.data.table import Table
 from finetune.data.writing import written_format
 from finetune.errors import UserError, nearest
 from finetune.gone import gone
-from finetune.inference.exported.export_facts import is_export
+from finetune.inference.export_facts import is_export
 from finetune.runs.folder import with_results
 from finetune.runs.lookup import named_run
 from finetune.task_types.candidates import Ambiguous, copied
@@ -34,8 +34,10 @@ from finetune.task_types.trained_form import form_for
 from finetune.task_types.types import layout_from, named_type, type_of
 
 NAMING = ("text", "label", "spans", "span_ends")  # settings that name columns
+SETTINGS = (*NAMING, "encoding", "sheet")
 SAMPLE_ROWS = 1_000  # rows from which columns are inferred
 COLUMNS_SHOWN = 12  # names of columns in a message
+DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)  # what a damaged config raises
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,9 +79,8 @@ def require_predictable(
     without the columns that the model was trained on, if that was a run on such a file.
     """
     require_settings(options)
-    layout = trained_layout(model, out)
-    form = form_for(path, layout, options)
-    output = output or default_output(path, form)
+    layout = _trained_layout(model, out)
+    output = output or default_output(path, form_for(path, layout, options))
     require_output_for(path, output, force=force)
     if layout is not None:
         columns_read(path, named_type(layout.shape), layout, options)
@@ -88,38 +89,35 @@ def require_predictable(
 
 def require_settings(options: Mapping[str, Any]) -> None:
     """Raises UserError with the nearest name for a setting that is not one of a file."""
-    names = [*NAMING, "encoding", "sheet"]
-    if unknown := [name for name in options if name not in names]:
-        if taken_out := gone(unknown[0]):
-            raise taken_out
+    if unknown := next((name for name in options if name not in SETTINGS), None):
         way_out = "Set text=COLUMN, label=COLUMN, spans=A,B, encoding=NAME or sheet=NAME"
-        raise UserError(f"unknown setting '{unknown[0]}'", f"{nearest(unknown[0], names)}{way_out}")
+        raise gone(unknown) or UserError(f"unknown setting '{unknown}'", f"{nearest(unknown, [*SETTINGS])}{way_out}")
 
 
 def known_type(task: Task) -> OwnType:
     """The type of the data that a task's model reads. Raises UserError where it is unknown."""
     kind = type_of(task)
     if kind is None:
-        raise UserError(f"the task {task.name} has no known data type", "Use it in Python: finetune.load")
+        raise UserError(f"the task {task.name} has no known data type", "Use it in Python: finetune.load(...)(INPUTS)")
     return kind
 
 
-def trained_layout(model: str, out: Path) -> Layout | None:
+def _trained_layout(model: str, out: Path) -> Layout | None:
     """The columns that a run's model was trained on; None for other models.
 
     Raises UserError for data without a run, and for a run whose record is damaged.
     """
-    found = named_run(model, out)
-    if found is None and is_data(model) and not is_folder(model):
+    run = named_run(model, out)
+    if run is not None:
+        run.record()
+    elif is_data(model) and not is_folder(model):
         way = f"Train one: {with_results('run', model, out=out)}"
         raise UserError(f"{model}: no finished run in {out} was trained on it", way)
-    if found is not None:
-        found.record()
-    damaged = OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError
-    with suppress(*damaged):  # which loading the model reports
-        folder = found.model if found else Path(model)
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8")) if found or is_export(model) else {}
-        return layout_from(config["finetune"]["layout"])
+    elif not is_export(model):
+        return None
+    with suppress(*DAMAGED):  # which loading the model reports
+        config = (run.model if run else Path(model)) / "config.json"
+        return layout_from(json.loads(config.read_text(encoding="utf-8"))["finetune"]["layout"])
     return None
 
 
@@ -159,64 +157,63 @@ def layout_for(
     that a shipped task declares. Raises UserError for a missing column, and if the number of texts differs from
     training.
     """
-    columns, options = set(sample.columns), _with_spans(options, trained, sample)
-    if trained is None and inputs and "text" not in options and set(inputs) <= columns:
-        options = {**options, "text": ",".join(inputs)}
-    if trained is not None and "text" not in options and set(trained.text_columns) <= columns:
-        given = named_columns(options["label"], sample.columns, "label", sample) if options.get("label") else []
-        kept = tuple(given) or (trained.label if set(trained.label) <= columns else ())
+    columns, sure = set(sample.columns), "text" in options
+    if trained is None:
+        if inputs and not sure and {*inputs} <= columns:
+            options, sure = {**options, "text": ",".join(inputs)}, True
+    elif "spans" not in options and {*trained.marked} <= columns:
+        spans = ",".join(trained.marked or trained.markers) or NONE
+        options = {**options, "spans": spans, "span_ends": trained.span_ends}
+    if trained is not None and not sure and {*trained.text_columns} <= columns:
+        label = named_columns(options["label"], sample.columns, "label", sample) if options.get("label") else []
         missing = [name for name in trained.label if name not in columns]
-        some = missing and not given and len(missing) < len(trained.label)
+        some = missing and not label and len(missing) < len(trained.label)
         notes = [f"no column {', '.join(missing)}: not scored"] if some else []
-        return replace(_marked(trained, options, sample), label=kept, id=""), notes
+        layout = _with_spans(trained, options, sample)
+        return replace(layout, label=tuple(label) or (() if missing else trained.label), id=""), notes
     if not columns:
         raise UserError(f"{sample.path}: none of its first rows can be read", "Check it with `finetune check`")
-    if trained is not None and "text" not in options and len(columns) == len(inputs_of(kind)) == 1:
+    if trained is not None and not sure and len(columns) == len(inputs_of(kind)) == 1:
         return replace(trained, text=(*columns,), label=(), id=""), [f"text column: {', '.join(columns)}"]
     any_columns = kind.list_last and trained is not None and len(trained.text) > 1
     try:
-        found = guess(sample, {**options, "shape": kind.name}, labelled="label" in options)
+        layout = guess(sample, {**options, "shape": kind.name}, labelled="label" in options)
     except UserError as error:
-        if trained is None or "text" in options or (isinstance(error, Ambiguous) and any_columns):
+        if trained is None or sure or (isinstance(error, Ambiguous) and any_columns):
             raise
-        raise _lacks(sample, trained) from error
+        raise _lacks(sample, trained.text_columns, len(trained.text)) from error
+    text = layout.text
     if trained is not None:
-        if "text" not in options and not any_columns and (len(columns) > 1 or names_columns(sample.form)):
-            raise _lacks(sample, trained, found.text)
-        if len(trained.text) != len(found.text) and not any_columns:
-            raise _lacks(sample, trained)
-        kept = trained.label if "label" not in options and set(trained.label) <= columns else found.label
-        spans = _marked(trained, options, sample)
-        found = replace(spans, text=found.text, label=kept, group="", rest=found.rest, delimiter=found.delimiter)
-    elif len(found.text) != len(inputs or found.text):
-        raise _lacks(sample, Layout(shape=kind.name, text=inputs))
-    sure = "text" in options or len(columns) == 1
-    return replace(found, id=""), [] if sure else [f"text column: {', '.join(found.text)} (text=COLUMN names another)"]
+        has_names = len(columns) > 1 or names_columns(sample.form)
+        if not any_columns and ((has_names and not sure) or len(trained.text) != len(text)):
+            raise _lacks(sample, trained.text_columns, len(trained.text), text)
+        keeps_label = "label" not in options and {*trained.label} <= columns
+        layout = replace(
+            _with_spans(trained, options, sample),
+            text=text, label=trained.label if keeps_label else layout.label, group="", rest=layout.rest,
+            delimiter=layout.delimiter,
+        )  # fmt: skip
+    elif inputs and len(text) != len(inputs):
+        raise _lacks(sample, inputs, len(inputs))
+    inferred = [] if sure or len(columns) == 1 else [f"text column: {', '.join(text)} (text=COLUMN names another)"]
+    return replace(layout, id=""), inferred
 
 
-def _with_spans(options: Mapping[str, str], trained: Layout | None, sample: Table) -> Mapping[str, str]:
-    """The options with the spans of training, where they name no others."""
-    if trained is None or "spans" in options or not set(trained.marked) <= set(sample.columns):
-        return options
-    return {**options, "spans": ",".join(trained.marked or trained.markers) or NONE, "span_ends": trained.span_ends}
-
-
-def _marked(trained: Layout, options: Mapping[str, str], sample: Table) -> Layout:
+def _with_spans(trained: Layout, options: Mapping[str, str], sample: Table) -> Layout:
     """The layout of training, with the columns of spans that are named."""
     if not trained.markers or not options.get("spans"):
         return trained
     names = named_spans(options["spans"], sample.columns, str(sample.path))
-    marked = names if set(names) <= set(sample.columns) else ()
+    marked = names if {*names} <= {*sample.columns} else ()
     ends = options.get("span_ends") or trained.span_ends
     return replace(trained, marked=marked, span_ends=END_NAMES.get(ends, trained.span_ends))
 
 
-def _lacks(sample: Table, trained: Layout, likely: Sequence[str] = ()) -> UserError:
-    """The error for a file without the columns that the model was trained on; `likely` may be meant."""
-    wanted = len(trained.text)
+def _lacks(sample: Table, columns: Sequence[str], wanted: int, likely: Sequence[str] = ()) -> UserError:
+    """The error for a file without the columns of training, of `wanted` texts; `likely` may be meant."""
     texts = likely if len(likely) == wanted else ["COLUMN"] * wanted
     return UserError(
-        f"{sample.path}: {lacking(trained.text_columns, sample.columns)}, on which the model was trained",
+        f"{sample.path}: {lacking(columns, sample.columns)}, on which the model was trained",
         f"It has {shown_names(sample.columns)}. The model reads {so_many(wanted, 'text')}; name"
         f" {'it' if wanted == 1 else 'them'}: {copied('text=' + ','.join(texts))}",
     )

@@ -5,15 +5,22 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, cast
 
 from finetune.data.paths import exists
 from finetune.data.records import Record
 from finetune.data.rows import Row
 from finetune.errors import UserError, first_line
-from finetune.inference.answer_rows import ERROR, PredictedRow, ahead, rows_of_records, windows
-from finetune.inference.exported.export_facts import ExportFacts, is_export, read_export_facts
-from finetune.inference.python_rows import PythonRows, value_in_line
+from finetune.inference.answer_rows import (
+    ERROR,
+    PredictedRow,
+    PythonRows,
+    ahead,
+    rows_of_records,
+    value_in_line,
+    windows,
+)
+from finetune.inference.export_facts import ExportFacts, is_export, read_export_facts
 from finetune.inference.unsure import Unsure, unsure_of
 from finetune.models import pretrained
 from finetune.models.feature import Feature
@@ -35,7 +42,7 @@ from finetune.task_types.types import layout_from, named_type, trained_task
 
 if TYPE_CHECKING:
     from finetune.inference.engine import Engine
-    from finetune.inference.exported.engine import ExportedEngine
+    from finetune.inference.exported_engine import ExportedEngine
 
 DEFAULT_LENGTH = 128
 ENCODING = Lock()  # a tokenizer must not be used by two threads at once
@@ -61,33 +68,26 @@ class Predictor:
     folder: Path | None = None
     exported: ExportFacts | None = None
 
-    @overload
-    def __call__(self, rows: list[Any], /) -> list[Answer]: ...
-
-    @overload
-    def __call__(self, *inputs: Any, **named: Any) -> Answer: ...
-
-    def __call__(self, *inputs: Any, **named: Any) -> Answer | list[Answer]:
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
         """The prediction for one row, e.g. a label as `value`; for a list of rows a list of them.
 
         Raises UserError for invalid inputs.
         """
         several = len(inputs) == 1 and not named and isinstance(inputs[0], list)
-        rows = self._rows_in_list(inputs[0]) if several else [self.row(*inputs, **named)]
+        rows = (
+            [self._row_in_list(*item) for item in enumerate(inputs[0], 1)] if several else [self.row(*inputs, **named)]
+        )
         try:
             answers = self.answers(rows)
         except (TypeError, ValueError) as error:  # from a library, for text that is not Unicode
             raise UserError(f"{self.task.name} cannot read the text ({first_line(error)})", "Pass texts") from error
         return answers if several else answers[0]
 
-    def _rows_in_list(self, every: Sequence[Any]) -> list[Row]:
-        rows = list[Row]()
-        for number, given in enumerate(every, start=1):
-            try:
-                rows.append(self.row(given if isinstance(given, Mapping) else self.python_rows.arranged(given)))
-            except UserError as error:
-                raise UserError(f"row {number} of the list: {error.what}", error.way_out) from error
-        return rows
+    def _row_in_list(self, number: int, item: Any) -> Row:
+        try:
+            return self.row(item if isinstance(item, Mapping) else self.python_rows.arranged(item))
+        except UserError as error:
+            raise UserError(f"row {number} of the list: {error.what}", error.way_out) from error
 
     def row(self, *inputs: Any, **named: Any) -> Row:
         """The row of these inputs. Raises UserError for invalid ones."""
@@ -110,10 +110,9 @@ class Predictor:
         """The prediction for each line as it arrives: a JSON object by column name, or tab-separated inputs."""
         for line in lines:
             try:
-                (cells,) = self.cells_of([value_in_line(line)])
+                yield from self.cells_of([value_in_line(line)])
             except NoRow as why:
-                cells = {ERROR: str(why)}
-            yield cells
+                yield {ERROR: str(why)}
 
     def cells_of(self, rows: Iterable[Any], *, first: int = 0) -> Iterator[dict[str, Any]]:
         """The cells of the prediction for each Python value that is a row; `first` is as in `predicted`."""
@@ -130,43 +129,42 @@ class Predictor:
         """
         encoded = map(self._encoded, windows(records, skip=skip, first=first))
         for window, features in ahead(encoded) if self.engine.overlaps else encoded:
-            self._predict([one for one in window if one.row is not None], features)
+            self._predict([predicted for predicted in window if predicted.row is not None], features)
             yield window
 
     def _encoded(self, records: Sequence[tuple[Record, Layout]]) -> tuple[list[PredictedRow], Sequence[Feature] | None]:
         """The rows of a window and their features; None for these where a row cannot be encoded."""
         window = rows_of_records(self.task, records)
-        rows = [one.row for one in window if one.row is not None]
+        rows = [predicted.row for predicted in window if predicted.row is not None]
         try:
             return window, self.encoded(rows) if rows else None
         except NOT_A_ROW:
             return window, None
 
-    def _predict(self, some: Sequence[PredictedRow], features: Sequence[Feature] | None = None) -> None:
+    def _predict(self, window: Sequence[PredictedRow], features: Sequence[Feature] | None = None) -> None:
         """Adds predictions to rows; a batch with a failing row is halved until that row is alone, and gets an error."""
-        rows = [cast(Row, one.row) for one in some]
+        rows = [cast(Row, predicted.row) for predicted in window]
         try:
-            found = self.answers_and_truncated(rows, *([] if features is None else [features]))
+            answers = self.answers_and_truncated(rows, *([] if features is None else [features]))
         except NOT_A_ROW as error:
-            half = len(rows) // 2
-            if half:
-                self._predict(some[:half])
-                self._predict(some[half:])
+            if half := len(rows) // 2:
+                self._predict(window[:half])
+                self._predict(window[half:])
             else:
-                some[0].error = error.what if isinstance(error, UserError) else first_line(error)
+                window[0].error = error.what if isinstance(error, UserError) else first_line(error)
             return
-        for one, answer, truncated in zip(some, *found, strict=True):
-            one.answer, one.truncated = answer, truncated
+        for predicted, answer, truncated in zip(window, *answers, strict=True):
+            predicted.answer, predicted.truncated = answer, truncated
 
-    def cells(self, one: PredictedRow) -> dict[str, Any]:
+    def cells(self, predicted: PredictedRow) -> dict[str, Any]:
         """A prediction as cells of an output file by the column's name, numbers with 6 digits; or its error."""
-        if one.answer is None:
-            return {ERROR: one.error}
-        kind, given = named_type(one.layout.shape), (one.layout, one.answer, one.row)
+        if predicted.answer is None:
+            return {ERROR: predicted.error}
+        kind, row = named_type(predicted.layout.shape), (predicted.layout, predicted.answer, predicted.row)
         if self.unsure is None:
-            cells = kind.cells(self.task, *given)
+            cells = kind.cells(self.task, *row)
         else:
-            cells = self.unsure.cells(self.task, self.engine.labels, kind, *given)
+            cells = self.unsure.cells(self.task, self.engine.labels, kind, *row)
         return {name: float(f"{cell:.6g}") if isinstance(cell, float) else cell for name, cell in cells.items()}
 
     def encoded(self, rows: Sequence[Row]) -> Sequence[Feature]:
@@ -204,8 +202,7 @@ class Predictor:
     @property
     def torch_engine(self) -> "Engine":
         """The engine, which has the model itself. Raises UserError for an export, which has its answers alone."""
-        if self.exported is not None:
-            raise only_answers(str(self.folder), self.exported)
+        require_weights(str(self.folder), self.exported)
         return cast("Engine", self.engine)
 
 
@@ -237,19 +234,26 @@ class SavedRun:
     @property
     def trained_folder(self) -> Path:
         """The folder of its weights. Raises UserError for an export."""
-        if self.exported is not None:
-            raise only_answers(self.name, self.exported)
+        require_weights(self.name, self.exported)
         return Path(self.files.folder)
 
-    def task(self) -> Task:
-        """The task that it was trained on. Raises UserError for a checkpoint of no run, and for a task in a file."""
-        if self.layout is not None:
+    def task(self, named: Task | None = None) -> Task:
+        """The task that it was trained on, which for a checkpoint of no run and a task in a file has to be `named`,
+        with the names of its texts, which its training rows had where it declares none. Raises UserError.
+        """
+        if named is None and self.layout is not None:
             return trained_task(self.layout, name=self.task_name)
-        return self.with_inputs(named_by(self.name, self.task_name))
-
-    def with_inputs(self, task: Task) -> Task:
-        """The task with the names of its texts, which its training rows had where it declares none."""
+        task = named or named_by(self.name, self.task_name)
         return replace(task, inputs=task.inputs or tuple(self.settings.get("inputs", ())))
+
+
+def require_weights(folder: str, facts: ExportFacts | None) -> None:
+    """Raises UserError where a model's hidden states or weights are needed, and it is an export."""
+    if facts is not None:
+        raise UserError(
+            f"{folder} is an export, which predicts and has no hidden states or weights to train",
+            f"Name the run that it was made from: {facts.source.run}",
+        )
 
 
 def saved(model: str | Path, *, out: str | Path = "results") -> SavedRun:
@@ -262,32 +266,20 @@ def saved(model: str | Path, *, out: str | Path = "results") -> SavedRun:
     else:
         run = find_run(name, out)
         candidates = [] if run else runs_of(name, out)
-        files = _files_of(name, run or next(iter(candidates), None), out)
+        run = run or next(iter(candidates), None)
+        if run is None and not exists(name) and name in registry.available():
+            raise UserError(
+                f"there is no finished run of {name} in {out}", f"Train one: {with_results('run', name, out=out)}"
+            )
+        try:
+            files = pretrained.resolve(str(run.require_model()) if run else name)
+        except pretrained.NotFound as error:
+            raise UserError(
+                f"'{name}' is not a run in {out}, a folder, or a model that can be fetched ({error.why})",
+                no_run(name, out).way_out,
+            ) from error
     settings = saved_settings(require_config(files.folder))
     return SavedRun(name=name, files=files, settings=settings, candidates=candidates, exported=exported)
-
-
-def _files_of(name: str, run: RunFolder | None, out: Path) -> ModelFiles:
-    """The files of a run's model, or of a model by its name. Raises UserError for none."""
-    if run is None and not exists(name) and name in registry.available():
-        raise UserError(
-            f"there is no finished run of {name} in {out}", f"Train one: {with_results('run', name, out=out)}"
-        )
-    try:
-        return pretrained.resolve(str(run.require_model()) if run else name)
-    except pretrained.NotFound as error:
-        raise UserError(
-            f"'{name}' is not a run in {out}, a folder, or a model that can be fetched ({error.why})",
-            no_run(name, out).way_out,
-        ) from error
-
-
-def only_answers(folder: str, facts: ExportFacts) -> UserError:
-    """The error for what needs a model's hidden states or weights, and is asked of its export."""
-    return UserError(
-        f"{folder} is an export, which predicts and has no hidden states or weights to train",
-        f"Name the run that it was made from: {facts.source.run}",
-    )
 
 
 def load_predictor(
@@ -303,30 +295,22 @@ def load_predictor(
     `task` is for checkpoints without a run, and for tasks in a file. Raises UserError for a model without a trained
     head or without a task.
     """
-    found = saved(model, out=out)
-    if found.candidates:
-        watch(Note(latest_words(found.name, found.candidates)))
-    settings = found.settings
-    task = found.task() if task is None else found.with_inputs(task)
-    known = {key: value for key, value in settings.get("options", {}).items() if key in task_options(task)}
-    task = configured(task, known)
-    folder = Path(found.files.folder)
+    run = saved(model, out=out)
+    if run.candidates:
+        watch(Note(latest_words(run.name, run.candidates)))
+    settings, folder, task = run.settings, Path(run.files.folder), run.task(task)
+    options = task_options(task)
+    task = configured(task, {key: value for key, value in settings.get("options", {}).items() if key in options})
     engine: Engine | ExportedEngine
-    if found.exported is not None:
-        from finetune.inference.exported.engine import load_exported
+    if run.exported is not None:
+        from finetune.inference.exported_engine import load_exported
 
-        engine, tokenizer = load_exported(folder, found.exported, device=device, watch=watch)
+        engine, tokenizer = load_exported(folder, run.exported, device=device, watch=watch)
     else:
         from finetune.inference.engine import load_engine
 
-        engine, tokenizer = load_engine(found.name, folder, settings, head=task.head, device=device, watch=watch)
+        engine, tokenizer = load_engine(run.name, folder, settings, head=task.head, device=device, watch=watch)
     return Predictor(
-        task=task,
-        engine=engine,
-        tokenizer=tokenizer,
-        max_length=settings.get("max_length", DEFAULT_LENGTH),
-        fingerprint=found.files.fingerprint,
-        layout=found.layout,
-        folder=folder,
-        exported=found.exported,
-    )
+        task=task, engine=engine, tokenizer=tokenizer, max_length=settings.get("max_length", DEFAULT_LENGTH),
+        fingerprint=run.files.fingerprint, layout=run.layout, folder=folder, exported=run.exported,
+    )  # fmt: skip

@@ -48,9 +48,13 @@ class Unsure:
         table = answered(kind, task, labels, prediction_lines(task, [row], [answer]))
         cells, claims = kind.cells(task, layout, answer, row), table.claimed_parts
         left_out = claims.at(claims.confidence < self.threshold)
-        rest = table.without(0, left_out)
-        if rest is None:
-            return _unanswered(cells) if len(left_out) else cells | {"prediction": _as_text(cells["prediction"])}
+        rest, value = table.without(0, left_out), cells.get("prediction")  # entities have no such cell
+        if rest is None and len(left_out):  # what would have been predicted is in a column of its own
+            empty = {name: None for name in OF_GUESS if name in cells}
+            return {**cells, **empty, "prediction": UNSURE, UNSURE: value}
+        if rest is None:  # a text, as `unsure` in the same column is: a column of a Parquet file has one type
+            text = json.dumps(value, ensure_ascii=False) if isinstance(value, Mapping) else value
+            return cells | {"prediction": str(value) if isinstance(value, int) else text}
         kept = kind.cells(task, layout, replace(answer, value=rest), row)
         name = next(name for name in ("entities", "predicted labels", "prediction") if name in cells)
         return kept | {UNSURE: [part for part in cells[name] if part not in kept[name]]}
@@ -140,7 +144,9 @@ def _promised(claims: DevClaims, risk: float) -> AnsweredShare:
     if times is None:
         need = "too few of the most confident are right to tell how many would do"
     else:
-        need = f"about {_rounded(max(math.ceil(times * claims.rows), claims.rows + 1)):,} are needed"
+        rows = max(math.ceil(times * claims.rows), claims.rows + 1)
+        unit = int(10 ** max(0, len(str(rows)) - 2))  # to two digits, not below it
+        need = f"about {math.ceil(rows / unit) * unit:,} are needed"
     way_out = "Ask for a coverage instead" if lowest is None else f"Ask for `risk` {lowest:g}, which they promise"
     raise UserError(
         f"risk {percent(risk)} cannot be promised from {so_many(claims.rows)} of {claims.split}: {need}", way_out
@@ -152,22 +158,3 @@ def _on_dev(share: AnsweredShare, claims: DevClaims) -> str:
     least = "any confidence" if share.threshold == -math.inf else f"a confidence of {share.threshold:.3g} or more"
     answers = f"{percent(share.coverage)} of {len(claims.decisions):,} on {claims.split}"
     return f"{least}: {answers}, {percent(share.wrong)} of those wrong"
-
-
-def _rounded(rows: int) -> int:
-    """A number of rows to two digits, not below it."""
-    unit = int(10 ** max(0, len(str(rows)) - 2))
-    return math.ceil(rows / unit) * unit
-
-
-def _as_text(cell: Any) -> Any:
-    """A number or an object as a text, as `unsure` in the same column is: a column of a Parquet file has one type."""
-    if isinstance(cell, Mapping):
-        return json.dumps(cell, ensure_ascii=False)
-    return str(cell) if isinstance(cell, int) else cell
-
-
-def _unanswered(cells: Mapping[str, Any]) -> dict[str, Any]:
-    """The cells of a row that is not answered; what would have been predicted is in a column of its own."""
-    empty = dict.fromkeys((name for name in OF_GUESS if name in cells), None)
-    return {**cells, **empty, "prediction": UNSURE, UNSURE: cells["prediction"]}

@@ -142,15 +142,13 @@ class Checkpoints:
             old.unlink()
 
     def _unwritable(self, error: OSError) -> UserError:
-        kept = next(iter(self._files()), None)
-        again = f"resumes after update {int(kept.name[:8])}" if kept else "starts again"
-        remedy = f"{{}}run the same command again, which {again}"
+        latest = next(iter(self._files()), None)
+        again = f"resumes after update {int(latest.name[:8])}" if latest else "starts again"
+        what, remedy = f"cannot be written ({error.strerror})", "Make it writable"
         if error.errno in FULL:
             need = f"; a checkpoint needs {self.size / 1e6:,.1f} MB" if self.size else ""
-            return UserError(f"{self.folder}: the disk is full{need}", remedy.format("Free space, and "))
-        return UserError(
-            f"{self.folder}: cannot be written ({error.strerror})", remedy.format("Make it writable, and ")
-        )
+            what, remedy = f"the disk is full{need}", "Free space"
+        return UserError(f"{self.folder}: {what}", f"{remedy}, and run the same command again, which {again}")
 
 
 class _Hashed:
@@ -160,29 +158,27 @@ class _Hashed:
     """
 
     def __init__(self, file: IO[bytes]) -> None:
-        self.file = file
-        self.digest = hashlib.sha256()
-        self.size = 0
+        self.file, self.digest, self.size = file, hashlib.sha256(), 0
         self.error: OSError | None = None
 
     def write(self, data: bytes | memoryview) -> int:
         """Writes and hashes some bytes."""
         self.size += len(data)
-        if self.error is None:
-            try:
+        try:
+            if self.error is None:
                 self.file.write(data)
                 self.digest.update(data)
-            except OSError as error:
-                self.error = error
+        except OSError as error:
+            self.error = error
         return len(data)
 
     def flush(self) -> None:
         """Writes what is buffered."""
-        if self.error is None:
-            try:
+        try:
+            if self.error is None:
                 self.file.flush()
-            except OSError as error:
-                self.error = error
+        except OSError as error:
+            self.error = error
 
 
 def _load(file: Path) -> Any:

@@ -5,7 +5,7 @@ all pairs of a batch (Khosla et al. 2020, equation 2), so that a batch of 16 tex
 Batches are drawn as they are needed: neither memory nor time grow with the number of pairs that rows could make.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,13 +16,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from finetune.data.messages import so_many
-from finetune.data.rows import Row
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
 from finetune.models.building import build_model
 from finetune.models.feature import Feature
 from finetune.models.head import EncoderWithHead, Head
-from finetune.runs.events import Note, Working, unwatched
+from finetune.runs.events import Working, unwatched
 from finetune.runs.verdict import baseline_words, by_folds
 from finetune.task_types.columns import own_data
 from finetune.task_types.parts import Answer
@@ -31,9 +30,15 @@ from finetune.task_types.task import TEST
 from finetune.training.checkpoints import Progress
 from finetune.training.evaluation import DevEvaluation, Evaluated
 from finetune.training.extras import Extra, RunState
-from finetune.training.few_rows import FOLDS, answers_by_folds, cheap_methods, dev_tells_nothing, features_of
-from finetune.training.logistic import fit_output
-from finetune.training.trainer import Trainer
+from finetune.training.few_rows import (
+    FOLDS,
+    answers_by_folds,
+    cheap_methods,
+    dev_tells_nothing,
+    features_of,
+    fit_output,
+)
+from finetune.training.trainer import Evaluate, Trainer
 from finetune.training.updates import Draw
 
 OURS = ""  # the trained model, among the methods of folds
@@ -64,61 +69,52 @@ class ContrastiveStep(Extra):
         """Trains on pairs."""
         read, first = own_data(run.task), run.task.dev_splits[0]
         few = len(run.train_rows) + len(run.rows[first]) < FEW_TO_LEARN
-        if few and read is not None and "dev" not in read.files and first == "dev":
+        run.fit = fit_contrastive
+        if few and read is not None and "dev" not in read.files and first == "dev" and len(run.inputs[first]):
             self.learned = (first,)
-        drawn = [feature for split in self.learned for feature in run.inputs[split]]
-        run.fit = partial(fit_then_all, drawn=drawn) if drawn else fit_contrastive
-        for note in _notes_by_folds(run):
-            run.watch(Note(note))
-            run.notes.append(note)
+            run.fit = partial(fit_then_all, drawn=run.inputs[first])
+        if TEST not in run.splits and dev_tells_nothing(run):
+            run.note(*_scores_by_folds(run))
 
     def after_scoring(self, run: RunState) -> None:
         """Says what was learned: batches of pairs, and the rows of dev."""
         run.facts["learned"] = list(self.learned)
-        seconds, size = run.progress.seconds, run.recipe.train.batch_size
-        run.facts["examples_per_second"] = run.progress.update * size / seconds
+        run.facts["examples_per_second"] = run.progress.update * run.recipe.train.batch_size / run.progress.seconds
         run.rows_learned = [*run.rows_learned, *(row for split in self.learned for row in run.rows[split])]
 
 
-def _notes_by_folds(run: RunState) -> Iterator[str]:
+def _scores_by_folds(run: RunState) -> Iterator[str]:
     """The score of the same training by folds, where dev tells nothing and no rows of test will, next to the best
     baseline's.
     """
-    if TEST in run.splits or not dev_tells_nothing(run):
-        return
-    task, rows, features, cheap = run.task, run.train_rows, run.features[run.task.train_split], cheap_methods(run)
+    task, rows, recipe, cheap = run.task, run.train_rows, run.built_recipe, cheap_methods(run)
+    features, metric = run.features[task.train_split], run.task.metrics[0]
 
     def methods(fitted: Sequence[int], held: Sequence[int]) -> dict[str, Sequence[Answer]]:
-        held_rows = [rows[i] for i in held]
-        ours = _trained_on(run, features_of(features, fitted), held_rows, features_of(features, held))
-        return {OURS: ours, **cheap(fitted, held)}
+        model, _ = build_model(run.weights.folder, task.head, recipe, device=run.device, tokens=run.tokens)
+        engine = replace(run.engine, model=model, watch=unwatched)
+        trainer = Trainer(engine=engine, settings=recipe.train, data_seed=recipe.seeds[1])
+        judged = {"held": features_of(features, held)}
+        evaluation = DevEvaluation(task=task, rows={"held": [rows[i] for i in held]}, features=judged)
+        _, result = fit_contrastive(trainer, features_of(features, fitted), evaluation)
+        run.accelerator.free_memory()  # which keeps what it has prepared
+        return {OURS: result.answers["held"], **cheap(fitted, held)}
 
     baselines = answers_by_folds(run, methods, f"training on {FOLDS} folds of the rows, for a score")
     if not baselines:  # or a fold has no pair of rows
         return
-    found, metric = baselines.pop(OURS), task.metrics[0]
-    of = margin(task, rows, found, baselines)
-    interval = of.interval and " (95 % {} to {})".format(*map(metric.shown, of.interval))
-    score = metric.shown(task.score(found, rows)[metric.name])
-    against = ""
-    if of.baseline is not None:
-        theirs = task.score(baselines[of.baseline], rows)[metric.name]
-        against = f", and that of {baseline_words(of.baseline)} {metric.shown(theirs)}"
-    yield f"{by_folds(FOLDS, len(rows))} {metric.name} is {score}{interval or ''}{against}"
+    answers = baselines.pop(OURS)
+    lead = margin(task, rows, answers, baselines)
 
+    def score(answers: Sequence[Answer]) -> str:
+        return metric.shown(task.score(answers, rows)[metric.name])
 
-def _trained_on(
-    run: RunState, fitted: Sequence[Feature], rows: Sequence[Row], features: Sequence[Feature]
-) -> Sequence[Answer]:
-    """Predictions for rows of a model that is trained as the run's, from the start."""
-    recipe = run.built_recipe
-    model, _ = build_model(run.weights.folder, run.task.head, recipe, device=run.device, tokens=run.tokens)
-    engine = replace(run.engine, model=model, watch=unwatched)
-    trainer = Trainer(engine=engine, settings=recipe.train, data_seed=recipe.seeds[1])
-    held = DevEvaluation(task=run.task, rows={"held": rows}, features={"held": features})
-    _, judged = fit_contrastive(trainer, fitted, held)
-    run.accelerator.free_memory()  # which keeps what it has prepared
-    return judged.answers["held"]
+    note = f"{by_folds(FOLDS, len(rows))} {metric.name} is {score(answers)}"
+    if lead.interval:
+        note += " (95 % {} to {})".format(*map(metric.shown, lead.interval))
+    if lead.baseline is not None:
+        note += f", and that of {baseline_words(lead.baseline)} {score(baselines[lead.baseline])}"
+    yield note
 
 
 def require_contrast(model: EncoderWithHead, *, frozen: bool) -> None:
@@ -139,14 +135,12 @@ def require_contrast(model: EncoderWithHead, *, frozen: bool) -> None:
         raise UserError(what, "Set freeze_layers=0 with it")
 
 
-def fit_contrastive(
-    trainer: Trainer, features: Sequence[Feature], evaluate: Callable[[Engine], Evaluated]
-) -> tuple[Progress, Evaluated]:
+def fit_contrastive(trainer: Trainer, features: Sequence[Feature], evaluate: Evaluate) -> tuple[Progress, Evaluated]:
     """Trains the encoder on pairs, then fits the output layer and scores once. Raises UserError without any pair."""
     engine = trainer.engine
     vectors = EncoderWithHead(engine.model.backbone, ContrastiveHead(uses_pooler=engine.model.head.uses_pooler))
 
-    def with_head(_: Engine) -> Evaluated:
+    def with_head(_: Engine) -> Any:
         fit_output(engine, features)
         return replace(evaluate(engine), loss=None)  # which does not measure the loss of pairs
 
@@ -155,7 +149,7 @@ def fit_contrastive(
 
 
 def fit_then_all(
-    trainer: Trainer, features: Sequence[Feature], evaluate: Callable[[Engine], Evaluated], *, drawn: Sequence[Feature]
+    trainer: Trainer, features: Sequence[Feature], evaluate: Evaluate, *, drawn: Sequence[Feature]
 ) -> tuple[Progress, Evaluated]:
     """As `fit_contrastive`, and then once more from the start, with what dev has `drawn`: of few rows each counts.
 
@@ -163,14 +157,14 @@ def fit_then_all(
     """
     engine = trainer.engine
     start = {name: tensor.clone() for name, tensor in engine.model.state_dict().items()}
-    progress, found = fit_contrastive(trainer, features, evaluate)
+    progress, scored = fit_contrastive(trainer, features, evaluate)
     engine.watch(Working("training once more, with the rows of dev"))
     engine.model.load_state_dict(start)
     engine.accelerator.free_memory()  # which keeps what it has prepared
     again = replace(trainer, engine=replace(engine, watch=unwatched), checkpoints=None, rows=())
-    fit_contrastive(again, [*features, *drawn], lambda _: found)
+    fit_contrastive(again, [*features, *drawn], lambda _: scored)
     progress.notes.append(f"the saved model has learned dev's {so_many(len(drawn), 'row')} too, after they were scored")
-    return progress, found
+    return progress, scored
 
 
 class ContrastiveHead(Head):
@@ -197,8 +191,8 @@ def shared_labels(labels: Tensor) -> Tensor:
     """
     if labels.ndim == 1:
         return (labels[:, None] == labels[None]).float()
-    given = labels.float()
-    both, count = given @ given.T, given.sum(1)
+    flags = labels.float()
+    both, count = flags @ flags.T, flags.sum(1)
     return both / (count[:, None] + count[None] - both).clamp(min=1)
 
 
@@ -212,8 +206,8 @@ def contrastive_loss(vectors: Tensor, weights: Tensor) -> Tensor:
     chosen = functional.log_softmax(likeness, dim=1).masked_fill(itself, 0.0)
     weights = weights.masked_fill(itself, 0.0)
     total = weights.sum(1)
-    each = -(weights * chosen).sum(1) / total.clamp(min=1e-6)
-    return each.sum() / (total > 0).sum().clamp(min=1)
+    losses = -(weights * chosen).sum(1) / total.clamp(min=1e-6)
+    return losses.sum() / (total > 0).sum().clamp(min=1)
 
 
 def drawn_from(features: Sequence[Feature], *, size: int) -> Draw:
@@ -227,7 +221,7 @@ def drawn_from(features: Sequence[Feature], *, size: int) -> Draw:
         flags = np.ndim(feature.label) > 0
         for label in np.flatnonzero(feature.label).tolist() if flags else [feature.label]:
             by_label.setdefault(label, []).append(index)
-    groups = [np.array(by_label[label]) for label in sorted(by_label)]
+    groups = [np.array(places) for _, places in sorted(by_label.items())]
     if max(map(len, groups), default=0) < OF_A_LABEL:
         raise UserError(
             "train.solver = 'contrastive' learns from two rows of a label, and each label has one row",

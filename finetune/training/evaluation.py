@@ -54,20 +54,20 @@ class DevEvaluation:
 
     def __call__(self, engine: Engine) -> Evaluated:
         """Predicts and scores; options are chosen on the first split and applied to all."""
-        task, chosen, found, loss = self.task, dict[str, Any](), Answers(), None
-        for index, (split, features) in enumerate(self.features.items()):
+        task, chosen, answers, loss = self.task, dict[str, Any](), Answers(), None
+        for split, features in self.features.items():
             logits, rows = engine.logits(features), self.rows[split]
             engine.watch(Working(f"scoring {split}"))
-            if index == 0:
+            decoded = task.decode(logits, features, rows)
+            if not answers:  # the first split
                 loss = engine.loss(logits, features)
-            answers = task.decode(logits, features, rows)
-            if index == 0 and (chosen := task.tune(answers, rows)):
-                task = configured(self.task, chosen)
-                decided = task.decode(logits, features, rows)
-                answers = cross_fitted(self.task, answers, rows) if hasattr(task, "decide") else decided
-            found[split] = answers
-        scores = {split: task.score(answers, self.rows[split]) for split, answers in found.items()}
-        return Evaluated(task=task, answers=found, scores=scores, chosen=chosen, loss=loss)
+                if chosen := task.tune(decoded, rows):
+                    task = configured(self.task, chosen)
+                    fitted = hasattr(task, "decide")
+                    decoded = cross_fitted(self.task, decoded, rows) if fitted else task.decode(logits, features, rows)
+            answers[split] = decoded
+        scores = {split: task.score(decoded, self.rows[split]) for split, decoded in answers.items()}
+        return Evaluated(task=task, answers=answers, scores=scores, chosen=chosen, loss=loss)
 
     def on(self, splits: Sequence[str]) -> "DevEvaluation":
         """The same on some of the splits."""
@@ -86,20 +86,16 @@ class DevEvaluation:
     def baselines(self, train: Sequence[Row], found: Evaluated) -> dict[str, Answers]:
         """By split and method, predictions of the baselines, with options chosen as for the model."""
         release_memory()  # that the activations of training had
-        given = {split: self.task.baselines(train, self.rows[split]) for split in self.features}
+        by_split = {split: self.task.baselines(train, self.rows[split]) for split in self.features}
         trim_memory()
-        if not found.chosen or not hasattr(self.task, "decide"):
-            return given
-        first, *others = given
-        rows = self.rows[first]
-        tuned: dict[str, Any] = {
-            method: chosen_by(self.task, answers, rows) for method, answers in given[first].items()
-        }
-        fitted = {method: cross_fitted(self.task, answers, rows) for method, answers in given[first].items()}
-        return {first: fitted} | {
-            split: {method: tuned[method].decide(answers) for method, answers in given[split].items()}
-            for split in others
-        }
+        if found.chosen and hasattr(self.task, "decide"):
+            first, *others = by_split
+            for method, answers in by_split[first].items():
+                tuned: Any = chosen_by(self.task, answers, self.rows[first])
+                for split in others:
+                    by_split[split][method] = tuned.decide(by_split[split][method])
+                by_split[first][method] = cross_fitted(self.task, answers, self.rows[first])
+        return by_split
 
 
 def official_scores(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, float]:
@@ -126,13 +122,13 @@ def official_scores(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) 
 
 def cross_fitted(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> list[Answer]:
     """Predictions of each fold with the options chosen on the other folds."""
-    found = list(answers)
+    decided = list(answers)
     for fold in folds(rows):
-        others = sorted(set(range(len(rows))) - set(fold))
+        others = sorted({*range(len(rows))} - {*fold})
         chosen: Any = chosen_by(task, [answers[i] for i in others], [rows[i] for i in others])
         for index, answer in zip(fold, chosen.decide([answers[i] for i in fold]), strict=True):
-            found[index] = answer
-    return found
+            decided[index] = answer
+    return decided
 
 
 def chosen_by(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> Task:
@@ -142,15 +138,12 @@ def chosen_by(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> Tas
 
 def folds(rows: Sequence[Row]) -> list[list[int]]:
     """Row indices of each fold, independent of the order of the rows; rows of equal content share a fold."""
-    contents = [_content(row) for row in rows]
-    fold_of = {content: index % FOLDS for index, content in enumerate(sorted(set(contents)))}
-    found: list[list[int]] = [[] for _ in range(FOLDS)]
+    contents = []
+    for row in rows:
+        read = {name: value for name, value in asdict(row).items() if name not in ("id", "gold")}
+        contents.append(hashlib.sha256(json.dumps(read, sort_keys=True, default=str).encode()).hexdigest())
+    by_fold: list[list[int]] = [[] for _ in range(min(FOLDS, len({*contents})))]
+    number = {content: index % FOLDS for index, content in enumerate(sorted({*contents}))}
     for index, content in enumerate(contents):
-        found[fold_of[content]].append(index)
-    return [fold for fold in found if fold]
-
-
-def _content(row: Row) -> str:
-    """A hash of a row's inputs."""
-    read = {name: value for name, value in asdict(row).items() if name not in ("id", "gold")}
-    return hashlib.sha256(json.dumps(read, sort_keys=True, default=str).encode()).hexdigest()
+        by_fold[number[content]].append(index)
+    return by_fold

@@ -17,7 +17,7 @@ from finetune.inference.engine import Engine
 from finetune.models.feature import Feature
 from finetune.models.head import EncoderWithHead
 from finetune.models.pretrained import ModelFiles
-from finetune.runs.events import Watcher
+from finetune.runs.events import Note, Watcher
 from finetune.runs.folder import RunFolder
 from finetune.runs.lineage import Lineage
 from finetune.runs.recipe import Recipe
@@ -54,7 +54,7 @@ class Extra:
         """The model is there, and nothing of the run is written: what does not fit is refused here."""
 
     def before_training(self, run: "RunState") -> None:
-        """`inputs`, `objective` and `fit` say how the run trains. Later notes must be given to `watch` too."""
+        """`inputs`, `objective` and `fit` say how the run trains."""
 
     def after_scoring(self, run: "RunState") -> None:
         """In all processes: adds to `baselines`, and to `facts`, which are fields of `RunRecord`."""
@@ -113,6 +113,12 @@ class RunState:
     facts: dict[str, Any] = field(default_factory=dict)
     home: RunFolder = field(init=False)
     folder: RunFolder = field(init=False)
+
+    def note(self, *texts: str) -> None:
+        """Says what is noteworthy after the run has begun, and keeps it for the record."""
+        for text in texts:
+            self.watch(Note(text))
+            self.notes.append(text)
 
     @cached_property
     def id(self) -> str:
@@ -191,7 +197,7 @@ EXTRAS: tuple[tuple[Callable[[Recipe], object], str, str], ...] = (
     (lambda _: True, "few_rows", "LinearProbe"),  # which looks at how many there are
     (lambda recipe: recipe.distil.teachers, "teacher", "Teacher"),
     (lambda recipe: recipe.frozen, "extras", "FrozenEncoder"),
-    (lambda recipe: recipe.train.solver == "logistic", "logistic", "LogisticHead"),
+    (lambda recipe: recipe.train.solver == "logistic", "few_rows", "LogisticHead"),
     (lambda recipe: recipe.train.solver == CONTRASTIVE, "contrastive", "ContrastiveStep"),
     (lambda recipe: recipe.lora, "extras", "Lora"),
 )

@@ -1,34 +1,59 @@
-"""What few rows get: a linear probe as a baseline, and scores by folds where dev is too small to tell.
+"""What few rows get: a linear head that is solved at once, on its own or as a baseline, and scores by folds.
 
-The probe is what `frozen=true train.solver=logistic pooling=unit` trains, in the time of one pass over the rows.
+`train.solver=logistic` is scikit-learn's logistic or ridge regression on the hidden states of a frozen encoder. The
+coefficients become the head's output layer, so that saving, prediction and scoring work as after any training. The
+linear probe is what `frozen=true train.solver=logistic pooling=unit` trains, in the time of one pass over the rows.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
+import torch
 
 from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
+from finetune.inference.feature_batches import BATCH_TOKENS
 from finetune.models.building import build_model
-from finetune.models.feature import Feature
-from finetune.models.model_folder import FAMILY, FEW_ROWS, UNIT
-from finetune.runs.events import Note, Working, unwatched
+from finetune.models.feature import LABEL, Feature, label_counts, lengths
+from finetune.models.head import EncoderWithHead, Head
+from finetune.models.model_folder import FAMILY, FEW_ROWS, MEAN, UNIT
+from finetune.runs.events import EpochDone, EpochResult, Training, Working, unwatched
 from finetune.runs.recipe import Recipe, is_new
 from finetune.runs.recipe_tables import HeldOut, Train
-from finetune.runs.record_parts import Margin, best_baseline
+from finetune.runs.record_parts import best_baseline
 from finetune.task_types.columns import own_data
 from finetune.task_types.held_out import held_out_rows
 from finetune.task_types.parts import Answer
 from finetune.task_types.resampling import margin
 from finetune.task_types.shared_rows import Keys, keys_of, shared
-from finetune.training.extras import Extra, RunState
-from finetune.training.logistic import fit_output, require_linear
+from finetune.training.checkpoints import Progress
+from finetune.training.evaluation import Evaluated
+from finetune.training.extras import Extra, RunState, require_labels_alone
 
 # By method the predictions for rows, from the places of the rows to fit to and of the rows to predict.
 Methods = Callable[[Sequence[int], Sequence[int]], Mapping[str, Sequence[Answer]]]
 PROBE = "linear-probe"
 FOLDS = 5
+UNSEEN = -100.0  # the logit of a label without training rows
+STRENGTH = 1.0  # scikit-learn's C, and 1 / alpha of ridge regression, on standardised inputs
+MEAN_STRENGTH = 10.0  # on means, which are scaled as one to about unit length: their spread is what was trained
+
+
+class LogisticHead(Extra):
+    """`train.solver=logistic`: the output layer alone is fitted, to all rows at once."""
+
+    def after_building(self, run: RunState) -> None:
+        """Raises UserError unless the output layer is all there is to train."""
+        require_labels_alone(run, "train.solver=logistic")
+        require_linear(run.model, frozen=run.recipe.frozen)
+
+    def before_training(self, run: RunState) -> None:
+        """Takes the place of the loop."""
+        run.fit = lambda trainer, features, dev: fit_logistic(trainer.engine, features, dev)
 
 
 class LinearProbe(Extra):
@@ -42,9 +67,8 @@ class LinearProbe(Extra):
 
     def before_training(self, run: RunState) -> None:
         """Says what cheap methods reach, before training takes its time."""
-        for note in first_look(run, self.encoders_rows):
-            run.watch(Note(note))
-            run.notes.append(note)
+        if dev_tells_nothing(run):
+            run.note(*_first_look(run, self.encoders_rows))
 
     def after_scoring(self, run: RunState) -> None:
         """Adds the predictions of the probe."""
@@ -63,10 +87,10 @@ def probe_engine(run: RunState) -> Engine | None:
     recipe = run.recipe
     if len(run.train_rows) >= FEW_ROWS or is_new(recipe.model) or recipe.train.solver == "logistic":
         return None
-    settings: dict[str, Any] = {"pooling": UNIT if run.model.pooled else FAMILY}
+    pooling: Any = UNIT if run.model.pooled else FAMILY
     train = Train(solver="logistic", precision=recipe.train.precision)
-    read = Recipe(task=recipe.task, model=recipe.model, frozen=True, train=train, **settings)
-    model, _ = build_model(run.weights.folder, run.task.head, read, device=run.device, tokens=run.tokens)
+    probe = Recipe(task=recipe.task, model=recipe.model, frozen=True, train=train, pooling=pooling)
+    model, _ = build_model(run.weights.folder, run.task.head, probe, device=run.device, tokens=run.tokens)
     try:
         require_linear(model, frozen=True)
     except UserError:
@@ -74,41 +98,33 @@ def probe_engine(run: RunState) -> Engine | None:
     return replace(run.engine, model=model, watch=unwatched)
 
 
-def first_look(run: RunState, known: Mapping[str, Keys]) -> list[str]:
-    """The scores of baselines and probe by folds of your training rows, where dev is too small to tell if fine-tuning
-    is worth it; with the runs whose rows are `known` and among these.
+def _first_look(run: RunState, known: Mapping[str, Keys]) -> Iterator[str]:
+    """The scores of baselines and probe by folds of the training rows: they tell if fine-tuning is worth it, where dev
+    is too small to. The note names the runs whose rows are `known` and among these.
     """
-    if not dev_tells_nothing(run):
-        return []
     task, rows, metric = run.task, run.train_rows, run.task.metrics[0]
-    found = answers_by_folds(run, cheap_methods(run), f"trying the baselines on {FOLDS} folds of {len(rows)} rows")
-    scores = {method: task.score(answers, rows) for method, answers in found.items()}
+    folds = answers_by_folds(run, cheap_methods(run), f"trying the baselines on {FOLDS} folds of {len(rows)} rows")
+    scores = {method: task.score(answers, rows) for method, answers in folds.items()}
     if not (best := best_baseline(scores, metric)):
-        return []
-    against = {PROBE: found[PROBE]} if PROBE in found and best != PROBE else {}
-    of_best = margin(task, rows, found[best], against)
-    interval = of_best.interval and " (the best: {} to {})".format(*map(metric.shown, of_best.interval))
+        return
+    against = {PROBE: folds[PROBE]} if PROBE in folds and best != PROBE else {}
+    lead = margin(task, rows, folds[best], against)
+    interval = " (the best: {} to {})".format(*map(metric.shown, lead.interval)) if lead.interval else ""
     listed = ", ".join(f"{method} {metric.shown(score[metric.name])}" for method, score in scores.items())
-    dev = so_many(len(run.rows[task.dev_splits[0]]))
     note = (
-        f"few rows: dev has {dev}, too few to choose or tell anything. By {FOLDS} folds of the {len(rows)} training "
-        f"rows, {metric.name}: {listed}{interval or ''}{advice(best, of_best)}"
+        f"few rows: dev has {so_many(len(run.rows[task.dev_splits[0]]))}, too few to choose or tell anything. By "
+        f"{FOLDS} folds of the {len(rows)} training rows, {metric.name}: {listed}{interval}"
     )
+    if best == PROBE:
+        note += ". The probe is trained by frozen=true train.solver=logistic"
+    elif lead.difference_interval and lead.difference_interval[0] > 0:
+        note += f". {best} is ahead of what the encoder knows of these texts: choose one for their language and domain"
     keys = keys_of(task, rows)
     for before, others in known.items():
         if count := shared(keys, others):
             what = f"whose encoder this is, was trained on {count:,} of these rows: its probe knows them"
             note += f". Run {before}, {what}"
-    return [note]
-
-
-def advice(best: str, of_best: Margin) -> str:
-    """What the best method says of the encoder, where it is ahead by more than chance."""
-    if best == PROBE:
-        return ". The probe is trained by frozen=true train.solver=logistic"
-    if of_best.difference_interval is None or of_best.difference_interval[0] <= 0:
-        return ""
-    return f". {best} is ahead of what the encoder knows of these texts: choose one for their language and domain"
+    yield note
 
 
 def dev_tells_nothing(run: RunState) -> bool:
@@ -150,15 +166,123 @@ def answers_by_folds(run: RunState, methods: Methods, doing: str) -> dict[str, l
         run.watch(Working(doing, done=fold, total=FOLDS))
         try:
             held = sorted(held_out_rows(run.task, train, 1 / FOLDS, HeldOut().seed, fold=fold))
-            found = methods(sorted({*range(len(train.rows))} - {*held}), held)
+            answers = methods(sorted({*range(len(train.rows))} - {*held}), held)
         except UserError:
             return {}
-        for method, answers in found.items():
-            by_method.setdefault(method, {}).update(zip(held, answers, strict=True))
-    return {method: [answers[i] for i in range(len(train.rows))] for method, answers in by_method.items()}
+        for method, predicted in answers.items():
+            by_method.setdefault(method, {}).update(zip(held, predicted, strict=True))
+    return {method: [answer for _, answer in sorted(answers.items())] for method, answers in by_method.items()}
 
 
 def features_of(features: Sequence[Feature], rows: Sequence[int]) -> list[Feature]:
     """The features of some rows, with the rows' places among these."""
     places = {row: place for place, row in enumerate(rows)}
     return [replace(feature, row=places[feature.row]) for feature in features if feature.row in places]
+
+
+def require_linear(model: EncoderWithHead, *, frozen: bool) -> None:
+    """Raises UserError unless the output layer is all there is to train."""
+    reader, config = model.backbone.reader, model.backbone.config
+    if not frozen:
+        raise UserError("train.solver = 'logistic' trains only the output layer", "Set frozen=true with it")
+    if reader is not None and (reader.bilstm is not None or reader.mix.how == "weighted"):
+        raise UserError(
+            "train.solver = 'logistic' cannot train a BiLSTM or layer weights",
+            "Choose a layer, a sum or a concatenation without weights, and bilstm=false",
+        )
+    if hasattr(model.head, "dense"):
+        raise UserError(
+            f"an encoder of type '{config.model_type}' has no pretrained pooler",
+            f"Name the layer to read with train.solver=logistic: layers=[{config.num_hidden_layers}]",
+        )
+    if not model.head.solved_as:
+        raise UserError("train.solver = 'logistic' is for text and word labels", "Leave it out for this task")
+
+
+def fit_logistic(
+    engine: Engine, features: Sequence[Feature], evaluate: Callable[[Engine], Evaluated]
+) -> tuple[Progress, Evaluated]:
+    """Fits the output layer to all features at once; the same on every process."""
+    started = time.perf_counter()
+    engine.watch(Training(updates=1, done=0, epochs=1, examples=len(features)))
+    fit_output(engine, features)
+    progress = Progress(update=1, seconds=time.perf_counter() - started, best_epoch=1)
+    result, loss = evaluate(engine), 0.0
+    with torch.inference_mode(), engine.accelerator.autocast():
+        for part in _parts(features):
+            batch = engine.batch(part)
+            loss += float(engine.model.head.loss(engine.model(*batch.inputs()).float(), batch.labels[LABEL]))
+    loss /= label_counts(features)[LABEL]
+    done = EpochResult(epoch=1, loss=loss, headline=result.headline, scores=result.scores, dev_loss=result.loss)
+    progress.epochs.append(done)
+    engine.watch(EpochDone(result=done, best=result.headline, metrics=result.metrics))
+    return progress, result
+
+
+def fit_output(engine: Engine, features: Sequence[Feature]) -> None:
+    """Fits the output layer to what it reads of all features."""
+    inputs, labels = _columns(engine, features)
+    head, mean = engine.model.head, inputs.mean(0)
+    unit = engine.model.pooled and engine.model.backbone.pooling in (MEAN, UNIT)
+    spread = np.linalg.norm(inputs, axis=1).mean() if unit else inputs.std(0) + 1e-6
+    weight, bias = _coefficients((inputs - mean) / spread, labels, head, strength=MEAN_STRENGTH if unit else STRENGTH)
+    weight = weight / spread
+    with torch.no_grad():
+        head.output.weight.copy_(torch.from_numpy(weight))
+        head.output.bias.copy_(torch.from_numpy(bias - weight @ mean))
+
+
+def _parts(features: Sequence[Feature]) -> Iterator[Sequence[Feature]]:
+    step = max(1, BATCH_TOKENS["cpu"] // int(lengths(features).max()))
+    for begin in range(0, len(features), step):
+        yield features[begin : begin + step]
+
+
+def _columns(engine: Engine, features: Sequence[Feature]) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs of the output layer `(n, width)` and labels `(n,)` or `(n, labels)`, of texts or words."""
+    model = engine.model.to(engine.accelerator.device).eval()
+    inputs, labels = list[np.ndarray](), list[Any]()
+    with torch.inference_mode(), engine.accelerator.autocast():
+        for part in _parts(features):
+            hidden, mask, *_ = model.hidden(engine.batch(part))
+            inputs.append((hidden if model.pooled else hidden[mask.bool()]).float().cpu().numpy())
+            for feature in part:
+                labels += [feature.label] if model.pooled else feature.label
+    return np.concatenate(inputs), np.array(labels)
+
+
+def _coefficients(
+    inputs: np.ndarray, labels: np.ndarray, head: Head, *, strength: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weight `(labels, width)` and bias `(labels,)`, of what the head says that its labels are."""
+    from sklearn.linear_model import LogisticRegression, Ridge
+
+    count = len(head.labels)
+    if head.solved_as == "number":
+        ridge = Ridge(alpha=1 / strength).fit(inputs, labels)
+        return ridge.coef_.reshape(1, -1), np.atleast_1d(ridge.intercept_)
+    if head.solved_as == "flags":
+        weights, biases = zip(*(_binary(inputs, labels[:, label], strength) for label in range(count)), strict=True)
+        return np.stack(weights), np.array(biases)
+    weight, bias = np.zeros((count, inputs.shape[1])), np.full(count, UNSEEN)
+    if len(set(labels.tolist())) == 1:
+        bias[labels[0]] = 0.0
+        return weight, bias
+    by_class = getattr(head, "class_weights", None)
+    row_weights = None if by_class is None else by_class.cpu().numpy()[labels]
+    fitted: Any = LogisticRegression(C=strength, max_iter=1_000).fit(inputs, labels, sample_weight=row_weights)
+    if len(fitted.classes_) == 2:  # one row, for the difference of the two
+        rest, other = fitted.classes_
+        weight[other], bias[other], bias[rest] = fitted.coef_[0], fitted.intercept_[0], 0.0
+    else:
+        weight[fitted.classes_], bias[fitted.classes_] = fitted.coef_, fitted.intercept_
+    return weight, bias
+
+
+def _binary(inputs: np.ndarray, labels: np.ndarray, strength: float) -> tuple[np.ndarray, float]:
+    from sklearn.linear_model import LogisticRegression
+
+    if len(set(labels.tolist())) < 2:
+        return np.zeros(inputs.shape[1]), -UNSEEN if labels[:1].any() else UNSEEN
+    fitted = LogisticRegression(C=strength, max_iter=1_000).fit(inputs, labels)
+    return fitted.coef_[0], float(fitted.intercept_[0])

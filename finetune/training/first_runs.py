@@ -1,12 +1,12 @@
-"""What `model=` names besides an encoder: a finished run, whose encoder is taken, or a recipe, which is run first; and
-the runs that `distil.teacher=` names.
+"""The runs that settings name: `model=` may be a finished run, whose encoder is taken, or a recipe, which is run first;
+`distil.teacher=` names finished runs.
 
 The name of a recipe may be followed by settings of it, as in a command: `model = "pretrain objective=ltr"`.
 """
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from finetune.training.targets import expand_targets, find_recipes, recipe_files
 
 MODEL, TEACHER = "model", "distil.teacher"  # the settings that may name a run
 LABELS_SHOWN = 6
+FirstRuns = dict[tuple[str, int], ResolvedRun]  # by the name of the model and the seed
 
 
 def with_first_runs(planned: Sequence[ResolvedRun], out: Path) -> list[ResolvedRun]:
@@ -38,20 +39,20 @@ def with_first_runs(planned: Sequence[ResolvedRun], out: Path) -> list[ResolvedR
     Raises UserError for a run without a model, for a recipe of several runs or whose model is itself, and for a teacher
     that does not fit.
     """
-    made: dict[tuple[str, int], ResolvedRun] = {}
-    if any(one.recipe.distil.teachers for one in planned):
-        planned = [with_teachers(one, out) if one.recipe.distil.teachers else one for one in planned]
-    return [_with_first(one, out, (), made) for one in planned]
+    made: FirstRuns = {}
+    taught = [with_teachers(run, out) if run.recipe.distil.teachers else run for run in planned]
+    return [_with_first(run, out, (), made) for run in taught]
 
 
 def checkpoint_of(settings: Mapping[str, Any], out: Path) -> str:
     """The initial encoder of the model that these settings name; empty where they name none."""
     name, seen = str(settings.get("model", "")), set[Path]()
-    while (named := recipe_named(name)) is not None:
-        if named.file in seen:  # with_first_runs refuses it
+    while (file_and_settings := recipe_named(name)) is not None:
+        file, own = file_and_settings
+        if file in seen:  # with_first_runs refuses it
             return ""
-        seen.add(named.file)
-        name = str(named.settings.get("model", load_recipe(named.file, options=option_names).model))
+        seen.add(file)
+        name = str(own.get("model", load_recipe(file, options=option_names).model))
     run = meant_run(name, MODEL, out)[0] if name else None
     return name if run is None else first_checkpoint(run)
 
@@ -68,10 +69,7 @@ def with_run(settings: dict[str, Any], out: Path) -> dict[str, Any]:
 
 def with_parents(planned: Sequence[ResolvedRun]) -> list[ResolvedRun]:
     """The runs with those that they start from, each once and after those that it starts from."""
-    found: dict[int, ResolvedRun] = {}
-    for one in planned:
-        found |= {id(each): each for each in [*one.before, one]}
-    return list(found.values())
+    return list({id(run): run for last in planned for run in [*last.before, last]}.values())
 
 
 def meant_run(name: str, key: str, out: Path) -> tuple[RunFolder | None, str]:
@@ -102,9 +100,12 @@ def has_model(folder: str | Path) -> bool:
 def _latest(name: str, key: str, folders: Sequence[RunFolder]) -> tuple[RunFolder, str]:
     """The run of a name, and a note; the latest run comes first."""
     runs = {folder.path.name: (folder, load_record(folder.record_file)) for folder in folders}
-    first = [run for run, (_, record) in runs.items() if not {*_starts(record)} & {*runs}]
-    better = [run for run in first if runs[run][1].beats_baselines]
-    chosen = [*better, *first, *runs][0]
+
+    def rank(run: str) -> int:
+        record = runs[run][1]
+        return 2 if {*_starts(record)} & {*runs} else int(not record.beats_baselines)
+
+    chosen = min(runs, key=rank)
     folder, record = runs[chosen]
     score = f"{record.first_split} {record.headline} {record.metric(record.headline).shown(record.score)}"
     why = "" if record.beats_baselines else ", no better than its best baseline"
@@ -122,25 +123,17 @@ def _starts(record: RunRecord) -> Iterator[str]:
         yield Path(folder.strip()).name
 
 
-def with_named(one: ResolvedRun, key: str, name: str, run: RunFolder, note: str) -> ResolvedRun:
-    """The run with what was typed for it and its notes, where a name was resolved to an id."""
+def with_named(planned: ResolvedRun, key: str, name: str, run: RunFolder, note: str) -> ResolvedRun:
+    """The run with the words for it and its notes, where a name was resolved to an id."""
     if not note:
-        return one
-    words = tuple(word if not word.startswith(f"{key}=") else word.replace(name, run.path.name) for word in one.typed)
-    return replace(one, typed=words, notes=(*one.notes, note))
+        return planned
+    words = (word.replace(name, run.path.name) if word.startswith(f"{key}=") else word for word in planned.typed)
+    return replace(planned, typed=tuple(words), notes=(*planned.notes, note))
 
 
-@dataclass(frozen=True, kw_only=True)
-class NamedRecipe:
-    """A recipe that is a model: its file, and the settings that the name gives it."""
-
-    file: Path
-    settings: dict[str, Any]
-
-
-def recipe_named(model: str) -> NamedRecipe | None:
-    """The recipe, and settings after it, that a model's name means; None for any other name, as of a folder with a
-    model.
+def recipe_named(model: str) -> tuple[Path, dict[str, Any]] | None:
+    """The file of the recipe, and the settings after it, that a model's name means; None for any other name, as of a
+    folder with a model.
 
     Raises UserError for a .toml file that is not there, and for words after a recipe that are not settings.
     """
@@ -151,7 +144,7 @@ def recipe_named(model: str) -> NamedRecipe | None:
     if others or "seed" in settings:
         wrong, why = (others[0], "is not a setting") if others else ("seed", "is that of the run that starts from it")
         raise UserError(f"model={model}: '{wrong}' {why}", f"Give settings as in a command: {name} train.updates=500")
-    return NamedRecipe(file=file, settings=settings)
+    return file, settings
 
 
 def _recipe_file(name: str) -> Path | None:
@@ -161,48 +154,47 @@ def _recipe_file(name: str) -> Path | None:
     return named if named is not None and not is_file(name) else find_recipes(name)[0].resolve()
 
 
-def _with_first(
-    one: ResolvedRun, out: Path, chain: tuple[Path, ...], made: dict[tuple[str, int], ResolvedRun]
-) -> ResolvedRun:
-    name, seed = one.recipe.model, one.recipe.seed
+def _with_first(planned: ResolvedRun, out: Path, chain: tuple[Path, ...], made: FirstRuns) -> ResolvedRun:
+    recipe = planned.recipe
+    name, seed = recipe.model, recipe.seed
     named = recipe_named(name)
     if named is None:
         run, note = meant_run(name, MODEL, out)
         if run is None:
-            return one
-        recipe = one.recipe.model_copy(update={"model": str(run.path)})
-        return replace(with_named(one, MODEL, name, run, note), recipe=recipe)
-    if one.recipe.tokenizer:
+            return planned
+        recipe = recipe.model_copy(update={"model": str(run.path)})
+        return replace(with_named(planned, MODEL, name, run, note), recipe=recipe)
+    if recipe.tokenizer:
         raise UserError(
-            f"tokenizer={one.recipe.tokenizer} with model={name}, whose encoder has its own vocabulary",
-            f'Leave it out, or give it to that recipe: model="{name} tokenizer={one.recipe.tokenizer}"',
+            f"tokenizer={recipe.tokenizer} with model={name}, whose encoder has its own vocabulary",
+            f'Leave it out, or give it to that recipe: model="{name} tokenizer={recipe.tokenizer}"',
         )
-    file = named.file
+    file, settings = named
     if file in chain:
         raise UserError(
             f"{file}: its model is {' -> '.join(step.name for step in (*chain[chain.index(file) :], file))}, itself",
             "Name an encoder as the model of one of them",
         )
     if (name, seed) not in made:
-        runs = expand_targets([str(file)], {**named.settings, "seed": seed})
-        if len(runs) > 1:
+        first, *others = expand_targets([str(file)], {**settings, "seed": seed})
+        if others:
             raise UserError(
-                f"{file}: is to be a model, and its [grid] makes {len(runs)} runs of a seed",
+                f"{file}: is to be a model, and its [grid] makes {len(others) + 1} runs of a seed",
                 "Name a recipe of one run, or run it and name one of its runs",
             )
-        made[name, seed] = _with_first(runs[0], out, (*chain, file), made)
-    return replace(one, first=made[name, seed])
+        made[name, seed] = _with_first(first, out, (*chain, file), made)
+    return replace(planned, first=made[name, seed])
 
 
-def with_teachers(one: ResolvedRun, out: Path) -> ResolvedRun:
+def with_teachers(student: ResolvedRun, out: Path) -> ResolvedRun:
     """The run with the folders of the runs that `distil.teacher` names.
 
     Raises UserError for a task without classes, and for a teacher that is not a run, has other labels, or is no better
     than its own baselines.
     """
-    distil = one.recipe.distil
-    if not taught_classes(one.task):
-        raise UserError(f"{one.task.name}: a teacher's classes are learned, and it has none", "Leave distil out")
+    distil = student.recipe.distil
+    if not taught_classes(student.task):
+        raise UserError(f"{student.task.name}: a teacher's classes are learned, and it has none", "Leave distil out")
     if distil.text and not is_file(Path(distil.text)):  # before anything is trained
         raise UserError(f"distil.text={distil.text}: there is no such file", "Name a file of rows without labels")
     folders = list[str]()
@@ -214,10 +206,11 @@ def with_teachers(one: ResolvedRun, out: Path) -> ResolvedRun:
             raise UserError(f"distil.teacher={name}: {what}", error.way_out)
         if "," in str(run.path):
             raise UserError(f"{run.path}: a comma separates teachers", "Keep results in a folder without one (`out`)")
-        _require_fit(name, run, one)
-        folders, one = [*folders, str(run.path)], with_named(one, TEACHER, name, run, note)
-    named = distil.model_copy(update={"teacher": ",".join(folders)})
-    return replace(one, recipe=one.recipe.model_copy(update={"distil": named}))
+        _require_fit(name, run, student)
+        folders.append(str(run.path))
+        student = with_named(student, TEACHER, name, run, note)
+    distil = distil.model_copy(update={"teacher": ",".join(folders)})
+    return replace(student, recipe=student.recipe.model_copy(update={"distil": distil}))
 
 
 def _require_fit(name: str, run: RunFolder, student: ResolvedRun) -> None:
@@ -225,34 +218,26 @@ def _require_fit(name: str, run: RunFolder, student: ResolvedRun) -> None:
     record, ours = load_record(run.record_file), student.task
     in_file = registry.in_file(student.recipe.task) and record.task == ours.name
     theirs = trained_on(run, task=student.default if in_file else None)
-    kinds = [type_name(task) for task in (theirs, ours)]
-    if not taught_classes(theirs) or kinds[0] != kinds[1]:
+    kinds, labels = [[describe(task) for task in (theirs, ours)] for describe in (type_name, taught_classes)]
+    metric, split = record.metric(record.headline), record.first_split
+    best = record.best_baseline(split, record.headline)
+    if not labels[0] or kinds[0] != kinds[1]:
+        what, remedy = f"is a {kinds[0]} model, and {ours.name} is a {kinds[1]} task", "a teacher of the same task type"
+    elif {*labels[0]} != {*labels[1]}:
+        names = [first_of(task.label_names, LABELS_SHOWN) for task in (theirs, ours)]
+        what, remedy = f"has the labels {names[0]}, and {ours.name} has {names[1]}", "a teacher with the same labels"
+    elif best is not None and not record.beats_baselines and not student.recipe.distil.weak:
         raise UserError(
-            f"distil.teacher={name}: it is a {kinds[0]} model, and {ours.name} is a {kinds[1]} task",
-            "Name a teacher of the same task type",
+            f"distil.teacher={name}: its {split} {record.headline} is {metric.shown(record.score)}, and the best of "
+            f"its own baselines has {metric.shown(best)}",
+            "Train a better teacher; or set distil.weak=true to take this one",
         )
-    if set(taught_classes(theirs)) != set(taught_classes(ours)):
-        labels = [first_of(task.label_names, LABELS_SHOWN) for task in (theirs, ours)]
-        raise UserError(
-            f"distil.teacher={name}: it has the labels {labels[0]}, and {ours.name} has {labels[1]}",
-            "Name a teacher with the same labels",
-        )
-    if not student.recipe.distil.weak:
-        _require_better(name, record)
+    else:
+        return
+    raise UserError(f"distil.teacher={name}: it {what}", f"Name {remedy}")
 
 
 def type_name(task: Task) -> str:
     """The name of a task's type, such as `regression`; of one without, its class."""
     kind = type_of(task)
     return type(task).__name__ if kind is None else kind.name
-
-
-def _require_better(name: str, record: RunRecord) -> None:
-    metric, split = record.metric(record.headline), record.first_split
-    best = record.best_baseline(split, record.headline)
-    if best is not None and not record.beats_baselines:
-        raise UserError(
-            f"distil.teacher={name}: its {split} {record.headline} is {metric.shown(record.score)}, and the best of "
-            f"its own baselines has {metric.shown(best)}",
-            "Train a better teacher; or set distil.weak=true to take this one",
-        )

@@ -16,8 +16,9 @@ from finetune.task_types.columns import own_data
 from finetune.task_types.options import changed_options, configured
 from finetune.task_types.run_task import trained_on
 from finetune.task_types.task import Task
-from finetune.task_types.types import trained_task, type_of
+from finetune.task_types.types import trained_task
 from finetune.training.extras import Extra, RunState
+from finetune.training.first_runs import type_name
 
 NAMES_SHOWN = 3  # labels in a message
 
@@ -33,10 +34,10 @@ class KeepLabels(Extra):
 
         Raises UserError for a model that is of no run, for a task of another type, and for labels that do not fit.
         """
-        recipe = run.recipe
-        folder = None if is_new(recipe.model) else RunFolder(run.weights.folder.parent)
+        recipe, weights = run.recipe, run.weights
+        folder = None if is_new(recipe.model) else RunFolder(weights.folder.parent)
         record = None if folder is None else folder.record()
-        if folder is None or record is None or run.weights.folder.name != folder.model.name:
+        if folder is None or record is None or weights.folder.name != folder.model.name:
             raise UserError(
                 f"keep_labels with model={recipe.model}, which is not a finished run: an encoder has no labels to keep",
                 "Name a run (model=RUN; `finetune ls` lists them), or leave keep_labels out",
@@ -49,7 +50,7 @@ class KeepLabels(Extra):
 
     def _require_fit(self, task: Task) -> None:
         """Raises UserError for rows of another type, for no label in common, and for one that is spelled otherwise."""
-        kinds = [type(one).__name__ if (kind := type_of(one)) is None else kind.name for one in (self.old, task)]
+        kinds = [type_name(self.old), type_name(task)]
         if kinds[0] != kinds[1]:
             raise UserError(
                 f"keep_labels: run {self.id} has the task type {kinds[0]}, and the new rows have {kinds[1]}",
@@ -66,41 +67,42 @@ class KeepLabels(Extra):
                 )
         if new and not {*old} & {*new}:
             raise UserError(
-                f"keep_labels: no label in common: run {self.id} has {_some(old)}, the new rows {_some(new)}",
+                f"keep_labels: no label in common: run {self.id} has {_listed(old)}, the new rows {_listed(new)}",
                 "Name them alike (labels=0=bad,1=good names numbers), or train on old rows too (old.csv,new.csv)",
             )
 
     def _extended(self, task: Task, keep: bool | str, options: Mapping[str, object]) -> Task:
         """The task with the old labels. Raises UserError for a shipped task, whose labels are its own."""
         old, own, read = self.old.label_names, task.label_names, own_data(task)
-        labels = (*(name for name in old if keep != "shared" or name in own), *(n for n in own if n not in old))
-        if read is None and (lost := [name for name in labels if name not in own]):
-            raise UserError(
-                f"keep_labels: {task.name} has labels of its own, and cannot keep {_some(lost)} of run {self.id}",
-                "keep_labels=shared leaves them out",
-            )
+        labels = [name for name in old if keep != "shared" or name in own]
         if read is None:
+            if lost := [name for name in labels if name not in own]:
+                raise UserError(
+                    f"keep_labels: {task.name} has labels of its own, and cannot keep {_listed(lost)} of run {self.id}",
+                    "keep_labels=shared leaves them out",
+                )
             return task
+        labels += [name for name in own if name not in old]
         ordered = {*labels} <= {*read.layout.order}  # else only the new labels are in it
-        layout = replace(read.layout, labels=labels, order=read.layout.order if ordered else ())
+        layout = replace(read.layout, labels=(*labels,), order=read.layout.order if ordered else ())
         changed = trained_task(layout, name=task.name, read=replace(read, layout=layout))
         return replace(configured(changed, options), dev_splits=task.dev_splits)
 
     def after_building(self, run: RunState) -> None:
         """Carries the old head, with a note on which rows of it, and how the others begin."""
         carry_head(load_trained(run.weights.folder, self.old.head), run.model)
-        ours, own = self.old.label_names, run.task.label_names
+        old, own = self.old.label_names, run.task.label_names
         note = f"the head is that of run {self.id}"
-        if ours:
-            note = f"the head has the rows of {_some([label for label in ours if label in own])} from run {self.id}"
-        if added := [label for label in own if label not in ours]:
-            note += f"; new are {_some(added)}, whose rows begin at random, as in a new head"
-        if left_out := [label for label in ours if label not in own]:
-            note += f"; {_some(left_out)} left out"
+        if old:
+            note = f"the head has the rows of {_listed([label for label in old if label in own])} from run {self.id}"
+        if added := [label for label in own if label not in old]:
+            note += f"; new are {_listed(added)}, whose rows begin at random, as in a new head"
+        if left_out := [label for label in old if label not in own]:
+            note += f"; {_listed(left_out)} left out"
         run.model.notes.append(note)
 
 
-def _some(names: Sequence[str]) -> str:
+def _listed(names: Sequence[str]) -> str:
     """`'a', 'b', 'c' and 2 more`."""
     return first_of([shown(name) for name in names], NAMES_SHOWN)
 
@@ -113,20 +115,21 @@ def carry_head(trained: EncoderWithHead, new: EncoderWithHead) -> None:
     before, now = trained.head.rows_by_label, new.head.rows_by_label
     reads = [(model.backbone.pooling, model.backbone.layer_indices(pooled=model.pooled)) for model in (trained, new)]
     for old, part in ((trained.backbone.reader, new.backbone.reader), (trained.head, new.head)):
-        given, state = ({} if each is None else each.state_dict() for each in (old, part))
-        layers = {name: next((one for one in now if part is new.head and name.startswith(one)), "") for name in state}
-        if reads[0] != reads[1] or _forms(given, layers) != _forms(state, layers):
+        source, state = ({} if module is None else module.state_dict() for module in (old, part))
+        layers = {name: next((row for row in now if part is new.head and name.startswith(row)), "") for name in state}
+        if reads[0] != reads[1] or _forms(source, layers) != _forms(state, layers):
             raise UserError(
                 "keep_labels: the head of that run reads the encoder in another way",
                 "Leave layers, bilstm, pooling and options of the head as they are in that run",
             )
         for name, tensor in state.items():
             if not (layer := layers[name]):
-                tensor.copy_(given[name])
+                tensor.copy_(source[name])
                 continue
-            for place, label in enumerate(now[layer] or [""]):  # without labels there is a single row
-                if label in (before[layer] or [""]):
-                    tensor[place] = given[name][(before[layer] or [""]).index(label)]
+            old_labels = before[layer] or [""]  # without labels there is a single row
+            for place, label in enumerate(now[layer] or [""]):
+                if label in old_labels:
+                    tensor[place] = source[name][old_labels.index(label)]
 
 
 def _forms(state: Mapping[str, Tensor], layers: Mapping[str, str]) -> dict[str, tuple[int, ...]]:

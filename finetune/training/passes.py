@@ -58,16 +58,13 @@ class BatchPasses:
 
     def passed(self, batch: Batch, weights: Mapping[str, float | Tensor]) -> Tensor:
         """As a call, with weights that may be tensors."""
-        accelerator = self.engine.accelerator
+        accelerator, head = self.engine.accelerator, self.engine.model.head
         with accelerator.autocast():
             logits = as_float(self.model(*batch.inputs()))
-            losses = (self.objective or self._of_head)(logits, batch)
+            losses = self.objective(logits, batch) if self.objective else head.losses(logits, batch.labels)
             loss = sum((loss * weights[name] for name, loss in losses.items()), torch.tensor(0.0))
         accelerator.backward(loss * accelerator.num_processes)
         return loss.detach()
-
-    def _of_head(self, logits: Any, batch: Batch) -> dict[str, Tensor]:
-        return self.engine.model.head.losses(logits, batch.labels)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,9 +79,9 @@ class BatchGraph:
 
     def replay(self, batch: Batch, weights: Mapping[str, float]) -> Tensor:
         """The passes of another batch of this shape."""
-        given = batch.by_name()
+        tensors = batch.by_name()
         for name, mine in self.batch.by_name().items():
-            mine.copy_(given[name], non_blocking=True)
+            mine.copy_(tensors[name], non_blocking=True)
         for name, weight in weights.items():
             self.weights[name].fill_(weight)
         for parameter, gradient in self.gradients.items():
@@ -121,17 +118,18 @@ class GraphedPasses(BatchPasses):
         return self.graphs[shape].replay(batch, weights)
 
     def freed(self) -> bool:
-        had = bool(self.graphs)
-        if had:
-            self._stop(TOO_LARGE)
-        return had
+        if not self.graphs:
+            return False
+        self._stop(TOO_LARGE)
+        return True
 
     def _stop(self, note: str) -> None:
         """Goes without graphs from here on, and gives their memory back."""
         self.notes.append(note)
         self.engine.model.zero_grad(set_to_none=True)
-        for kept in (self.graphs, self.gradients, self.reached):
-            kept.clear()
+        self.graphs.clear()
+        self.gradients.clear()
+        self.reached.clear()
 
     def _proven(self, batch: Batch, weights: Mapping[str, float], shape: Shape) -> bool:
         """Whether a graph gives the loss and the norm of the gradients that passes without it give."""
@@ -139,15 +137,15 @@ class GraphedPasses(BatchPasses):
         self.engine.model.zero_grad(set_to_none=True)
         plain = torch.stack([self._on_stream(batch, weights), self._norm()])
         cuda.set_rng_state(state)
-        found = torch.stack([self.graphs[shape].replay(batch, weights), self._norm()])
+        graphed = torch.stack([self.graphs[shape].replay(batch, weights), self._norm()])
         cuda.set_rng_state(state)
-        return torch.allclose(found, plain, rtol=MOST_DIFFERENCE, atol=MOST_DIFFERENCE)
+        return torch.allclose(graphed, plain, rtol=MOST_DIFFERENCE, atol=MOST_DIFFERENCE)
 
     def _norm(self) -> Tensor:
-        return get_total_norm([each.grad for each in self._with_gradients() if each.grad is not None])
+        return get_total_norm([parameter.grad for parameter in self.parameters if parameter.grad is not None])
 
     def _with_gradients(self) -> list[nn.Parameter]:
-        return [each for each in self.parameters if each.grad is not None]
+        return [parameter for parameter in self.parameters if parameter.grad is not None]
 
     def _first(self, batch: Batch, weights: Mapping[str, float], shape: Shape) -> Tensor:
         """The passes of a shape's first batch. Those that make the CPU wait for the GPU are refused, and so are those
@@ -183,9 +181,12 @@ class GraphedPasses(BatchPasses):
         """The graph of a batch's shape; nothing is computed."""
         batch = batch.mapped(torch.clone)
         scales = {name: batch.attention_mask.new_tensor(value, dtype=torch.float) for name, value in weights.items()}
-        for each in self.reached[shape]:
-            each.grad = self.gradients.setdefault(each, torch.zeros_like(each))
-        gradients = {each: self.gradients[each] for each in self.reached[shape]}
+        gradients = {
+            parameter: self.gradients.setdefault(parameter, torch.zeros_like(parameter))
+            for parameter in self.reached[shape]
+        }
+        for parameter, gradient in gradients.items():
+            parameter.grad = gradient
         graph = cuda.CUDAGraph()
         with cuda.graph(graph, pool=self.pool, stream=self.stream):
             torch._foreach_zero_(list(gradients.values()))
@@ -208,5 +209,5 @@ def _no_waiting() -> Iterator[None]:
 
 def _shape_of(batch: Batch, weights: Mapping[str, float]) -> Shape:
     """What a graph depends on: which tensors a batch has, of what shapes and types, and which losses."""
-    tensors = [(name, tuple(each.shape), each.dtype) for name, each in batch.by_name().items()]
+    tensors = [(name, tuple(tensor.shape), tensor.dtype) for name, tensor in batch.by_name().items()]
     return (*tensors, *weights)

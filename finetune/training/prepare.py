@@ -1,10 +1,9 @@
 """A run before it trains: first what decides its result, and so its id; then model, tokenizer and features."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.models import pretrained
 from finetune.models.building import build_model
@@ -17,14 +16,13 @@ from finetune.models.untrained import size_of
 from finetune.runs.events import Watcher, Working, unwatched
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import lineage_at
-from finetune.runs.recipe import Recipe, is_new, recipe_from_here
+from finetune.runs.recipe import is_new, recipe_from_here
 from finetune.runs.run_id import data_fingerprint
 from finetune.task_types.held_out import divided
 from finetune.task_types.parts import batch_maker
 from finetune.task_types.prepare import array_features, load_splits, require_positions
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.shared_rows import known_keys, leaks
-from finetune.task_types.task import Task
 from finetune.task_types.train_share import with_share
 from finetune.task_types.vocabulary import vocabulary_notes
 from finetune.training.extras import Extra, RunState, extras_of
@@ -48,14 +46,14 @@ def plan_run(
 
     Raises UserError for data, weights, a device or a package that are missing or do not fit.
     """
-    recipe, where = recipe_from_here(resolved.recipe), resolve_device(device)
+    recipe, task, place = recipe_from_here(resolved.recipe), resolved.task, resolve_device(device)
     run = RunState(
-        resolved=resolved, recipe=recipe, task=resolved.task, default=resolved.default, source=source, device=where,
-        precision=resolve_precision(recipe.train.precision, where), watch=watch,
+        resolved=resolved, recipe=recipe, task=task, default=resolved.default, source=source, device=place,
+        precision=resolve_precision(recipe.train.precision, place), watch=watch,
         extras=extras_of(recipe) if extras is None else extras,
     )  # fmt: skip
     set_deterministic(recipe.deterministic)
-    batch_maker(run.task).require_batch(recipe.train.batch_size)
+    batch_maker(task).require_batch(recipe.train.batch_size)
     run.vocabulary, vocabulary_size = str(recipe.tokenizer), trained_size(recipe)
     if vocabulary_size:
         size_of(recipe.model)  # first, since reading and training a vocabulary take a while
@@ -64,20 +62,23 @@ def plan_run(
     for extra in run.extras:
         extra.before_reading(run)
     watch(Working("reading rows"))
-    run.splits = load_splits(run.task, source, limit=recipe.limit)
-    run.data = data_fingerprint(run.rows)
-    run.splits[run.task.train_split] = trained_on_rows(recipe, run.task, run.splits)
+    task, splits = run.task, load_splits(run.task, source, limit=recipe.limit)
+    run.splits, run.data = splits, data_fingerprint({split: loaded.rows for split, loaded in splits.items()})
+    train, _ = divided(task, splits[task.train_split], recipe.held_out)
+    splits[task.train_split] = with_share(task, train, recipe.train_share, seed=recipe.seeds[1])
+    run.rows_learned = run.train_rows
     if vocabulary_size:
-        run.vocabulary = str(batch_maker(run.task).own_vocabulary(run.train_rows, watch, size=vocabulary_size) or "")
+        vocabulary = batch_maker(task).own_vocabulary(run.train_rows, watch, size=vocabulary_size)
+        run.vocabulary = str(vocabulary or "")
         _find_weights(run)
-    run.rows_learned, run.lineage = run.train_rows, lineage_at(run.weights.folder)
-    run.known = known_keys(RunFolder(run.weights.folder.parent)) if run.lineage else {}
+    folder = run.weights.folder
+    run.lineage = lineage_at(folder)
+    run.known = known_keys(RunFolder(folder.parent)) if run.lineage else {}
     for extra in run.extras:
         extra.after_reading(run)
-    run.task = run.task.fit(run.train_rows)
-    config = load_config(run.weights.folder)
-    run.pooling = fitting_pooling(recipe, run.weights.folder, config, rows=len(run.train_rows), pooled=run.task.pooled)
-    run.findings = (*leaks(run.task, run.splits, run.known, resolved.typed), *resolved.findings)
+    run.task, config = run.task.fit(run.train_rows), load_config(folder)
+    run.pooling = fitting_pooling(recipe, folder, config, rows=len(run.train_rows), pooled=run.task.pooled)
+    run.findings = (*leaks(run.task, splits, run.known, resolved.typed), *resolved.findings)
     return run
 
 
@@ -86,12 +87,6 @@ def _find_weights(run: RunState) -> None:
     run.watch(Working("finding the encoder's weights"))
     files = pretrained.resolve(str(run.resolved.encoder or run.recipe.model), tokenizer=run.vocabulary)
     run.weights = replace(files, name=run.recipe.model)
-
-
-def trained_on_rows(recipe: Recipe, task: Task, splits: Mapping[str, Rows]) -> Rows:
-    """The rows that are trained on: without those that are held out, and of these a share."""
-    train, _ = divided(task, splits[task.train_split], recipe.held_out)
-    return with_share(task, train, recipe.train_share, seed=recipe.seeds[1])
 
 
 def build_run(run: RunState) -> None:
@@ -108,33 +103,28 @@ def build_run(run: RunState) -> None:
     add_tokens(run.tokenizer, run.tokens)
     require_positions(run.tokenizer, recipe.max_length, most_tokens(run.model.backbone.encoder))
     for split, rows in run.rows.items():
-        drawn = None
-        if split == task.train_split:
-            drawn = batch_maker(task).train_features(rows, run.tokenizer, recipe.max_length, watch)
-        if drawn is None:
-            drawn = array_features(task, rows, run.tokenizer, recipe.max_length, watch)
-        run.features[split] = drawn
+        how = (rows, run.tokenizer, recipe.max_length, watch)
+        drawn = batch_maker(task).train_features(*how) if split == task.train_split else None
+        run.features[split] = array_features(task, *how) if drawn is None else drawn
     watch(Working("looking at the rows' words"))
     run.notes += _notes(run)
 
 
-def _notes(run: RunState) -> list[str]:
+def _notes(run: RunState) -> Iterator[str]:
     """How encoder, head and rows fit."""
-    recipe, head, config = run.recipe, run.model.head, run.model.backbone.config
-    notes = [*run.resolved.notes, *vocabulary_notes(run.train_rows, run.tokenizer, recipe.model)]
-    if is_left_to_right(config):
-        last = "the last token's vector represents a text, not that of [CLS]"
-        notes.append(f"the encoder reads from left to right: {last}")
-    notes += run.model.notes
+    recipe, model, tokenizer = run.recipe, run.model, run.tokenizer
     if size := trained_size(recipe):
-        own = training_notes(Path(run.vocabulary), len(run.tokenizer), tokenizer_hash(run.tokenizer), size=size)
-        notes = own + notes
-    if head.pretrains and not is_new(recipe.model):
-        lacking = [weight for weight in run.new_weights if weight in head.to_checkpoint()]
-        notes += [f"the head is new, since {recipe.model} lacks {some(lacking)}"] if lacking else []
+        yield from training_notes(Path(run.vocabulary), len(tokenizer), tokenizer_hash(tokenizer), size=size)
+    yield from run.resolved.notes
+    yield from vocabulary_notes(run.train_rows, tokenizer, recipe.model)
+    if is_left_to_right(model.backbone.config):
+        yield "the encoder reads from left to right: the last token's vector represents a text, not that of [CLS]"
+    yield from model.notes
+    lacking = [weight for weight in run.new_weights if model.head.pretrains and weight in model.head.to_checkpoint()]
+    if lacking and not is_new(recipe.model):
+        yield f"the head is new, since {recipe.model} lacks {some(lacking)}"
     if recipe.pooling == "auto" and run.pooling != FAMILY:  # a vector that transformers' classes do not read
-        notes.append(
+        yield (
             f"pooling {run.pooling}: the head reads {VECTORS[run.pooling]}, which fits {recipe.model}; the model is "
             "saved in a format that only finetune loads (pooling=family: one that transformers loads)"
         )
-    return notes

@@ -52,24 +52,35 @@ def run_cost(accelerator: Accelerator, seconds: float) -> Cost:
         peak_memory_bytes=main_memory(),
         peak_device_bytes=peak_memory(device) if device.type == "cuda" else None,
     )
-    return total_cost(gather_object([mine]) if accelerator.num_processes > 1 else [mine])
-
-
-def total_cost(costs: list[Cost]) -> Cost:
-    """The cost of processes that ran at the same time; what one of them does not know is not known."""
-    memory = [each.peak_device_bytes for each in costs]
+    costs = gather_object([mine]) if accelerator.num_processes > 1 else [mine]
+    on_devices: Any = [cost.peak_device_bytes for cost in costs]
     return Cost(
-        device_seconds=sum(each.device_seconds for each in costs),
-        peak_memory_bytes=sum(each.peak_memory_bytes for each in costs),
-        peak_device_bytes=None if None in memory else sum(filter(None, memory)),
+        device_seconds=sum(cost.device_seconds for cost in costs),
+        peak_memory_bytes=sum(cost.peak_memory_bytes for cost in costs),
+        peak_device_bytes=None if None in on_devices else sum(on_devices),
     )
 
 
 def build_record(run: RunState, baselines: Mapping[str, Answers], *, started: float) -> RunRecord:
     """The record of a finished run; `baselines` are their predictions by split and method, `started` seconds."""
     task, splits, rows, found, progress = run.task, run.splits, run.rows, run.found, run.progress
-    origins = {split: _origin(loaded, run.source) for split, loaded in splits.items()}
+    source, typed = run.source, run.resolved.typed
+    origins = {split: _origin(loaded, source) for split, loaded in splits.items()}
     scores = {split: official_scores(found.task, answers, rows[split]) for split, answers in found.answers.items()}
+    first, answers = next(iter(found.answers.items()))
+    counts = {
+        split: _frequent(task, [row.gold for row in labelled])
+        for split, labelled in rows.items()
+        if not isinstance(labelled, HashedRows)
+    }
+    observed = Observed(
+        constant=None if run.model.head.pretrains else _constant(found.task, answers, rows[first]),
+        contradicted=_contradicted(task, run.train_rows[:MOST_COMPARED]),
+        fitting_length=_fitting_length(run),
+        longest_length=most_tokens(run.model.backbone.encoder),
+        typed=list(typed) if len(typed) <= MOST_WORDS else [],
+        data_folder=from_here(str(source.folder)) if source.explicit else "",
+    )
     facts = {
         "id": run.id,
         "task": task.name,
@@ -81,7 +92,7 @@ def build_record(run: RunState, baselines: Mapping[str, Answers], *, started: fl
         "data": run.data,
         "data_origin": origins,
         "data_files": {split: loaded.content for split, loaded in splits.items() if loaded.content},
-        "rows": {split: len(some) for split, some in rows.items()},
+        "rows": dict(zip(rows, map(len, rows.values()), strict=True)),
         "features": {split: len(encoded) for split, encoded in run.features.items()},
         "truncated": {split: truncated_share(encoded) for split, encoded in run.features.items()},
         "notes": _notes(run, origins, scores),
@@ -105,14 +116,14 @@ def build_record(run: RunState, baselines: Mapping[str, Answers], *, started: fl
         "chosen": list(found.chosen),
         "cross_fitted": hasattr(task, "decide") and bool(found.chosen),
         "metrics": saved_metrics(task.metrics),
-        "labels": {split: counts for split, some in rows.items() if (counts := _label_counts(task, some))},
+        "labels": {split: labels for split, labels in counts.items() if labels},
         "margins": {
             split: margin(found.task, rows[split], answers, baselines[split])
             for split, answers in found.answers.items()
         },
         "lineage": run.lineage,
         "findings": list(run.findings),
-        "observed": _observed(run),
+        "observed": observed,
         "parameters": parameter_counts(run.model),
         "seconds": {"total": time.perf_counter() - started, "training": progress.seconds},
     }
@@ -139,16 +150,13 @@ def _notes(run: RunState, origins: Mapping[str, str], scores: Scores) -> list[st
         if share := len(np.unique(places[cut])) / len(np.unique(places)):
             lost = task.truncated.format(max_length=run.recipe.max_length)
             notes.append(f"{split}: {percent(share)} of the rows {lost}")
-    return (
-        notes
-        + run.progress.notes
-        + [
-            f"{split}: {name} is {score}: it is undefined for these predictions"
-            for split, by_name in scores.items()
-            for name, score in by_name.items()
-            if not math.isfinite(score)
+    notes += run.progress.notes
+    for split, by_name in scores.items():
+        undefined = {name: score for name, score in by_name.items() if not math.isfinite(score)}
+        notes += [
+            f"{split}: {name} is {score}: it is undefined for these predictions" for name, score in undefined.items()
         ]
-    )
+    return notes
 
 
 def _origin(loaded: Rows, source: Source) -> str:
@@ -156,36 +164,19 @@ def _origin(loaded: Rows, source: Source) -> str:
     path = Path(loaded.origin)
     if source.folder is not None and not loaded.content and path.is_relative_to(source.folder):
         return path.relative_to(source.folder).as_posix()
-    if not path.is_absolute():
-        return loaded.origin
     try:
-        return Path(os.path.relpath(path)).as_posix()
+        return Path(os.path.relpath(path)).as_posix() if path.is_absolute() else loaded.origin
     except ValueError:  # on another drive
         return path.name
 
 
-def _observed(run: RunState) -> Observed:
-    """The facts of a run that its record has nowhere else."""
-    split, answers = next(iter(run.found.answers.items()))
-    typed, source = run.resolved.typed, run.source
-    return Observed(
-        constant=None if run.model.head.pretrains else _constant(run.found.task, answers, run.splits[split].rows),
-        contradicted=_contradicted(run.task, run.train_rows[:MOST_COMPARED]),
-        fitting_length=_fitting_length(run),
-        longest_length=most_tokens(run.model.backbone.encoder),
-        typed=list(typed) if len(typed) <= MOST_WORDS else [],
-        data_folder=from_here(str(source.folder)) if source.explicit else "",
-    )
-
-
 def _constant(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> str | None:
     """The one prediction that all rows have, where their labels differ: a label, a number or a text."""
-    values, labels = ([one.value for one in side] for side in (answers, task.labels_of(rows)))
+    values, labels = ([answer.value for answer in side] for side in (answers, task.labels_of(rows)))
     if len(set(map(str, labels))) < 2:
         return None
     if all(isinstance(value, float) for value in (*values, *labels)):
-        spread, of_labels = float(np.std(values)), float(np.std(labels))
-        return f"{np.mean(values):.3g}" if spread < LEAST_SPREAD * of_labels else None
+        return f"{np.mean(values):.3g}" if np.std(values) < LEAST_SPREAD * np.std(labels) else None
     if len(set(map(str, values))) == 1:
         value = values[0]
         if isinstance(value, list | tuple):
@@ -205,33 +196,28 @@ def _contradicted(task: Task, rows: Sequence[Row]) -> int:
     for row, label in zip(rows, task.labels_of(rows), strict=True):
         if kind.closed_labels or not isinstance(label.value, str):
             labels[same_text(row.input)].append(label.value)
-    numbers = [value for some in labels.values() for value in some if isinstance(value, float)]
-    apart = float(np.std(numbers)) if len(numbers) == len(rows) else 0.0
-    if apart:
-        return sum(len(some) for some in labels.values() if max(some) - min(some) > apart)
-    return sum(len(some) for some in labels.values() if len(set(map(str, some))) > 1)
+    values = [value for group in labels.values() for value in group]
+    numbers = len(values) == len(rows) and all(isinstance(value, float) for value in values)
+    if apart := float(np.std(values)) if numbers else 0.0:
+        return sum(len(group) for group in labels.values() if max(group) - min(group) > apart)
+    return sum(len(group) for group in labels.values() if len(set(map(str, group))) > 1)
 
 
 def _fitting_length(run: RunState) -> int:
     """The tokens that nearly all training rows have, rounded up; 0 where none was cut."""
     features = run.features[run.task.train_split]
-    if not len(features) or not truncated_rows(features)[1].any():
+    step = max(1, len(run.train_rows) // SAMPLE_ROWS)
+    texts = [row.input for row in run.train_rows[::step] if isinstance(row, OwnRow)]
+    if not texts or not len(features) or not truncated_rows(features)[1].any():
         return 0
-    rows = run.train_rows[:: max(1, len(run.train_rows) // SAMPLE_ROWS)]
-    texts = [row.input for row in rows if isinstance(row, OwnRow)]
-    if not texts:
-        return 0
-    found = run.tokenizer(texts, return_attention_mask=False, truncation=False, verbose=False)["input_ids"]
-    return math.ceil(float(np.quantile([len(ids) for ids in found], NEARLY_ALL)) / STEP) * STEP
-
-
-def _label_counts(task: Task, rows: Sequence[Row]) -> dict[str, int]:
-    """The most frequent labels and their counts; empty for tasks without classes, as a text is."""
-    return {} if isinstance(rows, HashedRows) else _frequent(task, [row.gold for row in rows])
+    encoded = run.tokenizer(texts, return_attention_mask=False, truncation=False, verbose=False)["input_ids"]
+    return math.ceil(float(np.quantile([len(ids) for ids in encoded], NEARLY_ALL)) / STEP) * STEP
 
 
 def _frequent(task: Task, golds: Sequence[Any]) -> dict[str, int]:
-    """The most frequent of labels, or of predictions, which have the form of a label."""
+    """The most frequent of labels, or of predictions, which have the form of a label, and their counts; empty for tasks
+    without classes, as a text is.
+    """
     kind = type_of(task)
     counts = Counter[str]() if kind is None else counts_of_labels(kind, golds)
     if set(counts) == {"no label"}:

@@ -62,7 +62,6 @@ def run(
         earlier = logged_seconds(state.folder.events) * accelerator.num_processes if main else 0.0  # if interrupted
         state.watch = EventLog(state.folder.events, then=watch) if main else watch
         checkpoints = Checkpoints(folder=state.folder.checkpoints, writes=main, saving=options.saving)
-        _announce(state)
         _train(state, checkpoints)
         state.facts["cost"] = run_cost(accelerator, time.perf_counter() - began + earlier)
         if main:
@@ -86,41 +85,37 @@ def _already_done(state: RunState, record: RunRecord) -> RunRecord:
     return record.model_copy(update={"findings": list(state.findings)})
 
 
-def _announce(state: RunState) -> None:
-    """Says what is trained, and what is unusual about it."""
-    settings = state.recipe.model_dump(exclude_defaults=True)
-    state.watch(Started(folder=str(state.home.path), recipe=settings, device=str(state.device)))
-    for note in (*(finding.note for finding in state.findings), *state.notes):
-        state.watch(Note(note))
-    state.watch(Working("computing the first update"))
-
-
 def _train(state: RunState, checkpoints: Checkpoints) -> None:
-    """Trains the model, and predicts dev."""
-    task, recipe = state.task, state.recipe
-    state.engine = Engine(
-        model=state.model, accelerator=state.accelerator, pad_id=state.tokenizer.pad_token_id, watch=state.watch
+    """Says what is trained and what is unusual about it, trains the model, and predicts dev."""
+    task, recipe, watch = state.task, state.recipe, state.watch
+    settings = recipe.model_dump(exclude_defaults=True)
+    watch(Started(folder=str(state.home.path), recipe=settings, device=str(state.device)))
+    for note in (*(finding.note for finding in state.findings), *state.notes):
+        watch(Note(note))
+    watch(Working("computing the first update"))
+    engine = state.engine = Engine(
+        model=state.model, accelerator=state.accelerator, pad_id=state.tokenizer.pad_token_id, watch=watch
     )
     state.inputs = dict(state.features)
     for extra in state.extras:
         extra.before_training(state)
     features = {split: state.inputs[split] for split in task.dev_splits}
-    state.evaluation = DevEvaluation(task=task, rows=state.rows, features=features)
+    evaluation = state.evaluation = DevEvaluation(task=task, rows=state.rows, features=features)
     trainer = Trainer(
-        engine=state.engine, settings=recipe.train, data_seed=recipe.seeds[1], checkpoints=checkpoints,
+        engine=engine, settings=recipe.train, data_seed=recipe.seeds[1], checkpoints=checkpoints,
         rows=state.rows_learned, draw=batch_maker(task).draw, objective=state.objective,
     )  # fmt: skip
-    dev = state.evaluation.on([split for split in task.dev_splits if split != TEST])
-    state.progress, found = state.fit(trainer, state.inputs[task.train_split], dev)
+    dev = evaluation.on([split for split in task.dev_splits if split != TEST])
+    state.progress, scored = state.fit(trainer, state.inputs[task.train_split], dev)
     with merged(state.model.backbone.encoder):
-        state.found = state.evaluation.completed(state.engine, found)
+        state.found = evaluation.completed(engine, scored)
     for extra in state.extras:
         extra.after_scoring(state)
 
 
 def _save(state: RunState, *, started: float) -> None:
     """Writes predictions, model and last the record, while the folder where the run will be is locked."""
-    found, watch, attempt = state.found, state.watch, state.folder
+    task, found, watch, attempt = state.task, state.found, state.watch, state.folder
     watch(Working("predicting with the baselines"))
     baselines = state.evaluation.baselines(state.train_rows, found)
     for split, methods in state.baselines.items():
@@ -128,11 +123,11 @@ def _save(state: RunState, *, started: float) -> None:
     watch(Working("saving predictions and the model"))
     for split, answers in found.answers.items():
         rows = state.rows[split]
-        plain = prediction_lines(state.task, rows, answers, baselines[split], state.splits[split].slices)
+        plain = prediction_lines(task, rows, answers, baselines[split], state.splits[split].slices)
         lines = with_outcomes(found.task, state.model.head.labels, plain)
-        write_predictions(attempt.predictions(split), lines, official_files(state.task, answers, rows))
+        write_predictions(attempt.predictions(split), lines, official_files(task, answers, rows))
     save_checkpoint(state.model, attempt.model, state.tokenizer, _settings_of_use(state))
-    save_keys(state.task, state.rows_learned, attempt)
+    save_keys(task, state.rows_learned, attempt)
     for extra in state.extras:
         extra.after_saving(state)
     watch(Working("scoring, with intervals"))

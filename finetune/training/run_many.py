@@ -13,8 +13,7 @@ from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.run import run
-from finetune.training.run_options import RunOptions
-from finetune.training.trackers import tracked
+from finetune.training.run_options import RunOptions, tracked
 
 Outcome = RunRecord | UserError  # the record, or why it failed
 
@@ -26,9 +25,9 @@ def run_all(
 
     Runs whose encoders others start from are trained first, each once; their records are not among those returned.
     """
-    found = _outcomes(runs, options, watch)
-    failures = [one for one in found if isinstance(one, UserError)]
-    return [one for one in found if isinstance(one, RunRecord)], failures
+    outcomes = _outcomes(runs, options, watch)
+    failures = [outcome for outcome in outcomes if isinstance(outcome, UserError)]
+    return [outcome for outcome in outcomes if isinstance(outcome, RunRecord)], failures
 
 
 def _outcomes(runs: Sequence[ResolvedRun], options: RunOptions, watch: Watcher) -> list[Outcome]:
@@ -36,19 +35,32 @@ def _outcomes(runs: Sequence[ResolvedRun], options: RunOptions, watch: Watcher) 
     it; errors of several name the recipe.
     """
     before: dict[int, Outcome] = {}
-    if firsts := list({id(one.first): one.first for one in runs if one.first is not None}.values()):
-        names = ", ".join(dict.fromkeys(one.name for one in firsts))
+    if firsts := list({id(planned.first): planned.first for planned in runs if planned.first is not None}.values()):
+        names = ", ".join(dict.fromkeys(first.name for first in firsts))
         watch(Note(f"{so_many(len(firsts), 'run')} of {names} first, for the encoders that the others start from"))
-        taken = _outcomes(firsts, replace(options, force=False), watch)  # a finished one is not trained again
-        before = dict(zip(map(id, firsts), taken, strict=True))
+        trained = _outcomes(firsts, replace(options, force=False), watch)  # a finished one is not trained again
+        before = dict(zip(map(id, firsts), trained, strict=True))
     outcomes = list[Outcome]()
-    for one in runs:
-        ready = one if one.first is None else _with_encoder(one, before[id(one.first)], options)
-        outcome = ready if isinstance(ready, UserError) else train_run(ready, options, watch)
-        if len(runs) > 1 and isinstance(outcome, UserError) and outcome is not ready:
-            outcome = type(outcome)(f"{one.name}: {outcome.what}", outcome.way_out)
+    for planned in runs:
+        try:
+            ready = planned if planned.first is None else _with_encoder(planned, before[id(planned.first)], options)
+        except UserError as error:
+            outcomes.append(UserError(f"{planned.name}: {error.what}", error.way_out))
+            continue
+        outcome = train_run(ready, options, watch)
+        if len(runs) > 1 and isinstance(outcome, UserError):
+            outcome = type(outcome)(f"{planned.name}: {outcome.what}", outcome.way_out)
         outcomes.append(outcome)
     return outcomes
+
+
+def _with_encoder(planned: ResolvedRun, first: Outcome, options: RunOptions) -> ResolvedRun:
+    """The run with the folder of its first run. Raises UserError where that failed or has no model."""
+    if isinstance(first, UserError):
+        raise UserError(f"the run of its model {planned.recipe.model} failed ({first.what})", first.way_out)
+    folder = RunFolder.of(options.out, first.task, first.id)
+    folder.require_model()
+    return replace(planned, encoder=folder.path)
 
 
 def train_run(planned: ResolvedRun, options: RunOptions, watch: Watcher) -> Outcome:
@@ -86,15 +98,3 @@ def _failure(error: Exception) -> UserError | None:
     if "deterministic" in str(error):
         return UserError(first_line(error), "Leave deterministic = true out, or train on the CPU")
     return None
-
-
-def _with_encoder(one: ResolvedRun, first: Outcome, options: RunOptions) -> ResolvedRun | UserError:
-    """The run with the folder of its first run; an error where that failed or has no model."""
-    if isinstance(first, UserError):
-        return UserError(f"{one.name}: the run of its model {one.recipe.model} failed ({first.what})", first.way_out)
-    folder = RunFolder.of(options.out, first.task, first.id)
-    try:
-        folder.require_model()
-    except UserError as error:
-        return UserError(f"{one.name}: {error.what}", error.way_out)
-    return replace(one, encoder=folder.path)

@@ -44,13 +44,11 @@ def find_recipes(target: str) -> list[Path]:
     if is_file(path):
         return [path]
     named = recipe_files()
-    found = [file for name, file in named.items() if fnmatch.fnmatchcase(name, target)]
-    if not found:
-        raise UserError(
-            f"no recipe or file is called '{target}'",
-            f"{nearest(target, [*near_files(target), *named, *registry.available()])}`finetune ls` lists the recipes",
-        )
-    return found
+    files = [file for name, file in named.items() if fnmatch.fnmatchcase(name, target)]
+    if not files:
+        near = nearest(target, [*near_files(target), *named, *registry.available()])
+        raise UserError(f"no recipe or file is called '{target}'", f"{near}`finetune ls` lists the recipes")
+    return files
 
 
 def expand_targets(
@@ -67,43 +65,39 @@ def expand_targets(
     defaults: dict[str, Task] = {}
     for name in names:
         for origin, loaded in _loaded(name, settings, defaults, checkpoint):
+            target = name if name == origin or is_file(Path(name)) else Path(origin).stem
             for single in expand(loaded, seeds=seeds, shares=shares, origin=origin, options=option_names):
-                resolved = _resolved(_name(origin), single, defaults)
-                planned.append(replace(resolved, typed=_typed(_target(name, origin), settings, loaded, single)))
-    require_different([one.recipe for one in planned])
+                typed = () if loaded.grid else (target, *_changed(settings, loaded, single))
+                planned.append(replace(_resolved(origin, single, defaults), typed=typed))
+    require_different([run.recipe for run in planned])
     return planned
 
 
-def _is_recipe(target: str) -> bool:
-    return is_file(Path(target)) or any(fnmatch.fnmatchcase(name, target) for name in recipe_files())
+def load_target(target: str, settings: dict[str, Any], *, checkpoint: str = "") -> ResolvedRun:
+    """The one recipe that a target names, with these settings and its task; its grid is not expanded.
+
+    `checkpoint` is as for `expand_targets`.
+    """
+    defaults: dict[str, Task] = {}
+    (origin, loaded), *others = _loaded(target, settings, defaults, checkpoint)
+    if others:
+        raise UserError(f"'{target}' names {len(others) + 1} recipes", "Name one")
+    return _resolved(origin, loaded, defaults)
 
 
-def _typed(target: str, settings: Mapping[str, Any], loaded: Recipe, single: Recipe) -> tuple[str, ...]:
-    """What gives one of the runs of a target when it is typed behind `finetune run`; empty where a grid gave it."""
-    if loaded.grid:
-        return ()
+def _changed(settings: Mapping[str, Any], loaded: Recipe, single: Recipe) -> Sequence[str]:
+    """The settings of one of the runs of a target, as they are typed behind it."""
     before, after = (flat(recipe.model_dump(exclude_unset=True)) for recipe in (loaded, single))
     changed = {key: value for key, value in after.items() if before.get(key) != value}
-    given = {key: value for key, value in {**settings, **changed}.items() if value is not None}
-    return (target, *typed_settings(given))
+    return typed_settings({key: value for key, value in {**settings, **changed}.items() if value is not None})
 
 
-def _target(name: str, origin: str) -> str:
-    """The data or recipe as it is typed; where a pattern named it, the recipe's name."""
-    return name if name == origin or is_file(Path(name)) else Path(origin).stem
-
-
-def _name(origin: str) -> str:
-    """The name of a recipe, or of the user's data."""
-    return origin if is_pattern(origin) else Path(origin).stem
-
-
-def _resolved(name: str, recipe: Recipe, defaults: dict[str, Task]) -> ResolvedRun:
+def _resolved(origin: str, recipe: Recipe, defaults: dict[str, Task]) -> ResolvedRun:
     """A recipe with its task, which is taken from `defaults` or added to it."""
-    key = _task_key(recipe)
-    found = resolved_run(recipe, name=name, default=defaults.get(key))
-    defaults[key] = found.default
-    return found
+    key, name = _task_key(recipe), origin if is_pattern(origin) else Path(origin).stem
+    resolved = resolved_run(recipe, name=name, default=defaults.get(key))
+    defaults[key] = resolved.default
+    return resolved
 
 
 def _task_key(recipe: Recipe) -> str:
@@ -123,8 +117,9 @@ def _loaded(
         settings = _with_preset(settings)
     grid = {key.removeprefix(GRID): values for key, values in flat(settings).items() if key.startswith(GRID)}
     require_set_once(settings, set_by(grid), origin="settings")
-    own = is_data(target)
-    is_task = not own and (registry.in_file(target) or (not _is_recipe(target) and target in registry.available()))
+    own, files = is_data(target), recipe_files()
+    named = is_file(Path(target)) or any(fnmatch.fnmatchcase(name, target) for name in files)
+    is_task = not own and (registry.in_file(target) or (not named and target in registry.available()))
     if (is_task or own) and (other := settings.get("task", target)) != target:
         raise UserError(f"{target} and task={other} name two tasks", "Name the one to train on, and leave out `task=`")
     if own:
@@ -133,15 +128,13 @@ def _loaded(
         started, task = starting_recipe(target, settings, checkpoint=checkpoint)
         defaults[_task_key(started)] = task
         yield target, started
-        return
-    if is_task:
-        if recipes := [name for name, file in recipe_files().items() if read_toml(file).get("task") == target]:
+    elif is_task:
+        if recipes := [name for name, file in files.items() if read_toml(file).get("task") == target]:
             ours = ", ".join(f"`finetune run {name}`" for name in recipes)
             raise UserError(f"'{target}' is a task, whose recipes have other names", f"Run one: {ours}")
         plain = recipe.parse({"task": target}, origin=target)
         yield target, plain.with_settings(settings, origin="settings", options=option_names)
-        return
-    for file in find_recipes(target):
+    for file in () if own or is_task else find_recipes(target):
         loaded = recipe.load_recipe(file, options=option_names)
         set_there = loaded.model_dump(exclude_unset=True, exclude={"task", "grid"})
         require_set_once(set_there, map(full_name, loaded.grid), origin=str(file))  # variants may replace it
@@ -164,28 +157,13 @@ def space_files() -> dict[str, Path]:
 def _with_preset(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings on top of those of their preset."""
     name, own = settings[PRESET], {key: value for key, value in settings.items() if key != PRESET}
-    known = preset_files()
-    if not isinstance(name, str) or name not in known:
-        raise UserError(
-            f"no preset is called '{name}'", f"{nearest(str(name), list(known))}There are {', '.join(known)}"
-        )
-    table = read_toml(known[name])
-    given = {full_name(key) for key in (*own, *flat(own))}
-    grid = {key: values for key, values in flat(table.pop("grid", {})).items() if full_name(key) not in given}
+    presets = preset_files()
+    if str(name) not in presets:
+        near = nearest(str(name), list(presets))
+        raise UserError(f"no preset is called '{name}'", f"{near}There are {', '.join(presets)}")
+    table, typed = read_toml(presets[str(name)]), {full_name(key) for key in (*own, *flat(own))}
+    grid = {key: values for key, values in flat(table.pop("grid", {})).items() if full_name(key) not in typed}
     return flat(table) | {f"{GRID}{key}": values for key, values in grid.items()} | own
-
-
-def load_target(target: str, settings: dict[str, Any], *, checkpoint: str = "") -> ResolvedRun:
-    """The one recipe that a target names, with these settings and its task; its grid is not expanded.
-
-    `checkpoint` is as for `expand_targets`.
-    """
-    defaults: dict[str, Task] = {}
-    found = list(_loaded(target, settings, defaults, checkpoint))
-    if len(found) > 1:
-        raise UserError(f"'{target}' names {len(found)} recipes", "Name one")
-    ((origin, loaded),) = found
-    return _resolved(_name(origin), loaded, defaults)
 
 
 def split_arguments(arguments: list[str]) -> tuple[list[str], dict[str, Any]]:

@@ -74,10 +74,9 @@ class Teacher(Extra):
         Raises UserError for a text that cannot be read, and where `keep_labels` gave the student labels that its
         teacher lacks.
         """
-        distil = run.recipe.distil
+        distil, hashes = run.recipe.distil, list[str]()
         self.folders = [Path(folder) for folder in distil.teachers]
         self.task = run.resolved.default if registry.in_file(run.resolved.recipe.task) else None
-        hashes = list[str]()
         for folder in self.folders:
             teacher = saved(folder)
             if lost := [label for label in taught_classes(run.task) if label not in self._classes(folder)]:
@@ -92,7 +91,7 @@ class Teacher(Extra):
             self._read_text(run, Path(distil.text))
 
     def _classes(self, folder: Path) -> tuple[str, ...]:
-        return taught_classes(saved(folder).task() if self.task is None else self.task)
+        return taught_classes(self.task or saved(folder).task())
 
     def _read_text(self, run: RunState, path: Path) -> None:
         """Reads the rows that teachers alone answer, without those that the student is scored on."""
@@ -114,9 +113,8 @@ class Teacher(Extra):
         """Has the teachers answer, and the answers learned."""
         task, distil = run.task, run.recipe.distil
         features: Sequence[Feature] = run.features[task.train_split]
-        text = features[:0]
-        if self.text:
-            text = array_features(task, self.text, run.tokenizer, run.recipe.max_length, run.watch)
+        how = (run.tokenizer, run.recipe.max_length, run.watch)
+        text = array_features(task, self.text, *how) if self.text else features[:0]
         logits = mean_of_teachers([self._answers(folder, run) for folder in self.folders])
         targets = softmax(logits / distil.temperature, axis=-1).astype(np.float32)
         run.inputs[task.train_split] = TaughtFeatures(features, text, targets, rows=len(run.train_rows))
@@ -129,18 +127,17 @@ class Teacher(Extra):
         predictor = load_predictor(folder, task=self.task, device=str(run.device))
         with plain_mode():
             features = predictor.encoded(rows)
-            logits = predictor.engine.logits(features)
+            logits = logits_of_rows(features, predictor.engine.logits(features), rows=len(rows))
         theirs = self._classes(folder)
-        order = [theirs.index(label) for label in taught_classes(run.task)]
-        return logits_of_rows(features, [each[order] for each in logits], rows=len(rows))
+        return logits.take([theirs.index(label) for label in taught_classes(run.task)], axis=1)
 
 
 def logits_of_rows(features: Sequence[Feature], logits: Sequence[np.ndarray], *, rows: int) -> np.ndarray:
     """The logits `(rows, classes)`: of a long text the mean over its windows."""
     by_row: list[list[np.ndarray]] = [[] for _ in range(rows)]
-    for feature, each in zip(features, logits, strict=True):
-        by_row[feature.row].append(each)
-    return np.stack([np.mean(each, axis=0) for each in by_row])
+    for feature, window in zip(features, logits, strict=True):
+        by_row[feature.row].append(window)
+    return np.stack([np.mean(windows, axis=0) for windows in by_row])
 
 
 def mean_of_teachers(several: Sequence[np.ndarray]) -> np.ndarray:

@@ -1,62 +1,46 @@
-"""The training loop over Accelerate. It knows features, batches and a model, but no tasks.
+"""The training loop over Accelerate, with its optimizer and schedule. It knows features, batches and a model, no tasks.
 
-All randomness is a function of (data_seed, update): the order of the rows from `batching`, dropout from a generator
-that is reseeded for each update. So a run resumed from a checkpoint gives the same result as an uninterrupted one. The
-order does not depend on the number of processes; dropout masks do, since each process draws those of its rows.
+All randomness is a function of (data_seed, update): the order of the rows, and dropout from a generator that is
+reseeded for each update. So a run resumed from a checkpoint gives the same result as an uninterrupted one. The order
+does not depend on the number of processes; dropout masks do, since each process draws those of its rows.
+
+The optimizer is AdamW with or without bias correction, with two weight-decay groups for each rate. The decay is
+decoupled (Loshchilov and Hutter 2019): an update takes the rate times `weight_decay` of a weight off it, and the
+moments do not see that. The learning rate is a function of the number of earlier updates alone.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
-from accelerate import Accelerator
+import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
+from torch.optim import AdamW, Optimizer
+from torch.optim.lr_scheduler import LRScheduler
+from transformers import get_scheduler
 
 from finetune.data.messages import so_many
 from finetune.data.rows import Row
 from finetune.inference.engine import Engine
-from finetune.metrics.metric import Metric
-from finetune.metrics.scores import Scores
 from finetune.models.fast_paths import used_rows_alone
 from finetune.models.feature import Feature
+from finetune.models.freezing import depths
 from finetune.models.head import EncoderWithHead
 from finetune.models.kernels.cpu import trim_memory
 from finetune.models.lora import merged
 from finetune.runs import interrupts
-from finetune.runs.events import EpochDone, EpochResult, Note, Training, Watcher
+from finetune.runs.events import EpochDone, EpochResult, Note, Training
 from finetune.runs.recipe_tables import Train
-from finetune.training.batching import Batches, batches_of_rows
 from finetune.training.checkpoints import Checkpoints, Progress
-from finetune.training.optimizer import build_optimizer, build_schedule
 from finetune.training.passes import Objective
-from finetune.training.updates import Draw, Updater, no_masking
+from finetune.training.updates import Batches, Draw, Updater, batches_of_rows, no_masking
 
 LOSSES_AT_ONCE = 10  # updates between reads of the loss, each of which synchronises a GPU; in an epoch 1, 2, 4 first
-
-
-class Scored(Protocol):
-    """What an evaluation on dev returns: the headline score, and all scores."""
-
-    @property
-    def headline(self) -> float:
-        """Score on the first split by the headline metric."""
-
-    @property
-    def metrics(self) -> Sequence[Metric]:
-        """The metrics; the first, the headline metric, selects the best epoch."""
-
-    @property
-    def scores(self) -> Scores:
-        """All scores by split and metric."""
-
-    @property
-    def loss(self) -> float | None:
-        """Mean loss of a label of the first split; None where it is unknown."""
-
-
-Result = TypeVar("Result", bound=Scored)
+BETAS = (0.9, 0.999)
+Evaluate = Callable[[Engine], Any]  # an `Evaluated`, or what has its headline, metrics, scores and loss
 
 
 @dataclass(kw_only=True)
@@ -80,17 +64,7 @@ class Trainer:
         """The engine's model."""
         return self.engine.model
 
-    @property
-    def accelerator(self) -> Accelerator:
-        """The engine's accelerator."""
-        return self.engine.accelerator
-
-    @property
-    def watch(self) -> Watcher:
-        """Receives the events of updates and epochs."""
-        return self.engine.watch
-
-    def fit(self, features: Sequence[Feature], evaluate: Callable[[Engine], Result]) -> tuple[Progress, Result]:
+    def fit(self, features: Sequence[Feature], evaluate: Evaluate) -> tuple[Progress, Any]:
         """Trains, and leaves the selected weights in the model.
 
         `evaluate` scores the model after each epoch. Returns the progress and the scores of the selected weights.
@@ -101,56 +75,60 @@ class Trainer:
         with used_rows_alone(self.model, features, pad_id=self.engine.pad_id):
             return self._fit(features, evaluate)
 
-    def _fit(self, features: Sequence[Feature], evaluate: Callable[[Engine], Result]) -> tuple[Progress, Result]:
-        """The same of the model as it is."""
+    def _fit(self, features: Sequence[Feature], evaluate: Evaluate) -> tuple[Progress, Any]:
+        accelerator, checkpoints = self.engine.accelerator, self.checkpoints
         optimizer = build_optimizer(self.model, self.settings)
         batches = batches_of_rows(features, self.settings, self.data_seed)
         schedule = build_schedule(optimizer, self.settings, updates=len(batches))
         weights = TrainedWeights(self.model)
         weights.leave_out_of_ddp()
-        model, optimizer = self.accelerator.prepare(self.model, optimizer)
+        model, optimizer = accelerator.prepare(self.model, optimizer)
         # The schedule is not prepared: a prepared one would step once per process.
         state = {"model": weights, "optimizer": optimizer, "schedule": schedule}
-        if self.accelerator.scaler is not None:
-            state["scaler"] = self.accelerator.scaler
+        if accelerator.scaler is not None:
+            state["scaler"] = accelerator.scaler
         updater = Updater(
             engine=self.engine, model=model, optimizer=optimizer, schedule=schedule, settings=self.settings,
             data_seed=self.data_seed, rows=self.rows, draw=self.draw, objective=self.objective,
         )  # fmt: skip
-        progress = (self.checkpoints and self.checkpoints.restore(state, self.watch)) or Progress()
-        processes = self.accelerator.num_processes
+        progress = (checkpoints and checkpoints.restore(state, self.engine.watch)) or Progress()
+        processes = accelerator.num_processes
         if processes > 1 and any(part.p for part in self.model.modules() if isinstance(part, nn.Dropout)):
             note = f"trained by {processes} processes with separate dropout masks: scores differ from a single process"
             progress.notes = list(dict.fromkeys([note, *progress.notes]))
         with interrupts.deferred():
             try:
-                return progress, self._train(features, batches, evaluate, updater, state, progress)
+                return progress, self._epochs(features, batches, evaluate, updater, state, progress)
             except interrupts.Stopping as stopping:
-                raise self._interrupted(stopping, state, progress) from None
+                if checkpoints is None:
+                    raise interrupts.Interrupted(stopping.number) from None
+                checkpoints.save(state, progress)
+                where = f"after update {progress.update}, with a checkpoint"
+                raise interrupts.Interrupted(stopping.number, where) from None
 
-    def _train(
+    def _epochs(
         self,
         features: Sequence[Feature],
         batches: Batches,
-        evaluate: Callable[[Engine], Result],
+        evaluate: Evaluate,
         updater: Updater,
         state: dict[str, Any],
         progress: Progress,
-    ) -> Result:
+    ) -> Any:
         """The remaining epochs, and the scores of the selected weights."""
         result, parts, unit, patience = None, self.settings.parts, self.settings.part, self.settings.patience
-        examples = round(len(features) * len(batches) / batches.an_epoch / parts)
-        self.watch(Training(updates=len(batches), done=progress.update, epochs=parts, examples=examples, unit=unit))
+        examples, watch = round(len(features) * len(batches) / batches.an_epoch / parts), self.engine.watch
+        watch(Training(updates=len(batches), done=progress.update, epochs=parts, examples=examples, unit=unit))
         for epoch in range(len(progress.epochs) + 1, parts + 1):
             if patience is not None and len(progress.epochs) - progress.best_epoch >= patience:
-                kept = f"training stops after {unit} {epoch - 1}, with the weights of {unit} {progress.selected_epoch}"
-                self.watch(Note(f"no better score for {so_many(patience, unit)}: {kept}"))
+                ends = f"training stops after {unit} {epoch - 1}, with the weights of {unit} {progress.selected_epoch}"
+                watch(Note(f"no better score for {so_many(patience, unit)}: {ends}"))
                 break
             for group in self._groups(batches, start=progress.update, end=len(batches) * epoch // parts):
                 updater.group([[features[i] for i in batch] for batch in group], progress, epoch=epoch)
                 if self.checkpoints is not None:
                     self.checkpoints.save_if_due(state, progress)
-            result = self._evaluated(evaluate)
+            result = self._scored(evaluate)
             self._end_epoch(epoch, result, progress)
             self.engine.stop_if_asked_anywhere()
             if self.checkpoints is not None:
@@ -158,27 +136,8 @@ class Trainer:
         if progress.best_weights is not None:
             TrainedWeights(self.model).load_state_dict(progress.best_weights)
         if result is None or progress.selected_epoch != len(progress.epochs):
-            result = self._evaluated(evaluate)
+            result = self._scored(evaluate)
         return result
-
-    def _evaluated(self, evaluate: Callable[[Engine], Result]) -> Result:
-        """The scores of the model as it is saved: in half precision the unmerged one's logits would differ."""
-        try:
-            with merged(self.model.backbone.encoder):
-                return evaluate(self.engine)
-        except RuntimeError as error:
-            if interrupts.asked():  # another process has stopped for the same signal
-                raise interrupts.Stopping from error
-            raise
-
-    def _interrupted(
-        self, stopping: interrupts.Stopping, state: dict[str, Any], progress: Progress
-    ) -> interrupts.Interrupted:
-        """Saves a checkpoint, and says where the run stopped."""
-        if self.checkpoints is None:
-            return interrupts.Interrupted(stopping.number)
-        self.checkpoints.save(state, progress)
-        return interrupts.Interrupted(stopping.number, f"after update {progress.update}, with a checkpoint")
 
     def _groups(self, batches: Batches, *, start: int, end: int) -> Iterator[list[np.ndarray]]:
         """The batches of some updates, in groups whose losses are read together."""
@@ -189,19 +148,28 @@ class Trainer:
             yield batches[start:after]
             start, size = after, min(LOSSES_AT_ONCE, 2 * size)
 
-    def _end_epoch(self, epoch: int, result: Scored, progress: Progress) -> None:
+    def _scored(self, evaluate: Evaluate) -> Any:
+        """The scores of the model as it is saved: in half precision the unmerged one's logits would differ."""
+        try:
+            with merged(self.model.backbone.encoder):
+                return evaluate(self.engine)
+        except RuntimeError as error:
+            if interrupts.asked():  # another process has stopped for the same signal
+                raise interrupts.Stopping from error
+            raise
+
+    def _end_epoch(self, epoch: int, result: Any, progress: Progress) -> None:
         loss, rank = float(np.mean(progress.losses)), result.metrics[0].rank
         done = EpochResult(epoch=epoch, loss=loss, headline=result.headline, scores=result.scores, dev_loss=result.loss)
         progress.losses.clear()
-        better = progress.best is None or rank(done.headline) > rank(progress.best)
         progress.epochs.append(done)
-        if better:
+        if progress.best is None or rank(done.headline) > rank(progress.best):
             progress.best_epoch = epoch
             if self.settings.select == "best":
                 state = TrainedWeights(self.model).state_dict()
                 progress.best_weights = {name: tensor.cpu().clone() for name, tensor in state.items()}
-        assert progress.best is not None  # set by the first epoch
-        self.watch(EpochDone(result=done, best=progress.best, metrics=result.metrics))
+        best = progress.epochs[progress.best_epoch - 1].headline
+        self.engine.watch(EpochDone(result=done, best=best, metrics=result.metrics))
 
 
 class TrainedWeights:
@@ -225,3 +193,61 @@ class TrainedWeights:
         """Keeps DistributedDataParallel, which is given the model later, from sending frozen weights at its start."""
         ignore = DistributedDataParallel._set_params_and_buffers_to_ignore_for_model  # there is no public way
         ignore(self.model, sorted(self.frozen))  # type: ignore[no-untyped-call]
+
+
+def build_optimizer(model: EncoderWithHead, settings: Train) -> Optimizer:
+    """AdamW (Devlin et al. 2019, A.2, and the original code): weight decay on matrices, none on biases and LayerNorm.
+
+    `layer_decay` is the ratio of each layer's learning rate to that of the layer above (Howard and Ruder 2018, 3.2,
+    "discriminative fine-tuning": they divide by 2.6, which is 0.385 here).
+    """
+    distance = dict.fromkeys((p for p in model.parameters() if p.requires_grad), 0)
+    if settings.layer_decay < 1:
+        distance |= {p: depth for p, depth in depths(model.backbone.encoder) if p.requires_grad}
+    members: defaultdict[tuple[int, bool], list[nn.Parameter]] = defaultdict(list)
+    for parameter, depth in distance.items():
+        members[depth, parameter.ndim <= 1].append(parameter)
+    rate, eps = settings.learning_rate, settings.adam_epsilon
+    groups = [
+        {
+            "params": params,
+            "weight_decay": 0.0 if bare else settings.weight_decay,
+            "lr": rate * settings.layer_decay**depth,
+        }
+        for (depth, bare), params in sorted(members.items(), key=lambda item: item[0])
+    ]
+    if settings.bias_correction:
+        return AdamW(groups, lr=rate, betas=BETAS, eps=eps, fused=True)
+    return UncorrectedAdamW(groups, lr=rate, eps=eps)
+
+
+class UncorrectedAdamW(Optimizer):
+    """Adam without bias correction, as in the original BERT code: moments start at 0, so early updates are larger.
+
+    A cause of failed runs on small data (Zhang et al. 2021; Mosbach et al. 2021).
+    """
+
+    def __init__(self, params: Iterable[dict[str, Any]], *, lr: float, eps: float) -> None:
+        super().__init__(params, {"lr": lr, "eps": eps, "weight_decay": 0.0})
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+        """Updates every parameter that has a gradient."""
+        beta1, beta2 = BETAS
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                state = self.state[p]
+                if not state:
+                    state["m"], state["v"] = torch.zeros_like(p), torch.zeros_like(p)
+                state["m"].lerp_(p.grad, 1 - beta1)
+                state["v"].lerp_(p.grad.square(), 1 - beta2)
+                update = state["m"] / (state["v"].sqrt() + group["eps"])
+                p.sub_(update.add_(p, alpha=group["weight_decay"]), alpha=group["lr"])
+
+
+def build_schedule(optimizer: Optimizer, settings: Train, *, updates: int) -> LRScheduler:
+    """Warm-up, then `settings.schedule`."""
+    name = "constant_with_warmup" if settings.schedule == "constant" else settings.schedule
+    return get_scheduler(name, optimizer, settings.warmup_updates(updates), updates)  # type: ignore[no-any-return]

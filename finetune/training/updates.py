@@ -1,4 +1,7 @@
-"""Updates: forward and backward passes of a batch, in as many parts as memory needs, and the optimizer's step."""
+"""Training batches and updates: forward and backward passes of a batch in as many parts as memory needs, and a step.
+
+Batches are a function of (data_seed, epoch), independent of the number of processes.
+"""
 
 import math
 import time
@@ -10,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from accelerate import Accelerator
 from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_, get_total_norm
 from torch.optim.lr_scheduler import LRScheduler
@@ -20,15 +22,15 @@ from finetune.data.rows import Row
 from finetune.inference.engine import Engine
 from finetune.inference.feature_batches import Diverged
 from finetune.models.device import is_out_of_memory
-from finetune.models.feature import Feature, label_counts
+from finetune.models.feature import Feature, label_counts, lengths
 from finetune.models.kernels import dropout
 from finetune.runs import interrupts
 from finetune.runs.events import Note, Updates
 from finetune.runs.recipe_tables import Train
-from finetune.training.batching import share
 from finetune.training.checkpoints import Progress
 from finetune.training.passes import BatchPasses, GraphedPasses, Objective
 
+POOL = 50  # batches sorted by length together: enough to save padding, few enough to stay random
 ROWS_SHOWN = 3
 DRAW = 1_000_003  # follows (data_seed, update) in the seed of what `draw` makes: dropout's is followed by a rank
 Draw = Callable[[Sequence[Feature], np.random.Generator], Sequence[Feature]]
@@ -37,6 +39,60 @@ Draw = Callable[[Sequence[Feature], np.random.Generator], Sequence[Feature]]
 def no_masking(features: Sequence[Feature], _: np.random.Generator) -> Sequence[Feature]:
     """The default `draw`: the batch unchanged."""
     return features
+
+
+def training_batches(
+    sizes: Sequence[int] | np.ndarray, *, batch_size: int, data_seed: int, epoch: int
+) -> list[np.ndarray]:
+    """Batches of indices for one epoch: shuffled, sorted by length within pools, then the batches shuffled."""
+    generator = np.random.default_rng([data_seed, epoch])
+    order = generator.permutation(len(sizes))
+    by_length = np.asarray(sizes)
+    batches = []
+    for start in range(0, len(order), POOL * batch_size):
+        pool = order[start : start + POOL * batch_size]
+        pool = pool[np.argsort(by_length[pool], kind="stable")]
+        batches += [pool[i : i + batch_size] for i in range(0, len(pool), batch_size)]
+    return [batches[i] for i in generator.permutation(len(batches))]
+
+
+class Batches:
+    """The batches of one epoch after another, by number of update from 0; `an_epoch` is the number in each."""
+
+    def __init__(self, sizes: Sequence[int] | np.ndarray, *, batch_size: int, data_seed: int, updates: int) -> None:
+        self.lengths, self.batch_size, self.data_seed, self.updates = sizes, batch_size, data_seed, updates
+        self.an_epoch = math.ceil(len(sizes) / batch_size)
+        self.epoch, self.batches = 0, list[np.ndarray]()
+
+    def __len__(self) -> int:
+        return self.updates
+
+    def __getitem__(self, updates: slice) -> list[np.ndarray]:
+        return [self._batch(update) for update in range(*updates.indices(self.updates))]
+
+    def _batch(self, update: int) -> np.ndarray:
+        epochs, place = divmod(update, self.an_epoch)
+        if epochs + 1 != self.epoch:
+            self.epoch = epochs + 1
+            self.batches = training_batches(
+                self.lengths, batch_size=self.batch_size, data_seed=self.data_seed, epoch=self.epoch
+            )
+        return self.batches[place]
+
+
+def batches_of_rows(features: Sequence[Feature], settings: Train, data_seed: int) -> Batches:
+    """The batches of all updates of these settings."""
+    size = settings.batch_size
+    updates = settings.updates or settings.epochs * math.ceil(len(features) / size)
+    return Batches(lengths(features), batch_size=size, data_seed=data_seed, updates=updates)
+
+
+def share(batch: range, *, rank: int, processes: int, parts: int) -> list[range]:
+    """One process's rows of a batch, in `parts` for gradient accumulation. Over all processes, each row once.
+
+    Interleaved, so that lengths spread evenly. A part may be empty if the batch is small.
+    """
+    return [batch[rank + processes * part :: processes * parts] for part in range(parts)]
 
 
 @dataclass(kw_only=True)
@@ -54,9 +110,9 @@ class Updater:
     schedule: LRScheduler
     settings: Train
     data_seed: int
-    rows: Sequence[Row] = ()
-    draw: Draw = no_masking
-    objective: Objective | None = None
+    rows: Sequence[Row]
+    draw: Draw
+    objective: Objective | None
 
     def group(self, batches: Sequence[Sequence[Feature]], progress: Progress, *, epoch: int) -> None:
         """One update per batch, then reads their losses, which synchronises a GPU.
@@ -64,26 +120,31 @@ class Updater:
         A signal to stop ends the group early. Raises Diverged if a loss, gradient or weight is not finite, before they
         are scored or saved, and Stopping after the group if a signal has asked to stop, here or in another process.
         """
-        started = time.perf_counter()
+        started, accelerator = time.perf_counter(), self.engine.accelerator
         self.model.train()
         losses, norms, rates = list[Tensor](), list[Tensor](), list[float]()
         for batch in batches:
             rates.append(max(group["lr"] for group in self.optimizer.param_groups))
             generator = np.random.default_rng([self.data_seed, progress.update, DRAW])
-            drawn = self.draw(batch, generator)
-            losses.append(self._loss(drawn, progress))
+            losses.append(self._loss(self.draw(batch, generator), progress))
             norms.append(self._step())
             progress.update += 1
-            if interrupts.asked() and self.engine.accelerator.num_processes == 1:
+            if interrupts.asked() and accelerator.num_processes == 1:
                 break
         asked = torch.tensor(float(interrupts.asked()), device=losses[0].device)
-        *values, asked_anywhere = self.engine.accelerator.reduce(torch.stack([*losses, asked]), "sum").tolist()
-        *sizes, weights = torch.stack([*norms, _norm_of_weights(self.passes.parameters)]).tolist()
-        for name, found in (("loss", values), ("gradient's norm", sizes), ("norm of the weights", [weights])):
-            if wrong := [index for index, value in enumerate(found) if not math.isfinite(value)]:
-                index = wrong[0] if len(found) > 1 else len(values) - 1
-                update = progress.update - len(values) + index + 1
-                raise self._diverged(f"the {name} is {found[wrong[0]]}", update, rates[index], batches[index])
+        *values, asked_anywhere = accelerator.reduce(torch.stack([*losses, asked]), "sum").tolist()
+        size = get_total_norm([p.detach() for p in self.passes.parameters if p.requires_grad])  # nan if any is
+        *sizes, weights = torch.stack([*norms, size]).tolist()
+        checked = (("loss", values), ("gradient's norm", sizes), ("norm of the weights", [weights]))
+        for name, numbers in checked:
+            wrong = next((index for index, number in enumerate(numbers) if not math.isfinite(number)), None)
+            if wrong is not None:
+                index = wrong if len(numbers) > 1 else len(values) - 1
+                raise self._diverged(
+                    f"the {name} is {numbers[wrong]} after update {progress.update - len(values) + index + 1}",
+                    rates[index],
+                    batches[index],
+                )
         progress.losses += values
         seconds = time.perf_counter() - started
         progress.seconds += seconds
@@ -91,23 +152,6 @@ class Updater:
         self.engine.watch(Updates(update=progress.update, epoch=epoch, losses=values, seconds=seconds, rates=shown))
         if asked_anywhere:
             raise interrupts.Stopping
-
-    def _step(self) -> Tensor:
-        """Clips and applies the gradient; returns its norm, or 0 where half precision overflowed.
-
-        Then the step is skipped, which lowers the loss scale. Accelerate's `step_was_skipped` misses it if the
-        optimizer itself skips the step, as torch's fused AdamW does.
-        """
-        accelerator = self.engine.accelerator
-        accelerator.unscale_gradients(self.optimizer)
-        norm = clip_grad_norm_(self.passes.parameters, self.settings.clip_norm)
-        before = None if accelerator.scaler is None else accelerator.scaler.get_scale()
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
-        if before is not None and accelerator.scaler.get_scale() < before:
-            return torch.zeros_like(norm)
-        self.schedule.step()
-        return norm
 
     def _loss(self, batch: Sequence[Feature], progress: Progress) -> Tensor:
         """Backward pass of a batch; where memory runs out, again in twice as many parts, with a note.
@@ -117,9 +161,9 @@ class Updater:
         while True:
             parts = min(len(batch), progress.parts[-1][1] if progress.parts else self.settings.accumulation)
             try:
-                found = self._backward(batch, progress.update, parts)
+                loss = self._backward(batch, progress.update, parts)
                 self._note(progress, *self.passes.notes)
-                return found
+                return loss
             except RuntimeError as error:  # torch's own class for GPUs is one, too
                 if not is_out_of_memory(error) or self.engine.accelerator.num_processes > 1:
                     raise
@@ -133,7 +177,6 @@ class Updater:
                 self._note(progress, f"out of memory at update {progress.update + 1}: {now}")
 
     def _note(self, progress: Progress, *texts: str) -> None:
-        """Keeps notes for the user, each once."""
         for text in texts:
             if text not in progress.notes:
                 progress.notes.append(text)
@@ -146,22 +189,36 @@ class Updater:
         whatever the sizes of processes' and accumulated parts. Several losses are added.
         """
         accelerator = self.engine.accelerator
-        _seed(self.data_seed, update, accelerator)
+        rank = accelerator.process_index
+        _seed([self.data_seed, update, rank], accelerator.device)
         counts = {name: max(1, count) for name, count in label_counts(features).items()}
-        shares = share(
-            range(len(features)),
-            rank=accelerator.process_index,
-            processes=accelerator.num_processes,
-            parts=parts,
-        )
-        total = torch.zeros((), device=accelerator.device)
+        shares = share(range(len(features)), rank=rank, processes=accelerator.num_processes, parts=parts)
         shares = [part for part in shares if len(part) or part is shares[0]]
-        for chosen in shares:
+        total = torch.zeros((), device=accelerator.device)
+        for part in shares:
             # A process without rows still takes part (collectives need it), with a row of weight 0.
-            weight, rows = (1.0, [features[i] for i in chosen]) if len(chosen) else (0.0, features[:1])
-            with nullcontext() if chosen is shares[-1] else accelerator.no_sync(self.model):
+            weight, rows = (1.0, [features[i] for i in part]) if len(part) else (0.0, features[:1])
+            with nullcontext() if part is shares[-1] else accelerator.no_sync(self.model):
                 total += self.passes(self.engine.batch(rows), {name: weight / count for name, count in counts.items()})
         return total
+
+    def _step(self) -> Tensor:
+        """Clips and applies the gradient; returns its norm, or 0 where half precision overflowed.
+
+        Then the step is skipped, which lowers the loss scale. Accelerate's `step_was_skipped` misses it if the
+        optimizer itself skips the step, as torch's fused AdamW does.
+        """
+        accelerator = self.engine.accelerator
+        accelerator.unscale_gradients(self.optimizer)
+        norm = clip_grad_norm_(self.passes.parameters, self.settings.clip_norm)
+        scaler = accelerator.scaler
+        before = scaler and scaler.get_scale()
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        if scaler and scaler.get_scale() < before:
+            return torch.zeros_like(norm)
+        self.schedule.step()
+        return norm
 
     @cached_property
     def passes(self) -> BatchPasses:
@@ -175,28 +232,22 @@ class Updater:
         """
         accelerator, model = self.engine.accelerator, self.engine.model
         plain = accelerator.num_processes == 1 and accelerator.scaler is None
-        repeated = self.settings.gradient_checkpointing or any(isinstance(each, nn.RNNBase) for each in model.modules())
+        repeated = self.settings.gradient_checkpointing or any(isinstance(part, nn.RNNBase) for part in model.modules())
         return accelerator.device.type == "cuda" and plain and not repeated
 
-    def _diverged(self, what: str, update: int, rate: float, batch: Sequence[Feature]) -> Diverged:
-        """The error that names the update, the learning rate and rows of the batch."""
+    def _diverged(self, what: str, rate: float, batch: Sequence[Feature]) -> Diverged:
         rows = list(dict.fromkeys(feature.row for feature in batch))
         shown = first_of([repr(self.rows[row].id) if self.rows else str(row) for row in rows], ROWS_SHOWN)
         return Diverged(
-            f"{what} after update {update} (learning rate {rate:.3g}, rows {shown}): training has diverged",
+            f"{what} (learning rate {rate:.3g}, rows {shown}): training has diverged",
             "Lower train.learning_rate, raise train.warmup, or look at these rows; earlier checkpoints are kept",
         )
 
 
-def _seed(data_seed: int, update: int, accelerator: Accelerator) -> None:
-    value = int(np.random.SeedSequence([data_seed, update, accelerator.process_index]).generate_state(1)[0])
-    if accelerator.device.type == "cpu":
+def _seed(seeds: Sequence[int], device: torch.device) -> None:
+    value = int(np.random.SeedSequence(seeds).generate_state(1)[0])
+    if device.type == "cpu":
         torch.default_generator.manual_seed(value)
     else:  # of every device; where one is not there, torch formats the whole stack, each time
         torch.manual_seed(value)
     dropout.seed(value)
-
-
-def _norm_of_weights(parameters: Sequence[nn.Parameter]) -> Tensor:
-    """The norm of all trainable weights; nan if any is nan."""
-    return get_total_norm([p.detach() for p in parameters if p.requires_grad])

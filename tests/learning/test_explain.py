@@ -13,9 +13,8 @@ from support.training import CPU, fit
 
 from finetune.data.source import Source
 from finetune.inference.engine import Engine
-from finetune.inference.explain.explain import explain_row
-from finetune.inference.explain.explanation import ExplainedRow
-from finetune.inference.explain.gradients import PickedLogits
+from finetune.inference.explain import PickedLogits, explain_row
+from finetune.inference.explanation import ExplainedRow
 from finetune.inference.predictor import Predictor
 from finetune.models.building import build_model
 from finetune.models.device import build_accelerator

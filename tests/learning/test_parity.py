@@ -21,8 +21,8 @@ from finetune.models.head import EncoderWithHead, Head
 from finetune.runs.recipe_tables import Train
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.task import Task
-from finetune.training.batching import training_batches
 from finetune.training.evaluation import DevEvaluation
+from finetune.training.updates import training_batches
 
 
 def reference(

@@ -9,7 +9,7 @@ from filelock import FileLock
 
 from finetune.commands.export.graph import graph_inputs, write_graph
 from finetune.data.checksums import write_checksums
-from finetune.inference.exported.export_facts import (
+from finetune.inference.export_facts import (
     ExportedHead,
     ExportFacts,
     ExportSource,

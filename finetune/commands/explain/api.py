@@ -13,7 +13,7 @@ from finetune.data.outputs import PAGE, require_replaceable_output
 from finetune.data.reading import records
 from finetune.errors import UserError
 from finetune.inference.answer_rows import rows_of_records
-from finetune.inference.explain.explanation import ExplainedRow, signed, text_pieces
+from finetune.inference.explanation import ExplainedRow, signed, text_pieces
 from finetune.inference.predict_plan import columns_read, known_type
 from finetune.runs.lookup import named_run
 from finetune.runs.predictions import read_lines
@@ -49,8 +49,8 @@ def explained(
 
     `run` is the folder of the run whose predictions `row` is looked up in.
     """
-    from finetune.inference.explain.explain import explain_row
-    from finetune.inference.explain.gradients import require_captum
+    from finetune.inference.explain import explain_row
+    from finetune.inference.explanation import require_captum
 
     require_one(texts, row, rows)
     require_captum()

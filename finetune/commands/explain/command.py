@@ -18,7 +18,7 @@ from finetune.cli.terminal import echo, one_line, say
 from finetune.commands.explain.api import MOST_ROWS, require_one
 from finetune.data.messages import noun
 from finetune.data.outputs import PAGE, require_replaceable_output
-from finetune.inference.explain.explanation import ExplainedRow, Explanation, WordPart, signed
+from finetune.inference.explanation import ExplainedRow, Explanation, WordPart, signed
 
 WORD, BAR = 24, 19  # columns of a word, and of the longest bar on either side, if there are as many
 OTHERS = 14  # columns of a line that are no word and no bar
@@ -48,9 +48,9 @@ def explain_command(
     require_one(texts or [], row, rows)
     if output is not None:
         require_replaceable_output(output, endings=PAGE, reads=[model, rows], force=force)
-    load_libraries("" if quiet else f"loading {model}", "finetune.inference.explain.explain")
+    load_libraries("" if quiet else f"loading {model}", "finetune.inference.explain")
     from finetune.api.model import loaded
-    from finetune.inference.explain.gradients import require_captum
+    from finetune.inference.explanation import require_captum
 
     require_captum()
     with watching(quiet=quiet) as watch:

@@ -20,7 +20,7 @@ from finetune.data.messages import so_many
 from finetune.data.rows import Row
 from finetune.data.source import Source
 from finetune.errors import UserError, first_line
-from finetune.inference.exported.export_facts import (
+from finetune.inference.export_facts import (
     GRAPH,
     ExportCheck,
     ExportedHead,
@@ -71,7 +71,7 @@ def export_model(
     predictor = load_predictor(model, task=named, out=out, watch=watch, device="cpu")
     trained, engine = predictor.folder, predictor.torch_engine
     assert trained is not None
-    if engine.pretrains:
+    if engine.model.head.pretrains:
         raise UserError(f"{model} predicts words of a text, and is not exported", "Fine-tune it first, with model=RUN")
     run = find_run(str(Path(model).parent), out) if Path(model).name == "model" else named_run(model, out)
     rows = _dev_rows(predictor, run, source, named=named)

@@ -14,8 +14,8 @@ import torch
 from torch import nn
 
 from finetune.errors import THEIRS, UserError, first_line
-from finetune.inference.exported.engine import load_onnxruntime
-from finetune.inference.exported.export_facts import IDS, MASK, POSITIONS, SEGMENTS, Input
+from finetune.inference.export_facts import IDS, MASK, POSITIONS, SEGMENTS, Input
+from finetune.inference.exported_engine import load_onnxruntime
 from finetune.models.families import takes_segments
 from finetune.models.feature import LOGITS
 from finetune.models.head import EncoderWithHead

@@ -13,7 +13,7 @@ from finetune.data.checksums import ABOUT, CHECKSUMS
 from finetune.data.messages import first_of, so_many
 from finetune.data.paths import exists, is_folder, require_place
 from finetune.errors import UserError
-from finetune.inference.exported.export_facts import ExportFacts, is_export
+from finetune.inference.export_facts import ExportFacts, is_export
 from finetune.runs.folder import EXPORT
 
 TOLERANCE, MOST_TOLERANCE = 0.5, 100  # points of the headline that int8 may lose

@@ -80,7 +80,7 @@ def predict_command(
 
 
 def _predict_lines(predictor: "Predictor", *, quiet: bool) -> None:
-    from finetune.inference.python_rows import stream_lines
+    from finetune.inference.answer_rows import stream_lines
 
     for note in () if quiet or not predictor.unsure else predictor.unsure.notes:
         say(note_line(note), err=True)

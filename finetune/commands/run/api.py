@@ -20,8 +20,7 @@ from finetune.storage.stored import STORE
 from finetune.task_types.columns import OPTIONS
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.resolved_run import ResolvedRun
-from finetune.training.run_options import RunOptions, Saving
-from finetune.training.trackers import tracker_names
+from finetune.training.run_options import RunOptions, Saving, tracker_names
 
 FILES = ("dev", "test", "split", "encoding", "sheet")  # options of data that a table in memory does not have
 

@@ -25,9 +25,8 @@ from finetune.runs.record import RunRecord
 from finetune.runs.seeds import of_largest_sizes
 from finetune.task_types.columns import own_data
 from finetune.task_types.resolved_run import ResolvedRun
-from finetune.training.run_options import RunOptions, Saving
+from finetune.training.run_options import RunOptions, Saving, tracker_names
 from finetune.training.targets import split_arguments
-from finetune.training.trackers import tracker_names
 
 if TYPE_CHECKING:
     from finetune.analysis.data_sizes import LearningCurve

@@ -14,7 +14,7 @@ from finetune.cli.printing import Terminal, TerminalFront
 from finetune.cli.terminal import flowed, print_errors
 from finetune.commands.explain.command import explained_lines
 from finetune.errors import UserError
-from finetune.inference.explain.explanation import ExplainedRow, Explanation, WordPart
+from finetune.inference.explanation import ExplainedRow, Explanation, WordPart
 
 WIDTHS = (40, 60, 80, 120)
 NOTE = (

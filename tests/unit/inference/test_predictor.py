@@ -23,9 +23,9 @@ from support.runs import REVIEWS, FinishedRun, trained_run
 from finetune.data.records import Record
 from finetune.errors import UserError
 from finetune.inference import answer_rows as predicting
+from finetune.inference.answer_rows import stream_lines
 from finetune.inference.predict_file import scores_of
 from finetune.inference.predictor import Predictor, load_predictor
-from finetune.inference.python_rows import stream_lines
 from finetune.runs.events import Event, Note
 from finetune.task_types.columns import Layout
 from finetune.task_types.parts import Answer

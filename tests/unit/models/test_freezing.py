@@ -16,7 +16,7 @@ from finetune.models.model_folder import load_config, load_trained, save_checkpo
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
-from finetune.training.optimizer import build_optimizer
+from finetune.training.trainer import build_optimizer
 
 
 def changed(folder: Path, **reading: Any) -> set[str]:

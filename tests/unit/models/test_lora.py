@@ -24,7 +24,7 @@ from finetune.models.model_folder import load_trained, save_checkpoint
 from finetune.runs.recipe import Recipe, parse
 from finetune.runs.recipe_tables import Train
 from finetune.task_types.task import Task
-from finetune.training.optimizer import build_optimizer
+from finetune.training.trainer import build_optimizer
 
 peft = pytest.importorskip("peft", reason="needs the extra `lora`")
 

@@ -9,7 +9,7 @@ import torch
 from finetune.inference.feature_batches import token_batches
 from finetune.models.batch import collate
 from finetune.models.feature import IGNORED, Feature, label_counts
-from finetune.training.batching import share, training_batches
+from finetune.training.updates import share, training_batches
 
 LENGTHS = np.random.default_rng(0).integers(5, 120, 1000).tolist()
 

@@ -2,9 +2,11 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 from support.records import run
 
 import finetune
@@ -15,18 +17,24 @@ from finetune.errors import UserError
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.runs.record_parts import Cost, logged_seconds
-from finetune.training.record import total_cost
+from finetune.training.record import run_cost
 
 TABLE = PaperTable.model_validate({"title": "T", "row": [{"name": "M", "task": "mrpc", "metric": "accuracy"}]})
 
 
-def test_two_processes_add_up() -> None:
+def test_two_processes_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     one = Cost(device_seconds=2.0, peak_memory_bytes=10, peak_device_bytes=5)
     two = Cost(device_seconds=2.5, peak_memory_bytes=20, peak_device_bytes=6)
-    assert total_cost([one, two]) == Cost(device_seconds=4.5, peak_memory_bytes=30, peak_device_bytes=11)
     unknown = Cost(device_seconds=1.0, peak_memory_bytes=1)
-    assert total_cost([one, unknown]) == Cost(device_seconds=3.0, peak_memory_bytes=11)
-    assert total_cost([unknown]) == unknown
+    accelerator: Any = SimpleNamespace(device=torch.device("cpu"), num_processes=2)
+
+    def total(*costs: Cost) -> Cost:
+        monkeypatch.setattr("finetune.training.record.gather_object", lambda _: list(costs))
+        return run_cost(accelerator, 1.0)
+
+    assert total(one, two) == Cost(device_seconds=4.5, peak_memory_bytes=30, peak_device_bytes=11)
+    assert total(one, unknown) == Cost(device_seconds=3.0, peak_memory_bytes=11)
+    assert total(unknown) == unknown
 
 
 def test_a_record_with_joules_of_an_earlier_version_is_read() -> None:

@@ -24,7 +24,7 @@ from finetune.runs.recipe_tables import Train
 from finetune.task_types.classification.head import PooledHead
 from finetune.task_types.task import Task
 from finetune.training.evaluation import DevEvaluation, Evaluated
-from finetune.training.logistic import fit_logistic, require_linear
+from finetune.training.few_rows import fit_logistic, require_linear
 from finetune.training.targets import expand_targets
 from finetune.training.trainer import Trainer
 

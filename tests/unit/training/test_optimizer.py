@@ -7,7 +7,7 @@ from support.toys import cat_task
 from support.training import build
 
 from finetune.runs.recipe_tables import Train
-from finetune.training.optimizer import build_optimizer
+from finetune.training.trainer import build_optimizer
 
 
 def test_decayed_and_undecayed_parameters(tiny_bert: Path) -> None:

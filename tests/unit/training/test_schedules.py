@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from finetune.runs.recipe_tables import Train
-from finetune.training.optimizer import build_optimizer, build_schedule
+from finetune.training.trainer import build_optimizer, build_schedule
 
 SCHEDULES = ("linear", "cosine", "constant")
 

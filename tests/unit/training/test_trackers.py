@@ -10,9 +10,8 @@ from support.trackers import Keeping
 import finetune
 from finetune.errors import UserError
 from finetune.runs.events import Note
-from finetune.training import run_many, trackers
-from finetune.training.run_options import RunOptions
-from finetune.training.trackers import tracked, tracker_names
+from finetune.training import run_many, run_options
+from finetune.training.run_options import RunOptions, tracked, tracker_names
 
 ROWS = [f"the {'cat' if i % 2 else 'dog'} sat {i},{'ab'[i % 2]}" for i in range(40)]
 
@@ -22,8 +21,8 @@ def train(own_trackers: None, tiny_bert: Path, tmp_path: Path, monkeypatch: pyte
     """Trains with trackers: (record, notes about trackers) of the run."""
     monkeypatch.chdir("/")
     names = ("keeping", "raising", "closed")
-    monkeypatch.setattr(trackers, "ARGUMENTS", dict.fromkeys(names, lambda run: {"run_name": run.parent.name}))
-    monkeypatch.setattr(trackers, "find_spec", lambda name: name)
+    monkeypatch.setattr(run_options, "TRACKERS", dict.fromkeys(names, lambda run: {"run_name": run.parent.name}))
+    monkeypatch.setattr(run_options, "find_spec", lambda name: name)
     (tmp_path / "rows.csv").write_text("\n".join(["text,label", *ROWS]) + "\n")
 
     def trained(track: str, out: str = "results") -> tuple[dict[str, Any], list[str]]:

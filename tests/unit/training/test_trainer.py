@@ -141,9 +141,9 @@ def test_the_schedule_waits_for_updates_that_half_precision_skips(
     """torch's fused AdamW is called for these too, and leaves the weights as they are."""
     settings = Train(epochs=3, batch_size=16, bias_correction=bias_correction)
     trainer, features = build(cat_task(), tiny_bert, settings, checkpoint=tmp_path / "checkpoints")
-    scaler = trainer.accelerator.scaler = torch.amp.GradScaler("cpu", init_scale=2.0**20)
-    trainer.accelerator.native_amp = True  # what Accelerate itself does on a GPU alone
-    trainer.accelerator.state._mixed_precision = "fp16"
+    scaler = trainer.engine.accelerator.scaler = torch.amp.GradScaler("cpu", init_scale=2.0**20)
+    trainer.engine.accelerator.native_amp = True  # what Accelerate itself does on a GPU alone
+    trainer.engine.accelerator.state._mixed_precision = "fp16"
     progress, _ = trainer.fit(features, lambda _: Scored(headline=0.5))
     skipped = math.log2(2.0**20 / scaler.get_scale())
     latest = max((tmp_path / "checkpoints").iterdir())

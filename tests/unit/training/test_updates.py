@@ -21,7 +21,7 @@ from finetune.runs.events import EpochDone, Event
 from finetune.runs.interrupts import Interrupted
 from finetune.runs.recipe import parse
 from finetune.runs.recipe_tables import Train
-from finetune.training.batching import Batches
+from finetune.training.updates import Batches
 from tests.support.training import Losses, build, unscored
 
 SETTINGS = Train(updates=23, batch_size=4, learning_rate=1e-3, dropout=0.0)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from finetune.commands.explain.api import write_explained
-from finetune.inference.explain.explanation import ExplainedRow, Explanation, WordPart, text_pieces
+from finetune.inference.explanation import ExplainedRow, Explanation, WordPart, text_pieces
 
 TEXTS = {"question": "who sat", "context": "the cat"}
 PARTS = (("question", "who", 0, 0.5), ("question", "sat", 4, -2.0), ("context", "cat", 4, 1.0))

@@ -13,7 +13,7 @@ import finetune
 from finetune.commands.export import exporting
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
-from finetune.inference.exported.export_facts import read_export_facts
+from finetune.inference.export_facts import read_export_facts
 from finetune.inference.predictor import load_predictor
 
 for package in ("onnx", "onnxscript", "onnxruntime"):

@@ -11,8 +11,8 @@ from support.training import CPU
 from finetune.data.source import Source
 from finetune.inference import feature_batches
 from finetune.inference.engine import Engine
-from finetune.inference.exported.engine import ExportedEngine, OnnxSession
-from finetune.inference.exported.export_facts import GRAPH
+from finetune.inference.export_facts import GRAPH
+from finetune.inference.exported_engine import ExportedEngine, OnnxSession
 from finetune.inference.feature_batches import Diverged
 from finetune.models.building import build_model
 from finetune.models.device import build_accelerator

@@ -18,7 +18,7 @@ from support.training import CPU
 import finetune as package
 from finetune.data.checksums import write_checksums
 from finetune.errors import UserError
-from finetune.inference.exported.export_facts import EXPORT, read_export_facts
+from finetune.inference.export_facts import EXPORT, read_export_facts
 from finetune.inference.predict_file import predict_file
 from finetune.inference.predictor import Predictor, load_predictor
 from finetune.models.device import build_accelerator

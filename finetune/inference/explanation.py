@@ -4,11 +4,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from finetune.errors import UserError
+
 TOLERANCE = 0.05  # of the difference that the parts must add up to
 LEAST_DIFFERENCE = 1e-3  # a difference that is smaller counts as so much
 FULL_LOG_ODDS = (
     0.1  # log-odds of which a bar or a colour is at its full, unless a word adds more: below that nothing is strong
 )
+
+
+def require_captum() -> None:
+    """Raises UserError where captum is not installed."""
+    try:
+        import captum  # noqa: F401
+    except ImportError as error:
+        raise UserError(
+            "an explanation needs a package that is not installed (captum)",
+            "Install it: pip install 'bert-finetune[explain]'",
+        ) from error
 
 
 def signed(value: float) -> str:

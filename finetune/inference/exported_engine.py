@@ -1,4 +1,4 @@
-"""An exported graph in onnxruntime: logits of features, as `inference/engine.py` gives them by the model. No torch.
+"""An exported graph in onnxruntime: logits of features, as `engine.py` gives them by the model. No torch.
 
 A graph holds what is the same for every batch. Outside of it are the batches by tokens, the positions that are read,
 and the choices of a row.
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from finetune.errors import THEIRS, UserError, first_line
-from finetune.inference.exported.export_facts import AGAIN, GRAPH, IDS, MASK, POSITIONS, SEGMENTS, ExportFacts
+from finetune.inference.export_facts import AGAIN, GRAPH, IDS, MASK, POSITIONS, SEGMENTS, ExportFacts
 from finetune.inference.feature_batches import BATCH_TOKENS, require_numbers_only, token_batches
 from finetune.models.feature import LOGITS, Feature, Ids, Sequences, lengths, padded, plain_numpy
 from finetune.models.tokenizers.fast import load_fast_tokenizer
@@ -38,7 +38,6 @@ class ExportedEngine:
     watch: Watcher
 
     overlaps = False  # rows are not encoded by a thread while others are computed: the cores are the same
-    pretrains = False
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -61,7 +60,7 @@ class ExportedEngine:
 
     def logits(self, features: Sequence[Feature]) -> list[np.ndarray]:
         """Logits of every feature, without padding, in order; shapes and errors are those of `Engine.logits`."""
-        sequences = Sequences(features)
+        sequences, by_position = Sequences(features), self.exported.head.by_position
         found: list[np.ndarray] = [np.zeros(0)] * len(sequences)
         done = 0
         for indices in token_batches(lengths(sequences), tokens=BATCH_TOKENS["cpu"]):
@@ -69,7 +68,12 @@ class ExportedEngine:
                 raise interrupts.Stopping
             batch = [sequences[i] for i in indices]
             for index, sequence, logits in zip(indices, batch, self.session(self._inputs(batch)), strict=True):
-                found[index] = self._at_reads(logits, sequence) if self.exported.head.by_position else logits
+                reads = _reads(sequence)
+                if by_position and POSITIONS in self.exported.inputs:
+                    logits = logits[: len(reads)]
+                elif by_position:
+                    logits = logits[np.asarray(reads, dtype=np.int64)]
+                found[index] = logits
             done += len(indices)
             self.watch(Predicted(done=done, total=len(sequences)))
         require_numbers_only(found, way_out=AGAIN)
@@ -85,11 +89,6 @@ class ExportedEngine:
         }
         fill = {IDS: self.pad_id, POSITIONS: NO_POSITION}
         return {name: padded(rows[name], fill.get(name, 0)) for name in self.exported.inputs}
-
-    def _at_reads(self, logits: np.ndarray, sequence: Feature) -> np.ndarray:
-        """The logits of a sequence at the positions that are read, `(positions, labels)`."""
-        reads = _reads(sequence)
-        return logits[: len(reads)] if POSITIONS in self.exported.inputs else logits[np.asarray(reads, dtype=np.int64)]
 
 
 def _reads(sequence: Feature) -> Ids:

@@ -1,0 +1,243 @@
+"""What each word of a row adds to its prediction: integrated gradients (Sundararajan et al. 2017), by captum.
+
+The path leads, over the word embeddings, from the row with every word masked to the row itself. The parts add up to the
+difference of the two values, up to the error of the numerical integral, which falls with the number of steps.
+"""
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, groupby
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from finetune.data.rows import Row
+from finetune.errors import UserError
+from finetune.inference.explanation import (
+    LEAST_DIFFERENCE,
+    TOLERANCE,
+    ExplainedRow,
+    Explanation,
+    WordPart,
+    require_captum,
+)
+from finetune.inference.predictor import Predictor
+from finetune.models.batch import Batch
+from finetune.models.feature import Feature
+from finetune.models.head import EncoderWithHead
+from finetune.models.tokenizers.encoding import character_offsets
+from finetune.runs import interrupts
+from finetune.task_types.explained import Asked, CannotExplain, ExplainTarget, NamedText, Pick, Target
+
+MOST_TOKENS = 8_192  # of a row's windows or choices, with padding
+FIRST_STEPS, MOST_STEPS = 32, 1_024
+TOKENS_AT_ONCE = 4_096  # of all sequences that are computed together, with padding
+NEW_WORD = ("▁", "Ġ")  # how SentencePiece and byte-level BPE mark a token after a space
+
+
+def explain_row(predictor: Predictor, row: Row, asked: Asked) -> ExplainedRow:
+    """What each word of a row adds to its prediction, or to what was asked for.
+
+    Raises CannotExplain for an empty text and a row that is too long, and UserError for a label or word that is not
+    there, a task whose predictions cannot be explained, and without captum.
+    """
+    require_captum()
+    task = predictor.task
+    explain_target = getattr(task, "explain_target", None)
+    if explain_target is None:
+        raise UserError(f"predictions of {task.name} cannot be explained", "Name a run of another task type")
+    features = predictor.encoded([row])
+    tokens = sum(map(len, features))
+    if tokens > MOST_TOKENS:
+        raise CannotExplain(
+            f"the row is too long: {tokens:,} tokens in {len(features)} windows", f"Give at most {MOST_TOKENS:,}"
+        )
+    (answer,) = predictor.answers([row])
+    wanted: ExplainTarget = explain_target(row, answer, features, asked)
+    texts = {text.name: text.text for text in chain.from_iterable(wanted.texts)}
+    if empty := [name for name, text in texts.items() if not text.strip()]:
+        raise CannotExplain(f"the {empty[0]} is empty", "Give it at least one word")
+    lost = any(feature.truncated for feature in features)
+    return ExplainedRow(
+        id=str(row.id),
+        prediction=wanted.prediction,
+        confidence=wanted.confidence,
+        texts=texts,
+        explanations=[_explanation(predictor, target, features, wanted.texts) for target in wanted.targets],
+        gold=gold if isinstance(gold := task.labels_of([row])[0].value, str) else "",
+        note=f"the row is longer than max_length {predictor.max_length}: its end was not read" if lost else "",
+    )
+
+
+def _explanation(
+    predictor: Predictor, target: Target, features: Sequence[Feature], texts: Sequence[Sequence[NamedText]]
+) -> Explanation:
+    engine, tokenizer = predictor.torch_engine, predictor.tokenizer
+    used = sorted({pick.feature for pick in target.picks})
+    batch = engine.batch([replace(features[number], label=None) for number in used])
+    picks = [replace(pick, feature=used.index(pick.feature)) for pick in target.picks]
+    value = PickedLogits(model=engine.model, batch=batch, picks=picks)
+    sequences = [sequence for number in used for sequence in features[number].choices or (features[number],)]
+    words = find_words([list(sequence.input_ids) for sequence in sequences], texts, tokenizer)
+    masked = value.ids.clone()  # encoders know [MASK] from pre-training as a word that is not given
+    mask_ids = (tokenizer.mask_token_id, tokenizer.unk_token_id, tokenizer.pad_token_id)
+    for place in chain.from_iterable(word.places for word in words):
+        masked[place] = next(number for number in mask_ids if number is not None)
+    parts, steps, start, end = integrated_gradients(value, masked)
+    return Explanation(
+        label=target.label,
+        confidence=target.confidence,
+        value=end,
+        masked=start,
+        steps=steps,
+        masked_confidence=1 / (1 + math.exp(-start)) if target.is_log_odds else None,
+        words=[
+            WordPart(
+                word=word.text.text[word.start : word.end],
+                text_name=word.text.name,
+                start=word.start,
+                end=word.end,
+                added=float(sum(parts[place] for place in word.places)),
+            )
+            for word in words
+        ],
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PickedLogits:
+    """Sum of the picked logits of some features, whose sequences are the rows of `batch`."""
+
+    model: EncoderWithHead
+    batch: Batch
+    picks: Sequence[Pick]
+
+    @property
+    def ids(self) -> Tensor:
+        """The features' token ids, `(sequences, length)`."""
+        assert self.batch.input_ids is not None
+        return self.batch.input_ids
+
+    def __call__(self, ids: Tensor) -> Tensor:
+        """The values `(n,)` of n versions of the token ids, each flat: `(n, sequences * length)`."""
+        count = len(ids)
+        _, *others = self.batch.repeated(count).inputs()
+        logits = self.model(ids.reshape(-1, self.ids.shape[1]), *others).float().unflatten(0, (count, -1))
+        return torch.stack([pick.weight * _picked(logits[:, pick.feature], pick) for pick in self.picks]).sum(0)
+
+
+def _picked(logits: Tensor, pick: Pick) -> Tensor:
+    """One logit of each of `(n, ...)`, or its log-odds against the others along an axis: `(n,)`."""
+    axis = pick.against or 0
+    row = logits.movedim(1 + axis, -1)  # what the logit may be compared with is last
+    for at in (*pick.place[:axis], *pick.place[axis + 1 :]):
+        row = row[:, at]
+    index = pick.place[axis]
+    if pick.against is None:
+        return row[:, index]
+    return row[:, index] - torch.cat([row[:, :index], row[:, index + 1 :]], dim=1).logsumexp(1)
+
+
+def integrated_gradients(value: PickedLogits, masked: Tensor) -> tuple[Tensor, int, float, float]:
+    """What each token adds to the value, `(sequences, length)`, the number of steps, and the values at both ends.
+
+    `masked` `(sequences, length)` are the ids from which the path starts. Steps are doubled until the parts add up to
+    the difference within TOLERANCE, or to MOST_STEPS.
+    """
+    from captum.attr import LayerIntegratedGradients
+
+    sequences = len(masked)
+    paths = masked.reshape(1, -1), value.ids.reshape(1, -1)
+    with torch.no_grad():
+        start, end = (float(value(ids).double()) for ids in paths)
+    method = LayerIntegratedGradients(value, value.model.backbone.encoder.get_input_embeddings())
+    allowed, steps = TOLERANCE * max(abs(end - start), LEAST_DIFFERENCE), FIRST_STEPS
+    at_once = sequences * max(1, TOKENS_AT_ONCE // masked.numel())
+    while True:
+        interrupts.stop_if_asked()
+        with torch.backends.cudnn.flags(enabled=False):  # its LSTM has no gradients in evaluation mode
+            added = method.attribute(paths[1], baselines=paths[0], n_steps=steps, internal_batch_size=at_once)
+        parts: Tensor = added.detach().double().sum(-1).cpu()
+        if abs(float(parts.sum()) - (end - start)) <= allowed or steps >= MOST_STEPS:
+            return parts, steps, start, end
+        steps *= 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainedWord:
+    """Characters of a text, and the (sequence, position) of its tokens; in windows and choices it occurs often."""
+
+    text: NamedText
+    start: int
+    end: int
+    places: list[tuple[int, int]] = field(default_factory=list)
+
+
+def find_words(
+    sequences: Sequence[Sequence[int]], texts: Sequence[Sequence[NamedText]], tokenizer: Any
+) -> list[ExplainedWord]:
+    """The words of the texts, in order, with their places in the sequences of token ids.
+
+    `texts` has one list for all sequences, or one for each. A word that no sequence has (it was truncated) is left out.
+    """
+    known = {text.name: tokens_of_text(text, tokenizer) for group in texts for text in group}
+    around = {*tokenizer.all_special_ids} - {tokenizer.unk_token_id, tokenizer.mask_token_id}
+    several, cursors = len(texts) > 1, dict.fromkeys(known, 0)
+    for number, ids in enumerate(sequences):
+        names = [text.name for text in texts[number if several else 0]]
+        cursors = dict.fromkeys(known, 0) if several else cursors
+        runs = list(_runs(ids, around))
+        regular = len(runs) == len(names)  # else a text has the characters of a special token
+        for order, (place, run) in enumerate(runs):
+            for name in names[order : order + 1] if regular else names:
+                whole, owners = known[name]
+                if (start := _find(run, whole, cursors[name])) is not None:
+                    cursors[name] = start + (1 if regular else len(run))  # the next window begins later
+                    for index in range(len(run)):
+                        owners[start + index].places.append((number, place + index))
+                    break
+    words = {id(word): word for _, owners in known.values() for word in owners if word.places}
+    return list(words.values())
+
+
+def tokens_of_text(text: NamedText, tokenizer: Any) -> tuple[list[int], list[ExplainedWord]]:
+    """The tokens of a text without special tokens, and the word of each: the text's own where it has words, else the
+    tokenizer's; some tokenizers count a whole text as one word, and a space as part of a token.
+    """
+    encoded = tokenizer(text.text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+    spans = list[tuple[int, int]]()
+    for start, end in character_offsets(text.text, encoded["offset_mapping"]).tolist():
+        inner = text.text[start:end].strip()
+        first = text.text.index(inner, start) if inner else start
+        spans.append((first, first + len(inner)))
+    if text.words is None:
+        edges, owners, last = list[tuple[int, int]](), list[int](), None
+        tokens = tokenizer.convert_ids_to_tokens(encoded["input_ids"])
+        for (start, end), number, token in zip(spans, encoded.word_ids(), tokens, strict=True):
+            if not edges or number != last or token.startswith(NEW_WORD):
+                edges.append((start, end))
+            edges[-1] = min(edges[-1][0], start), max(edges[-1][1], end)
+            owners, last = [*owners, len(edges) - 1], number
+    else:
+        edges = list(text.words)
+        owners = [bisect_right([start for start, _ in edges], start) - 1 for start, _ in spans]
+    words = [ExplainedWord(text=text, start=start, end=end) for start, end in edges]
+    return encoded["input_ids"], [words[owner] for owner in owners]
+
+
+def _runs(ids: Sequence[int], around: set[int]) -> Iterator[tuple[int, list[int]]]:
+    """(position, ids) of the parts between special tokens."""
+    for is_text, group in groupby(enumerate(map(int, ids)), lambda item: item[1] not in around):
+        if is_text:
+            positions, part = zip(*group, strict=True)
+            yield positions[0], list(part)
+
+
+def _find(part: list[int], whole: list[int], begin: int) -> int | None:
+    """Where a part begins in a text's tokens, from `begin` on, else from its start."""
+    last = len(whole) - len(part) + 1
+    order = chain(range(begin, last), range(min(begin, last)))
+    return next((start for start in order if whole[start : start + len(part)] == part), None)

@@ -1,1 +1,0 @@
-"""Why a model answers as it does: what each word adds, by integrated gradients."""
