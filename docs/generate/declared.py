@@ -5,9 +5,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from finetune.analysis.form import Cells, markdown_table
+
 from finetune.checks import all_checks
-from finetune.commands.check.api import REFUSED
-from finetune.commands.check.tokenization import ISSUES
 from finetune.data.detect import BY_SUFFIX, FORMATS
 from finetune.data.issues import Issue
 from finetune.models.families import FAMILIES
@@ -20,7 +19,7 @@ SEVERITY_KO = {"error": "오류", "warning": "경고", "note": "참고"}
 
 def every_issue() -> list[Issue]:
     """Every issue that a check can report, once."""
-    return [*all_checks.every_issue(), REFUSED, *ISSUES]
+    return all_checks.every_issue()
 
 
 def findings_table(head: Sequence[str], severity: Callable[[str], str], meaning: Callable[[Issue], str]) -> str:

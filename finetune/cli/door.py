@@ -62,7 +62,7 @@ def command_line(name: str) -> Callable[..., None]:
         from finetune.cli.printing import print_result
 
         print_result(
-            module_of(name), lambda chosen: function(*names, *words, **given, **chosen), values, how,
+            module_of(name), lambda chosen: function(*names, *words, **{**given, **chosen}), values, how,
             given=given, quiet=quiet, as_json=as_json,
         )  # fmt: skip
 
@@ -106,7 +106,7 @@ def _typed(parameter: inspect.Parameter, described: str) -> inspect.Parameter:
     """A parameter as typer reads it: an argument if Python takes it by place, else an option."""
     mark, kind = _mark(parameter), _kind(parameter.annotation)
     help_text = described if mark.help is None else mark.help
-    keyword, default = inspect.Parameter.KEYWORD_ONLY, parameter.default
+    keyword, default = inspect.Parameter.KEYWORD_ONLY, mark.default or parameter.default
     if parameter.kind is parameter.VAR_POSITIONAL:
         how: Any = typer.Argument(help=help_text, autocompletion=_complete if mark.recipes else None)
         needed = mark.least == 1

@@ -37,7 +37,7 @@ from transformers import BertConfig, BertModel
 from finetune.cli import app as cli
 from finetune.cli.commands import FIRST
 from finetune.cli.commands import commands as listed_commands
-from finetune.commands.submission import glue as submission
+from finetune.commands import submission
 from finetune.models import backbone
 from finetune.training.targets import expand_targets, split_arguments
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from finetune.commands.report.api import write_report
+
 from finetune.data.source import Source
 from finetune.runs.folder import RunFolder
 from finetune.runs.recipe import Recipe

@@ -13,11 +13,12 @@ from typing import Any
 from finetune.cli.console import Terminal
 from finetune.cli.run_tables import print_record, runs_table, summary_lines, summary_table
 from finetune.cli.tables import as_table
-from finetune.cli.terminal import printable
 from finetune.commands.compare.api import compare
+from finetune.commands.table.api import ResultTable
+
+from finetune.cli.terminal import printable
 from finetune.commands.report.content import read_runs
 from finetune.commands.report.page import render_report
-from finetune.commands.table.api import ResultTable
 from finetune.commands.table.declaration import load_table
 from finetune.commands.table.lines import lines_of
 from finetune.errors import UserError
