@@ -4,8 +4,7 @@ import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from finetune.analysis.form import Cells, markdown_table
-
+from finetune.analysis.table import Cells, markdown_table
 from finetune.checks import all_checks
 from finetune.data.detect import BY_SUFFIX, FORMATS
 from finetune.data.issues import Issue

@@ -14,7 +14,10 @@ CHUNK_BYTES = 1 << 20  # bytes
 SAMPLE_CHARS = 1 << 18  # characters in which delimiter, quoting and header are detected
 WITHIN = re.compile(r"\r(?!\n|\Z)")  # a carriage return that ends a line only where no line feed does
 BLANK = b"\0 \r\n\t\xef\xbb\xbf\xff\xfe"
-UNREAD = ((b"PK\x03\x04", "a zip archive"), (b"\xd0\xcf\x11\xe0", "an old Excel file"), (b"%PDF", "PDF"))
+UNREAD = {  # first bytes of files without rows of text
+    b"PK\x03\x04": "a zip archive", b"\xd0\xcf\x11\xe0": "an old Excel file", b"%PDF": "a PDF",
+    b"\x89PNG": "an image", b"\xff\xd8\xff": "an image", b"GIF8": "an image", b"RIFF": "an image, sound or film",
+}  # fmt: skip
 
 
 class FileStart:
@@ -57,9 +60,9 @@ class FileStart:
 
     def require_supported(self) -> None:
         """Raises UserError for a file of a kind that is not read."""
-        for magic, name in UNREAD:
+        for magic, name in UNREAD.items():
             if self.head.startswith(magic):
-                raise UserError(f"{self.path}: is {name}, which is not supported", "Save it as CSV, or unpack it")
+                raise UserError(f"{self.path}: is {name}, not a table of texts", "Save its rows as CSV, or unpack them")
 
     @cached_property
     def newline(self) -> str:

@@ -34,12 +34,12 @@ def test_the_block_of_the_page_is_one_of_the_report(
     assert "longest row" in text
 
 
-def test_a_command_is_a_folder(runs: list[Path], tmp_path: Path) -> None:
-    listed, command = (block for block in blocks("python", CONTRIBUTING) if "LISTED" in block or "def count" in block)
-    (tmp_path / "more" / "count").mkdir(parents=True)
-    (tmp_path / "more" / "count" / "__init__.py").write_text(listed, encoding="utf-8")
-    (tmp_path / "more" / "count" / "command.py").write_text(command, encoding="utf-8")
-    start = f"import finetune.commands as c; c.__path__.append({str(tmp_path / 'more')!r})"
+def test_a_command_is_a_file_and_a_line(runs: list[Path], tmp_path: Path) -> None:
+    command, listed = (block for block in blocks("python", CONTRIBUTING) if "Listed(" in block or "def count" in block)
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "count.py").write_text(command, encoding="utf-8")
+    start = f"import finetune.commands as c; c.__path__.append({str(tmp_path / 'more')!r}); Listed = c.Listed"
+    start += f"; added = {{{listed.strip()}}}; c.GROUPS['Look'].update(added); c.COMMANDS.update(added)"
     start += "; from finetune.cli.app import main; main()"
 
     def typed(*arguments: str) -> str:
@@ -48,7 +48,8 @@ def test_a_command_is_a_folder(runs: list[Path], tmp_path: Path) -> None:
         return done.stdout
 
     assert "Count the runs of a task." in typed("--help")
-    assert typed("count", "toy-cats", "--out", str(tmp_path / "out")) == "2 runs of toy-cats\n"
+    assert "The folder of runs." in typed("count", "--help")
+    assert typed("count", "toy-cats", "--out", str(tmp_path / "out")) == "2 runs\n"
 
 
 def test_the_names_of_the_api_are_in_three_places() -> None:
@@ -63,7 +64,7 @@ def test_the_names_of_the_api_are_in_three_places() -> None:
     }
     (homes,) = (node.args[1] for node in ast.walk(tree) if isinstance(node, ast.Call) and len(node.args) == 2)
     given = {(home, name) for home, names in ast.literal_eval(homes).items() for name in names.split()}
-    assert imported == {(home.removesuffix(f".{name}"), name) for home, name in given}
+    assert imported == {(home.removesuffix(".events"), name) for home, name in given}
     assert {name for _, name in imported} == set(finetune.__all__)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from finetune.commands.table.api import table
+from finetune.commands.table import table
 from finetune.runs.record_files import all_records
 
 PRETRAIN = """task = "corpus.txt"

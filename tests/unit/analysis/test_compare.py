@@ -14,7 +14,7 @@ from support.records import save_run
 from support.runs import as_csv
 from support.toys import choice_task, every_shape, span_task
 
-from finetune.commands.compare.api import compare
+from finetune.commands.compare import compare
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.metrics import scores as metrics
