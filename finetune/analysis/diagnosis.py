@@ -29,31 +29,26 @@ FROZEN_RATE, LORA_RATE = 1e-3, 2e-4
 FAR = 4  # times the usual learning rate, or a fraction of it, that explains a failure
 ADAM = ("adam", "radam")  # solvers that train all weights on the labels; radam is of earlier versions
 NEARLY_ALL = 0.95  # of a score of 0 to 1
-LEAST_NOISE = 0.02  # of a score, where its interval is not known
+LEAST_NOISE, WIDE = 0.02, 0.1  # of half an interval: where it is not known, and where it tells little
 ENOUGH_UPDATES, TIMES = 200, 3  # of a longer run
 MANY_CONTRADICT, SOME_CONTRADICT = 0.1, 0.05  # shares of the training rows; some are named where the model is bad
 MANY_CUT, SOME_CUT = 0.6, 0.3  # the same of truncated features
-ROWS_TO_LEARN = 10  # rows that a label needs to be learned
-RARE, RARE_SHARE = 25, 0.05  # rows that are few for a label that has less than this share of all
-TOO_FEW_TO_TELL = 20  # rows of dev, of which the interval of a score is wider than 30 points
-WIDE = 0.1  # of half an interval that tells little
-TIMES_LARGER = 2  # than a dev file is one that is drawn instead
+ROWS_TO_LEARN, RARE, RARE_SHARE = 10, 25, 0.05  # few rows of a label: of any, and of one with less than a share of all
+TOO_FEW_TO_TELL, TIMES_LARGER = 20, 2  # rows of dev with an interval over 30 points; than a file, of one that is drawn
 MOST_CONTRASTED = 2_000  # training rows that a contrastive first step is for
 USUAL_TOKENS = 512  # at most, of an encoder whose record does not say
-SEEDS = "5"  # of a run whose dev cannot be enlarged
-FLAT, FALLEN = 0.01, 0.03  # share of the first epoch's loss that was never lost, and that has begun to be
-STILL_HIGH = 0.5  # share of the first epoch's loss above which training has not come far
+FLAT, FALLEN, STILL_HIGH = 0.01, 0.03, 0.5  # shares of the first loss: never lost, begun to be lost, left after little
 STILL_FALLS = 0.002  # share of the loss on dev that the last epoch took off
 FEW_UPDATES = 50  # after which a new head is near random
 RISEN, SOME_RISEN = 1.5, 1.1  # times the lowest loss on dev; the latter where the score has fallen too
-RISE_TO_SEE = 0.1  # share of the first loss on dev: of tiny losses no rise matters
-LEARNED = 0.7  # share of the first epoch's loss on the training rows that is left
+RISE_TO_SEE, LEARNED = 0.1, 0.7  # shares of the first loss: on dev, below which no rise matters; on training rows
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Cause:
-    """A reason why a model is bad: its `name`, `evidence` in a sentence with the figures that show it, and the command
-    that comes next, in words behind `finetune`. The card says what `notes` of the record say.
+    """A reason why a model is bad, the figures that show it in a sentence, and the words of the next command.
+
+    `notes` are those of the record that say the same.
     """
 
     name: str
@@ -65,9 +60,6 @@ class Cause:
     def command(self) -> str:
         """The next command, quoted for a shell; empty where the record does not tell enough to write one."""
         return shlex.join(["finetune", *self.words]) if self.words else ""
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.evidence}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,24 +85,22 @@ class Diagnosis:
         """With commands that name the folder of the runs, where that is not the usual one."""
         if out.resolve() == RESULTS.resolve():
             return self
-        causes = [replace(one, words=(*one.words, "--out", str(out)) if one.words else ()) for one in self.causes]
-        return Diagnosis(causes=tuple(causes))
+        named = [replace(one, words=(*one.words, "--out", str(out))) if one.words else one for one in self.causes]
+        return Diagnosis(causes=tuple(named))
 
     def __bool__(self) -> bool:
         return bool(self.causes)
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.causes)) or "no cause found"
+        return "\n".join(f"{one.name}: {one.evidence}" for one in self.causes) or "no cause found"
 
 
 class Figures:
     """A record, and what follows from it.
 
-    `folder` is the run's, whose recipe file a command may name, and `runs` how many differ from it in their seeds
-    alone, it included. Losses are finite and of each epoch, and of updates on the labels; else there are none. `rate`
-    is the peak learning rate, None where the schedule, or a solver that is not Adam, gives the number another meaning;
-    `off_rate` says that it is far from the usual one. `ranks` are the headline score after each epoch, of which more is
-    better; NaN where it is undefined.
+    Losses are finite and of each epoch, and of updates on the labels; else there are none. `rate` is the peak learning
+    rate, None where the schedule, or a solver that is not Adam, gives the number another meaning; `off_rate` says that
+    it is far from the usual one. `ranks` are the headline score after each epoch, of which more is better, or NaN.
     """
 
     def __init__(self, record: RunRecord, folder: RunFolder | None, runs: int) -> None:
@@ -225,7 +215,7 @@ def other_language(run: Figures) -> Cause | None:
     encoder = suggested_encoder(notes)
     words = run.again({"model": encoder}, without=["tokenizer"]) if encoder else ()
     evidence = what if words else f"{what} ({remedy})"
-    return Cause(name="encoder of another language", evidence=evidence, words=words, notes=notes)
+    return Cause("encoder of another language", evidence, words, notes)
 
 
 def contradictions(run: Figures) -> Cause | None:
@@ -234,7 +224,7 @@ def contradictions(run: Figures) -> Cause | None:
     if not count or not rows or count < rows * (MANY_CONTRADICT if run.is_better else SOME_CONTRADICT):
         return None
     evidence = f"{count:,} of {rows:,} training rows have the text of another row and a different label"
-    return Cause(name="labels that contradict each other", evidence=evidence, words=run.checked())
+    return Cause("labels that contradict each other", evidence, run.checked())
 
 
 def texts_cut(run: Figures) -> Cause | None:
@@ -250,7 +240,7 @@ def texts_cut(run: Figures) -> Cause | None:
     else:
         evidence += f"; nearly all have at most {fitting:,} tokens" * (fitting > length)
         words = run.again({"max_length": min(fitting if fitting > length else 2 * length, most)})
-    return Cause(name="texts cut", evidence=evidence, words=words, notes=run.noted(f"longer than max_length {length}"))
+    return Cause("texts cut", evidence, words, run.noted(f"longer than max_length {length}"))
 
 
 def few_rows_of_a_class(run: Figures) -> Cause | None:
@@ -263,7 +253,7 @@ def few_rows_of_a_class(run: Figures) -> Cause | None:
         return None
     named = first_of([f"'{name}' ({so_many(rows, 'row')} of {every:,})" for name, rows in missed.items()], 3)
     words = (run.contrasted() if every <= MOST_CONTRASTED else ()) or run.checked()
-    return Cause(name="too few rows of a class", evidence=f"{named}: none was found in {run.split}", words=words)
+    return Cause("too few rows of a class", f"{named}: none was found in {run.split}", words)
 
 
 def loss_never_fell(run: Figures) -> Cause | None:
@@ -279,7 +269,7 @@ def loss_never_fell(run: Figures) -> Cause | None:
     elif rate is not None and usual / FAR < rate <= usual:
         words = run.with_rate(rate / FAR)
     evidence = f"over {len(losses)} epochs it went from {losses[0]:.4g} to {losses[-1]:.4g}{run.off_rate}"
-    return Cause(name="loss never fell", evidence=evidence, words=words)
+    return Cause("loss never fell", evidence, words)
 
 
 def under_trained(run: Figures) -> Cause | None:
@@ -291,7 +281,7 @@ def under_trained(run: Figures) -> Cause | None:
     evidence += f", from {losses[0]:.3g} to {losses[-1]:.3g}" if len(losses) > 1 else f", {losses[0]:.3g} on average"
     low = run.rate is not None and run.rate <= run.usual_rate / FAR
     words = run.with_rate() if low else run.longer()
-    return Cause(name="under-trained", evidence=evidence + run.off_rate * low, words=words)
+    return Cause("under-trained", evidence + run.off_rate * low, words)
 
 
 def _still_falls(run: Figures) -> bool:
@@ -314,7 +304,7 @@ def one_class(run: Figures) -> Cause | None:
         return None
     evidence = f"each of the {run.dev_rows:,} rows of {run.split} is predicted as '{run.seen.constant}'{run.off_rate}"
     words = run.with_rate() if run.off_rate else run.longer()
-    return Cause(name="collapsed to one class", evidence=evidence, words=words)
+    return Cause("collapsed to one class", evidence, words)
 
 
 def over_fitted(run: Figures) -> Cause | None:
@@ -343,7 +333,7 @@ def over_fitted(run: Figures) -> Cause | None:
     )
     few = run.dev_rows < DEV_TO_CHOOSE and run.record.updates is None
     words = run.again({"train.epochs": best} if few else {"train.select": "best"})
-    return Cause(name=f"over-fitted after epoch {best}", evidence=evidence, words=words)
+    return Cause(f"over-fitted after epoch {best}", evidence, words)
 
 
 def small_dev(run: Figures) -> Cause | None:
@@ -359,7 +349,7 @@ def small_dev(run: Figures) -> Cause | None:
     evidence = f"{verdict.split} has {so_many(rows, 'row')}, and {score}"
     evidence += "" if words else f"; label more of them: {FEW_ROWS} or more tell more"
     notes = run.noted("too few to tell a good model")
-    return Cause(name="dev too small to tell", evidence=evidence, words=words, notes=notes)
+    return Cause("dev too small to tell", evidence, words, notes)
 
 
 def _larger_dev(run: Figures) -> Words:
@@ -374,7 +364,7 @@ def _larger_dev(run: Figures) -> Words:
     if "test" not in run.record.scores and not own_dev and (words := run.contrasted()):
         return words
     again = run.again({}) if run.by_updates and run.runs == 1 else ()
-    return (*again, "--seeds", SEEDS) if again else ()
+    return (*again, "--seeds", "5") if again else ()
 
 
 # The order decides which cause is the first. Facts of the rows and settings that cannot work come before what is seen
