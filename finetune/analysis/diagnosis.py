@@ -189,12 +189,14 @@ class Figures:
 
     def contrasted(self) -> Words:
         """The run again with the preset for few rows; empty where such data, or the encoder, has no such step."""
-        from finetune.task_types.types import own_types
-
-        model = str(self.recipe.get("model", ""))
-        kind = own_types().get(str(self.options.get("shape", "")))
+        model, shape = str(self.recipe.get("model", "")), str(self.options.get("shape", ""))
         apart = not (self.recipe.get("frozen") or model.startswith("new:") or "albert" in model)  # layers to freeze
-        if kind is None or not (kind.closed_labels and kind.labels_rows and self.by_updates and apart):
+        if not (shape and apart and self.by_updates):
+            return ()
+        from finetune.task_types.types import OWN, named_type, own_types
+
+        kind = named_type(shape) if shape in OWN or shape in own_types() else None
+        if kind is None or not (kind.closed_labels and kind.labels_rows):
             return ()
         return self.again({"preset": "few-labels"}, without=["train.", "distil."])
 

@@ -52,7 +52,7 @@ def command_line(name: str) -> Callable[..., None]:
 
     def called(quiet: bool = False, as_json: bool = False, **given: Any) -> None:
         words, values = list(given.pop(listed, None) or ()) if listed else [], dict[str, Any]()
-        if settings or anything:
+        if words and (settings or anything):
             words, values = _split(words)
             for key in () if anything else values:
                 if key not in settings:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from finetune.analysis.run_facts import every_fact, six_facts, verdict_lines
 from finetune.analysis.run_tables import record_parts
 from finetune.analysis.table import Command, Line, Next, Note, Part, Table, as_plain_text, facts_table
-from finetune.api.inputs import recipe_settings
 from finetune.api.parameters import Cli
 from finetune.api.quiet import plainly
 from finetune.api.run import Run, open_run
@@ -42,11 +41,13 @@ def show(target: str | Path, *, out: str | Path = "results", **settings: Any) ->
     Raises:
         UserError: For a name of neither, a damaged record, and a wrong setting.
     """
-    name, folder, wanted = str(target), Path(out), recipe_settings(settings)
+    name, folder = str(target), Path(out)
     if (run := find_run(name, folder)) is not None:
         return open_run(run.path, out=folder)
-    from finetune.training.targets import recipe_files  # knows all task types, which a run does not need
+    from finetune.api.inputs import recipe_settings  # knows all task types, which a run does not need
+    from finetune.training.targets import recipe_files
 
+    wanted = recipe_settings(settings)
     is_recipe = name in recipe_files() or (is_file(name) and not is_data(name))
     if not wanted and not is_recipe and (run := latest_run(name, folder)) is not None:
         return open_run(run.path, out=folder)
