@@ -20,6 +20,7 @@ from finetune.errors import UserError
 from finetune.runs.events import Note, Watcher
 from finetune.task_types import registry
 from finetune.task_types.prepare import load_splits
+from finetune.task_types.task import Task
 
 if TYPE_CHECKING:
     from finetune.task_types.classification.task import SentenceTask
@@ -30,16 +31,24 @@ MIDDLE_SCORE = 2.5
 Speller = Callable[["SentenceTask", Any], str]  # a predicted value as the server reads it
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class OfficialFile:
-    """One file of the zip: its test set, the number of rows, and the task of the run that predicts it."""
+    """One file of the zip: the task of the run that predicts it, its number of rows, and its test set.
+
+    `task` is that of the test set, if it is another one.
+    """
 
     name: str
-    task: str
+    trained_on: str
     rows: int
     spell: Speller
     split: str = "test"
-    trained_on: str
+    task: str = ""
+
+    @property
+    def test_set(self) -> Task:
+        """The task that the test set is of."""
+        return registry.find(self.task or self.trained_on)
 
 
 class Submission(dict[str, str | None]):
@@ -93,7 +102,7 @@ def submission(
         rows = {one.name: _rows(one, source, watch) for one in FILES if one.trained_on in by_task}
         texts = {}
         for official in FILES:
-            task = cast("SentenceTask", registry.find(official.task))
+            task = cast("SentenceTask", official.test_set)
             values = [task.labels[0] if task.labels else MIDDLE_SCORE] * official.rows
             if official.name in rows:
                 run, of_file = by_task[official.trained_on], rows[official.name]
@@ -133,7 +142,7 @@ def _require_complete(by_task: Mapping[str, str]) -> None:
 
 
 def _rows(official: OfficialFile, source: Source, watch: Watcher) -> Sequence[Row]:
-    loaded = load_splits(registry.find(official.task), source, names=[official.split])[official.split]
+    loaded = load_splits(official.test_set, source, names=[official.split])[official.split]
     if len(loaded.rows) != official.rows:
         what = f"{official.name}: {loaded.origin} has {so_many(len(loaded.rows))}, GLUE {official.rows}"
         raise UserError("; ".join([what, *loaded.notes]), "Use the official file, complete and unchanged")
@@ -176,24 +185,16 @@ def _as_score(_: "SentenceTask", value: float) -> str:
     return f"{min(5.0, max(0.0, value)):.3f}"
 
 
-def _official(
-    name: str, trained_on: str, rows: int, spell: Speller, *, task: str = "", split: str = "test"
-) -> OfficialFile:
-    return OfficialFile(
-        name=f"{name}.tsv", task=task or trained_on, rows=rows, spell=spell, split=split, trained_on=trained_on
-    )
-
-
 FILES = (
-    _official("CoLA", "cola", 1063, _by_number),
-    _official("SST-2", "sst2", 1821, _by_number),
-    _official("MRPC", "mrpc", 1725, _by_number),
-    _official("STS-B", "stsb", 1379, _as_score),
-    _official("QQP", "qqp", 390_965, _by_number),
-    _official("MNLI-m", "mnli", 9796, _by_name),
-    _official("MNLI-mm", "mnli", 9847, _by_name, split="test-mismatched"),
-    _official("QNLI", "qnli", 5463, _by_name),
-    _official("RTE", "rte", 3000, _by_name),
-    _official("WNLI", "wnli", 146, _by_number),
-    _official("AX", "mnli", 1104, _by_name, task="ax"),
+    OfficialFile("CoLA.tsv", "cola", 1063, _by_number),
+    OfficialFile("SST-2.tsv", "sst2", 1821, _by_number),
+    OfficialFile("MRPC.tsv", "mrpc", 1725, _by_number),
+    OfficialFile("STS-B.tsv", "stsb", 1379, _as_score),
+    OfficialFile("QQP.tsv", "qqp", 390_965, _by_number),
+    OfficialFile("MNLI-m.tsv", "mnli", 9796, _by_name),
+    OfficialFile("MNLI-mm.tsv", "mnli", 9847, _by_name, split="test-mismatched"),
+    OfficialFile("QNLI.tsv", "qnli", 5463, _by_name),
+    OfficialFile("RTE.tsv", "rte", 3000, _by_name),
+    OfficialFile("WNLI.tsv", "wnli", 146, _by_number),
+    OfficialFile("AX.tsv", "mnli", 1104, _by_name, task="ax"),
 )
