@@ -5,7 +5,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 # Python keeps what it has compiled, as it does by default: tests start a thousand processes.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: install install-all demo wheel docs pictures badges test test-all golden nightly chaos lint bench clean
+.PHONY: install install-all demo wheel docs pictures test test-all golden nightly chaos lint bench clean
 
 # What the demo and your own data need: 4 extras of 17. A torch that .venv has already, such as one for a CPU, stays.
 install: .venv/installed
@@ -42,13 +42,7 @@ docs: install-all
 # The pictures of the documents: what commands print, and their pages in Chromium; trains the quickstart. Then the tables.
 pictures: install-all
 	$(BIN)/python docs/generate/pictures.py --write
-	$(BIN)/python docs/generate/pages.py --write > /dev/null
-
-# The tests once, with coverage, for the badges of the README.
-badges: install-all
-	$(BIN)/python benchmarks/tests_and_coverage.py --out results/benchmarks/tests.json
-	$(BIN)/python docs/generate/pictures.py --write badge
-	$(BIN)/python docs/generate/pages.py --write > /dev/null
+	$(BIN)/python docs/generate/pages.py --write
 
 # Unit and contract tests, documents, and what else is fast.
 test: install-all

@@ -1,14 +1,13 @@
-"""Runs notebooks, and keeps what their cells show for the pages of the site.
+"""Runs notebooks, and keeps what their cells show for the pages of the site; the notebooks stay without outputs.
 
 python docs/generate/notebook_outputs.py docs/tutorials/notebook.ipynb  # that in Korean needs an encoder from the Hub
-
-The notebooks themselves stay without outputs. A page shows an output below the code that it is of.
 """
 
 import json
 import re
 import sys
 import tempfile
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -16,41 +15,33 @@ LONGEST = 30_000  # characters of an output that a page shows: a report is longe
 SECONDS = 1800  # that a cell may take
 
 
-def main() -> None:
-    """Runs those that are named, and writes the outputs of each next to it."""
-    for file in map(Path, sys.argv[1:]):
-        cells = [cell for cell in executed(file)["cells"] if cell["cell_type"] == "code"]
-        kept = {"".join(cell["source"]): output for cell in cells if (output := shown(cell))}
-        text = json.dumps(kept, indent=1, ensure_ascii=False) + "\n"
-        file.with_suffix(".outputs.json").write_text(text, encoding="utf-8")
-        print(f"{file.name}: {len(kept)} outputs", file=sys.stderr)
-
-
-def executed(file: Path) -> Any:
-    """A notebook with the outputs of its cells, run in an empty folder."""
+def write_outputs(file: Path) -> None:
+    """Runs a notebook in an empty folder, and writes what its cells show next to it."""
     import nbformat
     from nbclient import NotebookClient
 
-    notebook = nbformat.read(file, as_version=4)  # type: ignore[no-untyped-call]
+    notebook: Any = nbformat.read(file, as_version=4)  # type: ignore[no-untyped-call]
     with tempfile.TemporaryDirectory() as folder:
         resources = {"metadata": {"path": folder}}
         NotebookClient(notebook, timeout=SECONDS, kernel_name="python3", resources=resources).execute()
-    return notebook
+    shown = {cell["source"]: shown_html(cell) for cell in notebook["cells"] if cell["cell_type"] == "code"}
+    text = json.dumps({source: html for source, html in shown.items() if html}, indent=1, ensure_ascii=False)
+    file.with_suffix(".outputs.json").write_text(f"{text}\n", encoding="utf-8")
 
 
-def shown(cell: Any) -> str:
+def shown_html(cell: Any) -> str:
     """What a cell shows as HTML without blank lines, which would end it within a page; empty for nothing."""
-    found = [output.get("data", {}) for output in cell["outputs"]]
-    pages = ["".join(data.get("text/html") or _preformatted("".join(data.get("text/plain", "")))) for data in found]
-    plain = [re.sub(r"<style scoped>.*?</style>\s*", "", page, flags=re.DOTALL) for page in pages]
-    short = [re.sub(r"\n\s*\n", "\n", page).strip() for page in plain if len(page) <= LONGEST]
-    return "\n".join(filter(None, short))
-
-
-def _preformatted(text: str) -> str:
-    escaped = text.replace("&", "&amp;").replace("<", "&lt;")
-    return f"<pre>{escaped}</pre>" if text else ""
+    parts = list[str]()
+    for output in cell["outputs"]:
+        data = output.get("data", {})
+        plain = "".join(data.get("text/plain", ""))
+        page = "".join(data.get("text/html", "")) or (f"<pre>{escape(plain, quote=False)}</pre>" if plain else "")
+        page = re.sub(r"<style scoped>.*?</style>\s*", "", page, flags=re.DOTALL)
+        if page and len(page) <= LONGEST:
+            parts.append(re.sub(r"\n\s*\n", "\n", page).strip())
+    return "\n".join(parts)
 
 
 if __name__ == "__main__":
-    main()
+    for name in sys.argv[1:]:
+        write_outputs(Path(name))

@@ -1,36 +1,74 @@
-"""Tables of docs/reference/ generated from the code; `python docs/generate/pages.py --write` writes them."""
+"""Tables and lists that are made from the code: commands, settings, the record, metrics, findings, formats, options."""
 
 import json
 import re
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 import typer
 from pydantic import BaseModel
+from tables import FOLDER
 
 from finetune.analysis.table import Cells, markdown_table
+from finetune.checks import all_checks
 from finetune.cli import app as cli
-from finetune.metrics.metric import Metric
+from finetune.data.detect import BY_SUFFIX, FORMATS
+from finetune.models.families import FAMILIES
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_faults import allowed_values
 from finetune.runs.recipe_tables import LARGEST
 from finetune.runs.record import RunRecord
+from finetune.task_types.declared_options import declared_options
 from finetune.task_types.registry import available
+from finetune.task_types.types import own_types
+
+DECISIONS = FOLDER.parent / "decisions"
+MEANING_KO: dict[str, str] = tomllib.loads((FOLDER / "findings_ko.toml").read_text(encoding="utf-8"))
+SEVERITY_KO = {"error": "오류", "warning": "경고", "note": "참고"}
+
+
+def blocks() -> dict[str, str]:
+    """The blocks, by marker."""
+    return {
+        "commands": commands(),
+        "settings": settings(),
+        "options": options(),
+        "record": record(),
+        "metrics": metrics(),
+        "formats": formats(),
+        "decisions": decisions(),
+        "checks": findings(["finding", "severity", "meaning"]),
+        "checks-ko": findings(["코드", "심각도", "뜻"], korean=True),
+        "families": ", ".join(family.title for family in FAMILIES.values()),
+        "types": _names(own_types()),
+        "suffixes": _names(sorted(BY_SUFFIX)),
+    }
+
+
+def _names(names: Sequence[str] | dict[str, Any]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def command_line() -> Iterator[tuple[str, Any, Any]]:
+    """(name, command, its context) of each command of the application: the one place that knows how it is declared."""
+    group: Any = typer.main.get_command(cli.app)
+    for name in sorted(group.list_commands(None)):
+        context = group.get_command(None, name).make_context(name, [], resilient_parsing=True)
+        yield name, context.command, context
 
 
 def commands() -> str:
     """A heading, what it does, its usage and its options, for each command."""
-    group: Any = typer.main.get_command(cli.app)
-    return "\n\n".join(_command(name, group.commands[name]) for name in sorted(group.commands))
-
-
-def _command(name: str, on_demand: Any) -> str:
-    context = on_demand.make_context(name, [], resilient_parsing=True)
-    usage = re.sub(r"[{}]", "", " ".join(context.command.collect_usage_pieces(context)))
-    records = [each.get_help_record(context) for each in context.command.params]
-    lines = [[f"`{_cell(given)}`", _cell(what)] for given, what in filter(None, records)]
-    table = markdown_table(["argument or option", "meaning"], lines)
-    return "\n".join([f"## finetune {name}", "", context.command.help, "", f"`finetune {name} {usage}`", "", table])
+    parts = list[str]()
+    for name, command, context in command_line():
+        usage = re.sub(r"[{}]", "", " ".join(command.collect_usage_pieces(context)))
+        records = filter(None, (parameter.get_help_record(context) for parameter in command.params))
+        lines = [[f"`{_cell(parameter)}`", _cell(meaning)] for parameter, meaning in records]
+        table = markdown_table(["argument or option", "meaning"], lines)
+        parts += [f"## finetune {name}", command.help, f"`finetune {name} {usage}`", table]
+    return "\n\n".join(parts)
 
 
 def _cell(text: str) -> str:
@@ -39,56 +77,94 @@ def _cell(text: str) -> str:
 
 def settings() -> str:
     """One line per setting of a recipe: default, what it may be, and its meaning."""
-    head, lines = ["setting", "default", "allowed", "meaning"], list[Cells]()
-    for key, kind, name in _settings(Recipe, ""):
-        field = kind.model_fields[name]
-        default = "" if field.is_required() else f"`{_default(field.get_default())}`"
-        allowed = _cell(allowed_values(kind, name).replace(f"{LARGEST:,}", "2⁶³ - 1"))
-        lines.append([f"`{key}`", default, allowed, field.description or ""])
-    return markdown_table(head, lines)
+    lines = list[Cells]()
+    for key, model, name in _settings(Recipe, ""):
+        field = model.model_fields[name]
+        default = field.get_default()
+        text = "none" if default is None else default if isinstance(default, str) else json.dumps(default, default=str)
+        allowed = _cell(allowed_values(model, name).replace(f"{LARGEST:,}", "2⁶³ - 1"))
+        lines.append([f"`{key}`", "" if field.is_required() else f"`{text}`", allowed, field.description or ""])
+    return markdown_table(["setting", "default", "allowed", "meaning"], lines)
 
 
-def _settings(kind: type[BaseModel], prefix: str) -> Iterator[tuple[str, type[BaseModel], str]]:
+def _settings(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, type[BaseModel], str]]:
     """(dotted key, its class, its field) of all settings that are not themselves tables of settings."""
-    for name, field in kind.model_fields.items():
+    for name, field in model.model_fields.items():
         inner = field.annotation
         if isinstance(inner, type) and issubclass(inner, BaseModel):
             yield from _settings(inner, f"{prefix}{name}.")
         elif name not in ("grid", "options"):
-            yield f"{prefix}{name}", kind, name
+            yield f"{prefix}{name}", model, name
 
 
-def _default(value: object) -> str:
-    return "none" if value is None else value if isinstance(value, str) else json.dumps(value)
+def options() -> str:
+    """One line per option of the task types, with its default."""
+    classes: dict[type, list[str]] = {}
+    for own in own_types().values():
+        classes.setdefault(own.task_class, []).append(own.name)
+    lines = [
+        [_names(names), f"`{option.name}`", "–" if option.default is None else option.default, option.meaning]
+        for task_class, names in classes.items()
+        for option in declared_options(task_class)
+    ]
+    return markdown_table(["task type", "option", "default", "meaning"], lines)
 
 
 def record() -> str:
     """One line per field of a record."""
     types = RunRecord.model_json_schema()["properties"]
-    head, lines = ["field", "type", "meaning"], list[Cells]()
+    lines = list[Cells]()
     for name, field in RunRecord.model_fields.items():
         if field.description is None:
             raise ValueError(f"RunRecord.{name} has no description, which the reference shows")
-        options = types[name].get("anyOf", [types[name]])
-        kinds = " or ".join(option.get("type", "object") for option in options)
-        lines.append([f"`{name}`", kinds, field.description])
-    return markdown_table(head, lines)
+        allowed = types[name].get("anyOf", [types[name]])
+        lines.append([f"`{name}`", " or ".join(part.get("type", "object") for part in allowed), field.description])
+    return markdown_table(["field", "type", "meaning"], lines)
 
 
 def metrics() -> str:
-    """One line per shipped task: the metrics that its scores have, the headline first."""
-    head, lines = ["task", "task type", "metrics"], list[Cells]()
-    for name, task in sorted(available().items()):
-        names = ", ".join(f"`{metric.name}`" for metric in _plain(task.metrics))
-        lines.append([f"`{name}`", type(task).__name__.removesuffix("Task"), names])
+    """One line per shipped task: the metrics that its scores have, the headline first, without those of one label."""
+    lines = [
+        [
+            f"`{name}`",
+            type(task).__name__.removesuffix("Task"),
+            _names([metric.name for metric in task.metrics if "/" not in metric.name]),
+        ]
+        for name, task in sorted(available().items())
+    ]
+    return markdown_table(["task", "task type", "metrics"], lines)
+
+
+def formats() -> str:
+    """One line per file format, in the order in which content is tried."""
+    lines = [
+        [form.title, _names([suffix for suffix in form.suffixes if BY_SUFFIX.get(suffix) is form]) or "only read"]
+        for form in FORMATS
+    ]
+    return markdown_table(["format", "written to files that end with"], lines)
+
+
+def findings(head: Sequence[str], *, korean: bool = False) -> str:
+    """One line per issue that a check can report: code, severity (and worst severity), meaning."""
+    lines = list[Cells]()
+    for issue in all_checks.every_issue():
+        grades = [SEVERITY_KO[grade] if korean else grade for grade in (issue.severity, issue.worst) if grade]
+        lines.append([f"`{issue.code}`", ", ".join(grades), MEANING_KO[issue.code] if korean else issue.meaning])
     return markdown_table(head, lines)
 
 
-def _plain(every: tuple[Metric, ...]) -> list[Metric]:
-    """Those that are not of one label."""
-    return [metric for metric in every if "/" not in metric.name]
-
-
-def blocks() -> dict[str, str]:
-    """The tables, by marker."""
-    return {"commands": commands(), "settings": settings(), "record": record(), "metrics": metrics()}
+def decisions() -> str:
+    """A heading for each subject, and a line with date and title for each page of docs/decisions/."""
+    pages = list[tuple[str, str, str, str]]()
+    for file in DECISIONS.glob("20*.md"):
+        title, _, about, *_ = file.read_text(encoding="utf-8").splitlines()
+        subject, _, date = about.strip("*").rpartition(", ")
+        if not file.name.startswith(f"{date}-") or not title.startswith("# "):
+            raise ValueError(
+                f"{file}: needs `# title`, and `*subject, date*` with the date of its name in its third line"
+            )
+        pages.append((subject, date, file.name, title.removeprefix("# ")))
+    return "\n\n".join(
+        "\n".join([f"## {subject}", "", *(f"- {date}: [{title}]({name})" for _, date, name, title in group)])
+        for subject, group in groupby(sorted(pages), key=lambda page: page[0])
+    )

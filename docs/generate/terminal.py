@@ -9,7 +9,7 @@ import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from html import escape, unescape
 from pathlib import Path
 
@@ -18,13 +18,11 @@ from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
-FINE = (0, 1)  # exit codes: `check` ends with 1 where it found errors
+SUCCESS = (0, 1)  # exit codes: `check` ends with 1 where it reports errors
 RATIO = 0.6  # of a character's width to its height, as in most fonts of one width
 CELL = 20 * RATIO  # pixels of a column in rich's SVG
-SHOWN = 0.7  # of that size, at which letters are as large as a page's code
-TEXT = re.compile(r'(<text [^>]*?)textLength="[^"]*"([^>]*>)(.*?)</text>')
-ROWS = 60  # of the terminal; what a command prints may be longer
-COLUMNS = 96  # as many as can be read in a page
+SCALE = 0.7  # of that size, at which letters are as large as a page's code
+ROWS, COLUMNS = 60, 96  # of the terminal: columns as many as can be read in a page; the output may have more rows
 DIM = [(40, 44, 52), (240, 113, 120), (136, 208, 112), (240, 200, 100), (110, 170, 240), (200, 146, 234)]
 BRIGHT = [(130, 136, 148), (255, 140, 140), (160, 230, 130), (255, 220, 130), (140, 190, 255), (220, 170, 250)]
 THEME = TerminalTheme(
@@ -51,53 +49,51 @@ FORM = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"
 </g>
 </svg>
 """
+TEXT = re.compile(r'(<text [^>]*?)textLength="[^"]*"([^>]*>)(.*?)</text>')
 # What is not text: ends of lines, and orders to the terminal, of which those that end in m are colours.
 ORDER = re.compile(r"(\r|\n|\x1b\[[0-9;?]*[A-Za-z])")
 
 
-def printed(command: Sequence[str], folder: Path, **environment: str) -> str:
+def printed(command: Sequence[str], folder: Path) -> str:
     """All that a command sends to a terminal, standard error included. Raises CalledProcessError for an error."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
-    given = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "LANG": "C.UTF-8"} | environment
-    kept = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+    environment |= {"TERM": "xterm-256color", "COLORTERM": "truecolor", "LANG": "C.UTF-8"}
     program = [sys.executable, "-m", "finetune"] if command[0] == "finetune" else command[:1]
     with subprocess.Popen(
-        [*program, *command[1:]], cwd=folder, env=kept | given, stdin=theirs, stdout=theirs, stderr=theirs
-    ) as running:
+        [*program, *command[1:]], cwd=folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs
+    ) as process:
         os.close(theirs)
         received = b"".join(_received(ours))
     os.close(ours)
-    if running.returncode not in FINE:
-        raise subprocess.CalledProcessError(running.returncode, command, output=received)
+    if process.returncode not in SUCCESS:
+        raise subprocess.CalledProcessError(process.returncode, command, output=received)
     return received.decode()
 
 
-def _received(descriptor: int) -> list[bytes]:
+def _received(descriptor: int) -> Iterator[bytes]:
     """What arrives until the other end is closed, which Linux reports as an error."""
-    parts = list[bytes]()
-    while True:
-        try:
-            part = os.read(descriptor, 65_536)
-        except OSError:
-            return parts
-        if not part:
-            return parts
-        parts.append(part)
+    try:
+        while part := os.read(descriptor, 65_536):
+            yield part
+    except OSError:
+        return
 
 
 def screen(sent: str) -> list[str]:
     """The lines that stay on the terminal, colours included: live lines were erased and written again."""
     lines, at = [""], 0
     for part in ORDER.split(sent):
+        order = part[-1:] if part.startswith("\x1b") else ""
         if part == "\n":
             at += 1
             lines += [""] * (at + 1 - len(lines))
-        elif part.endswith("A") and part.startswith("\x1b"):
+        elif order == "A":
             at = max(0, at - int(part[2:-1] or 1))
-        elif part.endswith("K") and part.startswith("\x1b"):
+        elif order == "K":
             lines[at] = ""
-        elif part != "\r" and (not part.startswith("\x1b") or part.endswith("m")):
+        elif part != "\r" and order in ("", "m"):
             lines[at] += part
     while lines and not Text.from_ansi(lines[-1]).plain.strip():
         lines.pop()
@@ -107,8 +103,8 @@ def screen(sent: str) -> list[str]:
 def terminal_picture(command: str, lines: Sequence[str]) -> str:
     """A file of SVG: a command after a prompt, and the lines that it printed; as wide as the longest of them."""
     texts = [Text.assemble(("$ ", "bold bright_green"), (command, "bold")), *map(Text.from_ansi, lines)]
-    wide = max(text.cell_len for text in texts) + 1
-    console = Console(record=True, width=wide, file=io.StringIO(), force_terminal=True, color_system="truecolor")
+    width = max(text.cell_len for text in texts) + 1
+    console = Console(record=True, width=width, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     for text in texts:
         console.print(text, soft_wrap=True)
     form = FORM.replace("@title@", escape(f"What {command} prints"))
@@ -124,15 +120,14 @@ def _fitted(text: re.Match[str]) -> str:
 
 
 def _sized(box: re.Match[str]) -> str:
-    wide, high = (round(SHOWN * float(side)) for side in box.groups())
-    return f'width="{wide}" height="{high}" {box[0]}'
+    width, height = (round(SCALE * float(side)) for side in box.groups())
+    return f'width="{width}" height="{height}" {box[0]}'
 
 
 def lines_of(svg: str) -> list[str]:
     """The text of such a picture, line by line."""
-    rows = dict[float, str]()
-    for line in re.findall(r"<text [^>]*>.*?</text>", svg):
-        x, y = (float(value) for value in re.search(r' x="([\d.]+)" y="([\d.]+)"', line).groups())  # type: ignore[union-attr]
-        text = unescape(re.sub(r"<.*?>", "", line)).replace("\xa0", " ")
-        rows[y] = rows.get(y, "").ljust(round(x / CELL)) + text
+    rows: dict[float, str] = {}
+    for x, y, text in re.findall(r'<text [^>]*? x="([\d.]+)" y="([\d.]+)"[^>]*>(.*?)</text>', svg):
+        plain = unescape(re.sub(r"<.*?>", "", text)).replace("\xa0", " ")
+        rows[float(y)] = rows.get(float(y), "").ljust(round(float(x) / CELL)) + plain
     return [rows[y].rstrip() for y in sorted(rows)]

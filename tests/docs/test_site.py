@@ -170,20 +170,20 @@ def test_the_cheat_sheet_is_printed_on_two_sheets(page: str, site: Path, tmp_pat
 
 def test_a_notebook_is_a_page_in_its_language() -> None:
     pytest.importorskip("mkdocs")
-    spec = importlib.util.spec_from_file_location("notebooks", ROOT / "docs" / "theme" / "notebooks.py")
+    spec = importlib.util.spec_from_file_location("hooks", ROOT / "docs" / "theme" / "hooks.py")
     assert spec is not None
     assert spec.loader is not None
-    notebooks = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(notebooks)
-    pages = [notebooks.page_of(f"tutorials/notebook{suffix}.ipynb") for suffix in ("", ".ko")]
+    hooks = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(hooks)
+    pages = [hooks.page_of(f"tutorials/notebook{suffix}.ipynb") for suffix in ("", ".ko")]
     assert pages == ["tutorials/notebook.md", "ko/tutorials/notebook.md"]
     cells = [("markdown", ["# A\n", "text"]), ("code", ["import finetune\n", "run = 1"]), ("code", [])]
     made = {"cells": [{"cell_type": kind, "source": source} for kind, source in cells]}
     shown = '<div class="output">\n<b>1</b>\n</div>'
-    assert notebooks.as_markdown(made, {"import finetune\nrun = 1": "<b>1</b>"}) == (
+    assert hooks.as_markdown(made, {"import finetune\nrun = 1": "<b>1</b>"}) == (
         f"# A\ntext\n\n```python\nimport finetune\nrun = 1\n```\n\n{shown}"
     )
-    assert notebooks.relinked("[a](../b.md#c), [d](https://e), [f](#g)", "tutorials", "ko/tutorials") == (
+    assert hooks.relinked("[a](../b.md#c), [d](https://e), [f](#g)", "tutorials", "ko/tutorials") == (
         "[a](../../b.md#c), [d](https://e), [f](#g)"
     )
 

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from measured import FUNCTIONS
 from support.paths import ROOT
 from support.toy_language import write_corpus
+from tables import table
 
 from finetune.models.pretrained import MINILM_PACKAGE
 
@@ -22,25 +24,15 @@ def write_cola(folder: Path) -> None:
         (folder / "CoLA" / f"{split}.tsv").write_text("\n".join(lines) + "\n")
 
 
-def run_twice(
-    *command: str | Path, lines: int, table: str, module: str = "benchmark_tables"
-) -> tuple[dict[str, Any], str]:
-    """(what a benchmark measured, the table of it): first it prints so many lines, and when all is there none."""
+def run_twice(*command: str | Path, lines: int) -> dict[str, Any]:
+    """What a benchmark measured: first it prints so many lines, and when all is there none."""
     out = command[-1]
     for expected in (lines, 0):
         done = subprocess.run([sys.executable, *command], cwd=ROOT / "benchmarks", capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         assert len(done.stdout.splitlines()) == expected
-    return json.loads(Path(out).read_text()), shown(out, module, table)
-
-
-def shown(out: str | Path, module: str, table: str) -> str:
-    """The table of what a benchmark wrote."""
-    printed = f"import json, sys, {module} as t; print(t.{table}(json.load(open(sys.argv[1]))))"
-    done = subprocess.run(
-        [sys.executable, "-c", printed, out], cwd=ROOT / "docs" / "generate", capture_output=True, text=True, check=True
-    )
-    return done.stdout
+    measured: dict[str, Any] = json.loads(Path(out).read_text())
+    return measured
 
 
 @pytest.mark.nightly
@@ -61,32 +53,31 @@ def test_the_benchmark_of_lora_resumes_and_has_a_table(tmp_path: Path, tiny_bert
     """With a tiny encoder on the one task whose files are made up here."""
     pytest.importorskip("peft", reason="needs the extra `lora`")
     write_cola(rte)
-    measured, table = run_twice(
+    measured = run_twice(
         *("lora.py", "--tasks", "cola", "--seeds", "1", "--model", tiny_bert, "--data", rte),
         *("--runs", tmp_path / "runs", "--out", tmp_path / "lora.json"),
-        lines=2, table="lora_table",
+        lines=2,
     )  # fmt: skip
     full, small = measured["summary"]["cola"].values()
     assert full["trained_share"] == 1 > 5 * small["trained_share"]
     assert full["checkpoint_bytes"] > 3 * small["checkpoint_bytes"] > 0
     assert full["adapter_bytes"] is None and small["adapter_bytes"] < 0.5 * small["model_bytes"]
-    assert table.count("| cola |") == 2
+    assert table("lora", measured, functions=FUNCTIONS).count("| cola |") == 2
 
 
 @pytest.mark.nightly
-def test_the_benchmark_of_families_resumes_and_has_a_table(tmp_path: Path, tiny_bert: Path) -> None:
+def test_the_benchmark_of_families_resumes(tmp_path: Path, tiny_bert: Path) -> None:
     """With two tiny encoders on rows that are made up here; transformers has no gradient checkpointing of one."""
     lines = [f"{i % 2}\t{i}\t{i}\tthe cat sat\t{'the dog ran ' * (i % 7 + 1)}" for i in range(40)]
     (tmp_path / "MRPC").mkdir()
     (tmp_path / "MRPC" / "train.tsv").write_text("\n".join(["Quality\t#1 ID\t#2 ID\t#1 String\t#2 String", *lines]))
-    measured, table = run_twice(
+    measured = run_twice(
         *("families.py", "--families", "bert", "mpnet", "--sizes", "tiny", "--tiny-updates", "2"),
         *("--tokenizer", tiny_bert, "--precisions", "fp32", "--data", tmp_path, "--out", tmp_path / "families.json"),
-        lines=8, table="families_table", module="families_table",
+        lines=8,
     )  # fmt: skip
     assert all(found.get(each, 1) > 0 for found in measured["runs"] for each in ("bytes", "trained_per_second"))
     assert [found["family"] for found in measured["runs"] if "refused" in found] == ["mpnet"]
-    assert table.count("| BERT |") == 1 and table.count("not in transformers") == 1
 
 
 SCRIPTS = sorted(
@@ -123,14 +114,14 @@ def test_the_benchmark_of_searches_resumes_and_has_a_table(tmp_path: Path, tiny_
     """With a tiny encoder on one task whose files are made up here."""
     pytest.importorskip("optuna", reason="needs the extra `search`")
     write_cola(tmp_path)
-    measured, table = run_twice(
+    measured = run_twice(
         *("search.py", "--tasks", "glue-cola", "--seeds", "2", "--trials", "2", "--model", tiny_bert),
         *("--data", tmp_path, "--runs", tmp_path / "runs", "--out", tmp_path / "search.json"),
-        lines=4, table="search_table",
+        lines=3,
     )  # fmt: skip
     for found in measured["results"]["glue-cola"].values():
         assert found["trials"] == 2 and -1 <= found["held_out"] <= 1
-    assert table.count("| glue-cola |") == 4
+    assert table("search", measured, functions=FUNCTIONS).count("| glue-cola |") == 3
 
 
 @pytest.mark.nightly
@@ -147,7 +138,7 @@ def test_the_benchmark_of_pretraining_runs(tmp_path: Path, tiny_bert: Path) -> N
     assert set(measured["new:1x32x2"]["tokens_per_second"]) == {"finetune", "run_mlm"}
     assert 0 < measured["new:1x32x2"]["masks_share"] < 1
     assert 0 <= measured["padding_share"] < 0.2
-    assert "| new:1x32x2 |" in shown(out, "pretraining_tables", "speed_table")
+    assert "| new:1x32x2 |" in table("pretraining-speed", measured, functions=FUNCTIONS)
 
 
 EQUAL_HEADS = """
@@ -176,7 +167,7 @@ def test_equal_heads_stay_equal_unless_something_makes_them_differ() -> None:
 
 
 @pytest.mark.nightly
-def test_the_benchmark_of_short_runs_finds_each_part_and_has_a_table(tmp_path: Path) -> None:
+def test_the_benchmark_of_short_runs_finds_each_part(tmp_path: Path) -> None:
     pytest.importorskip(MINILM_PACKAGE, reason="needs the extra `offline`")
     out = tmp_path / "short_runs.json"
     command = [sys.executable, "short_runs.py", "--rows", "120", "--out", out]
@@ -184,11 +175,10 @@ def test_the_benchmark_of_short_runs_finds_each_part_and_has_a_table(tmp_path: P
     for run in json.loads(out.read_text())["measured"][0]["runs"]:
         assert all(seconds > 0 for seconds in run["seconds"].values()), run
         assert run["seconds"]["training"] > run["seconds"]["tokens"]
-    assert "**all but training**" in shown(out, "speed_tables", "short_runs_table")
 
 
 @pytest.mark.nightly
-def test_the_profile_of_an_update_has_a_table(real_data: Path, tmp_path: Path) -> None:
+def test_the_profile_of_an_update_has_its_products(real_data: Path, tmp_path: Path) -> None:
     pytest.importorskip(MINILM_PACKAGE, reason="needs the extra `offline`")
     out = tmp_path / "profile.json"
     command = [sys.executable, "step_profile.py", "--updates", "2", "--data", real_data, "--out", out]
@@ -196,11 +186,10 @@ def test_the_profile_of_an_update_has_a_table(real_data: Path, tmp_path: Path) -
     for kinds in json.loads(out.read_text())["runs"].values():
         assert all(milliseconds > 0 for milliseconds in kinds.values()), kinds
         assert kinds["products"] > sum(kinds.values()) / 3
-    assert "| products |" in shown(out, "speed_tables", "step_profile_table")
 
 
 @pytest.mark.nightly
-def test_the_benchmark_of_padding_has_a_table(tmp_path: Path) -> None:
+def test_the_benchmark_of_padding_counts_tokens(tmp_path: Path) -> None:
     pytest.importorskip(MINILM_PACKAGE, reason="needs the extra `offline`")
     write_cola(tmp_path)
     out = tmp_path / "padding.json"
@@ -209,7 +198,6 @@ def test_the_benchmark_of_padding_has_a_table(tmp_path: Path) -> None:
     found = json.loads(out.read_text())["tasks"]["CoLA"]
     assert found["training"]["cpu"]["tokens"] < 0.1  # all rows have one length but for some figures
     assert found["training"]["cuda"]["tokens"] == pytest.approx(1 - found["mean_tokens"] / 8)  # padded to 8 tokens
-    assert "| CoLA | 40 / 40 |" in shown(out, "padding_table", "padding_table")
 
 
 def rehearsed(part: str, work: Path, runs: str, data: Path) -> dict[str, Any]:
