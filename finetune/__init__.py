@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from finetune.api.explanation import Explanations
     from finetune.api.model import Model, load
     from finetune.api.run import Run, open_run
-    from finetune.commands.check.api import Findings, check
+    from finetune.commands.check import check
+    from finetune.commands.check.findings import Findings
     from finetune.commands.compare import compare
     from finetune.commands.evaluate import evaluate
     from finetune.commands.export.api import export
     from finetune.commands.export.plan import Export
-    from finetune.commands.features.api import Features, features
+    from finetune.commands.features import Features, features
     from finetune.commands.label_errors.api import label_errors
     from finetune.commands.label_next.api import NextRows, label_next
     from finetune.commands.ls import Leaderboard, Listing, ls
@@ -27,9 +28,10 @@ if TYPE_CHECKING:
     from finetune.commands.run.api import FailedRun, train
     from finetune.commands.search.api import search
     from finetune.commands.search.result import Search
-    from finetune.commands.submission.api import submission
+    from finetune.commands.show import show
+    from finetune.commands.submission import submission
     from finetune.commands.table import ResultTable, table
-    from finetune.commands.tokenizer.api import Vocabulary, tokenizer
+    from finetune.commands.tokenizer import Vocabulary, tokenizer
     from finetune.commands.view.api import view
     from finetune.errors import UserError
     from finetune.runs import events
@@ -67,6 +69,7 @@ __all__ = [
     "push",
     "report",
     "search",
+    "show",
     "submission",
     "table",
     "tokenizer",
@@ -84,12 +87,13 @@ __getattr__ = names_of(
         "api.explanation": "Explanations",
         "api.model": "Model load",
         "api.run": "Run open_run",
-        "commands.check.api": "check Findings",
+        "commands.check": "check",
+        "commands.check.findings": "Findings",
         "commands.compare": "compare",
         "commands.evaluate": "evaluate",
         "commands.export.api": "export",
         "commands.export.plan": "Export",
-        "commands.features.api": "Features features",
+        "commands.features": "Features features",
         "commands.label_errors.api": "label_errors",
         "commands.label_next.api": "NextRows label_next",
         "commands.ls": "Leaderboard Listing ls",
@@ -98,9 +102,10 @@ __getattr__ = names_of(
         "commands.run.api": "FailedRun train",
         "commands.search.api": "search",
         "commands.search.result": "Search",
-        "commands.submission.api": "submission",
+        "commands.show": "show",
+        "commands.submission": "submission",
         "commands.table": "ResultTable table",
-        "commands.tokenizer.api": "tokenizer Vocabulary",
+        "commands.tokenizer": "tokenizer Vocabulary",
         "commands.view.api": "view",
         "errors": "UserError",
         "runs.events": "events",

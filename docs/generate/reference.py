@@ -14,8 +14,6 @@ from tables import FOLDER
 from finetune.analysis.table import Cells, markdown_table
 from finetune.checks import all_checks
 from finetune.cli import app as cli
-from finetune.commands.check.api import REFUSED
-from finetune.commands.check.tokenization import ISSUES
 from finetune.data.detect import BY_SUFFIX, FORMATS
 from finetune.models.families import FAMILIES
 from finetune.runs.recipe import Recipe
@@ -149,7 +147,7 @@ def formats() -> str:
 def findings(head: Sequence[str], *, korean: bool = False) -> str:
     """One line per issue that a check can report: code, severity (and worst severity), meaning."""
     lines = list[Cells]()
-    for issue in (*all_checks.every_issue(), REFUSED, *ISSUES):
+    for issue in all_checks.every_issue():
         grades = [SEVERITY_KO[grade] if korean else grade for grade in (issue.severity, issue.worst) if grade]
         lines.append([f"`{issue.code}`", ", ".join(grades), MEANING_KO[issue.code] if korean else issue.meaning])
     return markdown_table(head, lines)

@@ -1,7 +1,7 @@
 """Why a run's model is bad: causes with their evidence and the next command, from the run's record alone.
 
-A rule is a function of the figures of a record, which returns a cause or None; RULES has them in the order in which
-they are asked.
+A rule is a function of the figures of a record, which gives a cause or None; RULES has them in their order.
+Task types and encoders are imported by the few rules that ask about them: `finetune show` has to be fast.
 """
 
 import math
@@ -18,33 +18,26 @@ from finetune.runs.folder import RESULTS, RunFolder
 from finetune.runs.record import RunRecord
 from finetune.runs.record_parts import MOST_COMPARED
 from finetune.runs.verdict import FEW_ROWS
-from finetune.task_types.dev_split import DEV_SHARE
-from finetune.task_types.starting_recipe import DEV_TO_CHOOSE
-from finetune.task_types.vocabulary import MISFIT, suggested_encoder
 
+WIDE = 0.1  # of half an interval that tells little
 MANY_CONTRADICT, SOME_CONTRADICT = 0.1, 0.05  # shares of the training rows; some are named where the model is bad
 MANY_CUT, SOME_CUT = 0.6, 0.3  # the same of truncated features
-ROWS_TO_LEARN = 10  # rows that a label needs to be learned
-RARE, RARE_SHARE = 25, 0.05  # rows that are few for a label that has less than this share of all
-TOO_FEW_TO_TELL = 20  # rows of dev, of which the interval of a score is wider than 30 points
-WIDE = 0.1  # of half an interval that tells little
-TIMES_LARGER = 2  # than a dev file is one that is drawn instead
+ROWS_TO_LEARN, RARE, RARE_SHARE = 10, 25, 0.05  # few rows of a label: of any, and of one with less than a share of all
+TOO_FEW_TO_TELL, TIMES_LARGER = 20, 2  # rows of dev with an interval over 30 points; than a file, of one that is drawn
 MOST_CONTRASTED = 2_000  # training rows that a contrastive first step is for
 USUAL_TOKENS = 512  # at most, of an encoder whose record does not say
-SEEDS = "5"  # of a run whose dev cannot be enlarged
-FLAT, FALLEN = 0.01, 0.03  # share of the first epoch's loss that was never lost, and that has begun to be
-STILL_HIGH = 0.5  # share of the first epoch's loss above which training has not come far
+FLAT, FALLEN, STILL_HIGH = 0.01, 0.03, 0.5  # shares of the first loss: never lost, begun to be lost, left after little
 STILL_FALLS = 0.002  # share of the loss on dev that the last epoch took off
 FEW_UPDATES = 50  # after which a new head is near random
 RISEN, SOME_RISEN = 1.5, 1.1  # times the lowest loss on dev; the latter where the score has fallen too
-RISE_TO_SEE = 0.1  # share of the first loss on dev: of tiny losses no rise matters
-LEARNED = 0.7  # share of the first epoch's loss on the training rows that is left
+RISE_TO_SEE, LEARNED = 0.1, 0.7  # shares of the first loss: on dev, below which no rise matters; on training rows
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Cause:
-    """A reason why a model is bad: its `name`, `evidence` in a sentence with the figures that show it, and the command
-    that comes next, in words behind `finetune`. The card says what `notes` of the record say.
+    """A reason why a model is bad, the figures that show it in a sentence, and the words of the next command.
+
+    `notes` are those of the record that say the same.
     """
 
     name: str
@@ -56,9 +49,6 @@ class Cause:
     def command(self) -> str:
         """The next command, quoted for a shell; empty where the record does not tell enough to write one."""
         return shlex.join(["finetune", *self.words]) if self.words else ""
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.evidence}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,55 +72,48 @@ class Diagnosis:
 
     def for_runs_in(self, out: Path) -> "Diagnosis":
         """With commands that name the folder of the runs, where that is not the usual one."""
-        if out == RESULTS:
+        if out.resolve() == RESULTS.resolve():
             return self
-        causes = [replace(one, words=(*one.words, "--out", str(out)) if one.words else ()) for one in self.causes]
-        return Diagnosis(causes=tuple(causes))
+        named = [replace(one, words=(*one.words, "--out", str(out))) if one.words else one for one in self.causes]
+        return Diagnosis(causes=tuple(named))
 
     def __bool__(self) -> bool:
         return bool(self.causes)
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.causes)) or "no cause found"
+        return "\n".join(f"{one.name}: {one.evidence}" for one in self.causes) or "no cause found"
 
 
 def other_language(run: Figures) -> Cause | None:
     """The encoder's vocabulary does not fit the texts."""
-    notes = run.noted(MISFIT)
-    if not notes:
+    if not run.noted("the vocabulary of"):
+        return None
+    from finetune.task_types.vocabulary import MISFIT, suggested_encoder
+
+    if not (notes := run.noted(MISFIT)):
         return None
     what, _, remedy = notes[0].partition(". ")
     encoder = suggested_encoder(notes)
     words = run.again({"model": encoder}, without=["tokenizer"]) if encoder else ()
     evidence = what if words else f"{what} ({remedy})"
-    return Cause(name="encoder of another language", evidence=evidence, words=words, notes=notes)
+    return Cause("encoder of another language", evidence, words, notes)
 
 
 def contradictions(run: Figures) -> Cause | None:
     """Many training rows have the text of another row, and a different label."""
-    count, rows = run.seen.contradicted, min(run.record.rows.get("train", 0), MOST_COMPARED)
+    count, rows = run.seen.contradicted, min(run.train_rows, MOST_COMPARED)
     if not count or not rows or count < rows * (MANY_CONTRADICT if run.is_better else SOME_CONTRADICT):
         return None
     evidence = f"{count:,} of {rows:,} training rows have the text of another row and a different label"
-    return Cause(name="labels that contradict each other", evidence=evidence, words=run.checked())
-
-
-def one_class(run: Figures) -> Cause | None:
-    """One prediction for all rows of dev, whose labels differ."""
-    record, constant = run.record, run.seen.constant
-    if record.is_pretraining or constant is None:
-        return None
-    evidence = f"each of the {record.rows.get(run.split, 0):,} rows of {run.split} is predicted as '{constant}'"
-    words = run.with_rate() if run.off_rate else run.longer()
-    return Cause(name="collapsed to one class", evidence=evidence + run.off_rate, words=words)
+    return Cause("labels that contradict each other", evidence, run.checked())
 
 
 def texts_cut(run: Figures) -> Cause | None:
     """Many texts were longer than `max_length`."""
-    record, share = run.record, max(run.record.truncated.values(), default=0.0)
-    if record.is_pretraining or share < (MANY_CUT if run.is_better else SOME_CUT):
+    share = max(run.record.truncated.values(), default=0.0)
+    if run.record.is_pretraining or share < (MANY_CUT if run.is_better else SOME_CUT):
         return None
-    length, fitting = record.recipe.get("max_length", 0), run.seen.fitting_length
+    length, fitting = run.recipe.get("max_length", 0), run.seen.fitting_length
     most, words = run.seen.longest_length or USUAL_TOKENS, Words()
     evidence = f"{percent(share)} of the texts are longer than max_length {length}"
     if length >= most:
@@ -138,21 +121,20 @@ def texts_cut(run: Figures) -> Cause | None:
     else:
         evidence += f"; nearly all have at most {fitting:,} tokens" * (fitting > length)
         words = run.again({"max_length": min(fitting if fitting > length else 2 * length, most)})
-    return Cause(name="texts cut", evidence=evidence, words=words, notes=run.noted(f"longer than max_length {length}"))
+    return Cause("texts cut", evidence, words, run.noted(f"longer than max_length {length}"))
 
 
 def few_rows_of_a_class(run: Figures) -> Cause | None:
     """Labels with few rows that dev has, and of which no row was predicted right, while others were."""
-    record, every = run.record, run.record.rows.get("train", 0)
-    counts, there = record.labels.get("train", {}), record.labels.get(run.split, {})
-    scores = record.scores[run.split]
-    missed = {name: counts.get(name, 0) for name in there if scores.get(f"{name}/recall", 1.0) == 0.0}
+    every, scores = run.train_rows, run.record.scores[run.split]
+    counts, in_dev = run.record.labels.get("train", {}), run.record.labels.get(run.split, {})
+    missed = {name: counts.get(name, 0) for name in in_dev if scores.get(f"{name}/recall", 1.0) == 0.0}
     few = all(rows < ROWS_TO_LEARN or (rows < RARE and rows < RARE_SHARE * every) for rows in missed.values())
-    if not missed or not few or len(missed) == len(there):
+    if not missed or not few or len(missed) == len(in_dev):
         return None
     named = first_of([f"'{name}' ({so_many(rows, 'row')} of {every:,})" for name, rows in missed.items()], 3)
     words = (run.contrasted() if every <= MOST_CONTRASTED else ()) or run.checked()
-    return Cause(name="too few rows of a class", evidence=f"{named}: none was found in {run.split}", words=words)
+    return Cause("too few rows of a class", f"{named}: none was found in {run.split}", words)
 
 
 def loss_never_fell(run: Figures) -> Cause | None:
@@ -168,7 +150,7 @@ def loss_never_fell(run: Figures) -> Cause | None:
     elif rate is not None and usual / FAR < rate <= usual:
         words = run.with_rate(rate / FAR)
     evidence = f"over {len(losses)} epochs it went from {losses[0]:.4g} to {losses[-1]:.4g}{run.off_rate}"
-    return Cause(name="loss never fell", evidence=evidence, words=words)
+    return Cause("loss never fell", evidence, words)
 
 
 def under_trained(run: Figures) -> Cause | None:
@@ -179,8 +161,8 @@ def under_trained(run: Figures) -> Cause | None:
     evidence = f"after {run.updates:,} updates the loss was still falling"
     evidence += f", from {losses[0]:.3g} to {losses[-1]:.3g}" if len(losses) > 1 else f", {losses[0]:.3g} on average"
     low = run.rate is not None and run.rate <= run.usual_rate / FAR
-    evidence += run.off_rate * low
-    return Cause(name="under-trained", evidence=evidence, words=run.with_rate() if low else run.longer())
+    words = run.with_rate() if low else run.longer()
+    return Cause("under-trained", evidence + run.off_rate * low, words)
 
 
 def _still_falls(run: Figures) -> bool:
@@ -195,6 +177,15 @@ def _still_falls(run: Figures) -> bool:
         return dev[-1] == min(dev) and dev[-1] <= (1 - STILL_FALLS) * dev[-2]
     gained = run.ranks[-1] - run.ranks[-2]
     return run.verdict.level == "worse" and run.ranks[-1] == max(run.ranks) and gained > run.noise / 2
+
+
+def one_class(run: Figures) -> Cause | None:
+    """One prediction for all rows of dev, whose labels differ."""
+    if run.record.is_pretraining or run.seen.constant is None:
+        return None
+    evidence = f"each of the {run.dev_rows:,} rows of {run.split} is predicted as '{run.seen.constant}'{run.off_rate}"
+    words = run.with_rate() if run.off_rate else run.longer()
+    return Cause("collapsed to one class", evidence, words)
 
 
 def over_fitted(run: Figures) -> Cause | None:
@@ -214,45 +205,47 @@ def over_fitted(run: Figures) -> Cause | None:
     not_gained = lost >= (0 if run.is_better else -run.noise)
     if not ((rose >= RISEN and not_gained) or (rose >= SOME_RISEN and lost > run.noise)):
         return None
+    from finetune.task_types.starting_recipe import DEV_TO_CHOOSE
+
     was, now = (run.metric.shown(run.record.epochs[epoch - 1]["headline"]) for epoch in (best, last))
     evidence = (
         f"then the loss on dev rose from {dev[best - 1]:.3g} to {dev[last - 1]:.3g} and that of training fell from "
         f"{losses[best - 1]:.3g} to {losses[last - 1]:.3g}; {run.record.headline} was {was}, and is {now}"
     )
-    few = run.record.rows.get(run.split, 0) < DEV_TO_CHOOSE and run.record.updates is None
+    few = run.dev_rows < DEV_TO_CHOOSE and run.record.updates is None
     words = run.again({"train.epochs": best} if few else {"train.select": "best"})
-    return Cause(name=f"over-fitted after epoch {best}", evidence=evidence, words=words)
+    return Cause(f"over-fitted after epoch {best}", evidence, words)
 
 
 def small_dev(run: Figures) -> Cause | None:
     """Dev, and test, have too few rows to tell a good model from a bad one by."""
-    record, split, metric = run.record, run.verdict.split, run.metric
-    rows = record.rows.get(split, 0)
+    metric, verdict = run.metric, run.verdict
+    rows = run.record.rows.get(verdict.split, 0)
     clear = run.is_good or run.noise < WIDE * run.is_share
-    if record.is_pretraining or rows >= FEW_ROWS or (clear and rows >= TOO_FEW_TO_TELL):
+    if run.record.is_pretraining or rows >= FEW_ROWS or (clear and rows >= TOO_FEW_TO_TELL):
         return None
-    between = f" (95 %: {metric.ends(run.verdict.interval)})" if run.verdict.interval else ""
+    between = f" (95 %: {metric.ends(verdict.interval)})" if verdict.interval else ""
     words = _larger_dev(run)
-    evidence = (
-        f"{split} has {so_many(rows, 'row')}, and {record.headline} is {metric.shown(run.verdict.score)}{between}"
-    )
+    score = f"{run.record.headline} is {metric.shown(verdict.score)}{between}"
+    evidence = f"{verdict.split} has {so_many(rows, 'row')}, and {score}"
     evidence += "" if words else f"; label more of them: {FEW_ROWS} or more tell more"
     notes = run.noted("too few to tell a good model")
-    return Cause(name="dev too small to tell", evidence=evidence, words=words, notes=notes)
+    return Cause("dev too small to tell", evidence, words, notes)
 
 
 def _larger_dev(run: Figures) -> Words:
     """Dev drawn from the training rows instead of a small file; of few rows the score by folds where there is one, else
     the mean of seeds. Nothing where each seed gives the same, or there are several: only more labels help.
     """
-    record, own_dev = run.record, (run.record.recipe.get("options") or {}).get("dev")
-    least = max(TOO_FEW_TO_TELL, TIMES_LARGER * record.rows.get(run.split, 0))
-    if own_dev and DEV_SHARE * record.rows.get("train", 0) >= least:
-        return run.again({}, without=["dev"])
-    if "test" not in record.scores and not own_dev and (words := run.contrasted()):
+    if own_dev := run.options.get("dev"):
+        from finetune.task_types.dev_split import DEV_SHARE
+
+        if DEV_SHARE * run.train_rows >= max(TOO_FEW_TO_TELL, TIMES_LARGER * run.dev_rows):
+            return run.again({}, without=["dev"])
+    if "test" not in run.record.scores and not own_dev and (words := run.contrasted()):
         return words
     again = run.again({}) if run.by_updates and run.runs == 1 else ()
-    return (*again, "--seeds", SEEDS) if again else ()
+    return (*again, "--seeds", "5") if again else ()
 
 
 # The order decides which cause is the first. Facts of the rows and settings that cannot work come before what is seen
@@ -267,11 +260,8 @@ def diagnosis_of(record: RunRecord, folder: RunFolder | None = None, *, runs: in
     """The causes that the record of a finished run shows; `folder` has the recipe file that a command may name, and
     `runs` is how many there are that differ in their seeds alone.
     """
-    figures, causes = Figures(record, folder, runs), dict[str, Cause]()
-    for rule in RULES:
-        if (cause := rule(figures)) is not None:
-            causes.setdefault(cause.name, cause)
-    return Diagnosis(causes=tuple(causes.values()))
+    figures = Figures(record, folder, runs)
+    return Diagnosis(causes=tuple(cause for rule in RULES if (cause := rule(figures)) is not None))
 
 
 def diagnosis_of_seeds(runs: Sequence[tuple[RunRecord, RunFolder | None]]) -> Diagnosis:

@@ -1,4 +1,4 @@
-"""What follows from the record of a finished run, as the rules of `diagnosis.py` read it."""
+"""What follows from the record of a finished run, and the commands that give it again with a change."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,72 +11,67 @@ from finetune.runs.record import RunRecord
 from finetune.runs.record_parts import Observed
 from finetune.runs.toml import typed_settings
 from finetune.runs.verdict import verdict_of
-from finetune.task_types.columns import OPTIONS
-from finetune.task_types.starting_recipe import default_rate
-from finetune.task_types.types import own_types
 
+Words = tuple[str, ...]  # of a command, behind `finetune`
+FAR = 4  # times the usual learning rate, or a fraction of it, that explains a failure
 # The learning rate that fits an encoder with at least so many weights: BERT base, MiniLM, tiny ones.
 USUAL_RATES = ((60_000_000, 2e-5), (8_000_000, 1e-4), (1_000_000, 5e-4), (0, 1e-3))
 FROZEN_RATE, LORA_RATE = 1e-3, 2e-4
+ADAM = ("adam", "radam")  # solvers that train all weights on the labels; radam is of earlier versions
 NEARLY_ALL = 0.95  # of a score of 0 to 1
 LEAST_NOISE = 0.02  # of a score, where its interval is not known
-ADAM = ("adam", "radam")  # solvers that train all weights on the labels; radam is of earlier versions
-FAR = 4  # times the usual learning rate, or a fraction of it, that explains a failure
 ENOUGH_UPDATES, TIMES = 200, 3  # of a longer run
-DATA = "--data"  # the option that names the folder of the data
-Words = tuple[str, ...]  # of a command, behind `finetune`
 
 
 class Figures:
     """A record, and what follows from it.
 
-    `folder` is the run's, whose recipe file a command may name, and `runs` how many differ from it in their seeds
-    alone, it included. Losses are finite and of each epoch, and of updates on the labels; else there are none. `rate`
-    is the peak learning rate, None where the schedule, or a solver that is not Adam, gives the number another meaning.
-    `ranks` are the headline score after each epoch, of which more is better; NaN where it is undefined.
+    Losses are finite and of each epoch, and of updates on the labels; else there are none. `rate` is the peak learning
+    rate, None where the schedule, or a solver that is not Adam, gives the number another meaning; `off_rate` says that
+    it is far from the usual one. `ranks` are the headline score after each epoch, of which more is better, or NaN.
     """
 
     def __init__(self, record: RunRecord, folder: RunFolder | None, runs: int) -> None:
-        self.record, self.folder, self.runs = record, folder, runs
+        self.record, self.recipe, self.folder, self.runs = record, record.recipe, folder, runs
+        self.options: dict[str, Any] = self.recipe.get("options") or {}
+        self.train: dict[str, Any] = self.recipe.get("train", {})
         self.split, self.verdict, self.seen = record.first_split, verdict_of([record]), record.observed or Observed()
+        self.dev_rows, self.train_rows = record.rows.get(self.split, 0), record.rows.get("train", 0)
         self.metric, self.is_better = self.verdict.metric, self.verdict.level == "better"
         self.is_share = self.metric.scale == Metric.scale
         of_all = self.is_share and self.metric.greater_is_better
         self.is_good = self.is_better or (of_all and record.score >= NEARLY_ALL)
-        self.train: dict[str, Any] = record.recipe.get("train", {})
-        solver = self.train.get("solver", "adam")
-        self.by_updates = solver in ADAM
+        self.by_updates = self.train.get("solver", "adam") in ADAM
         self.losses, self.dev_losses = self._finite("loss"), self._finite("dev_loss")
         self.ranks = [self.metric.rank(epoch["headline"]) for epoch in record.epochs]
         self.batches = math.ceil(record.features.get("train", 0) / int(self.train.get("batch_size", 32)))
         self.updates = record.updates or len(record.epochs) * self.batches
         adam = self.by_updates and self.train.get("schedule", "linear") != "noam"  # of earlier versions
         self.rate: float | None = self.train.get("learning_rate") if adam else None
+        self.usual_rate, self.off_rate = self._usual_rate(), ""
+        if self.rate is not None and not self.usual_rate / FAR < self.rate < self.usual_rate * FAR:
+            side = "high" if self.rate > self.usual_rate else "low"
+            self.off_rate = f"; train.learning_rate {self.rate:g} is {side}"
         margin = record.margins.get(self.split)
         ends = None if margin is None else margin.interval
         self.noise = abs(ends[1] - ends[0]) / 2 if ends else LEAST_NOISE * (1.0 if self.is_share else abs(record.score))
 
     def _finite(self, name: str) -> list[float]:
         values = [epoch.get(name) for epoch in self.record.epochs] if self.by_updates else []
-        known = [value for value in values if value is not None and math.isfinite(value)]
-        return known if len(known) == len(values) else []
+        finite = [value for value in values if value is not None and math.isfinite(value)]
+        return finite if len(finite) == len(values) else []
 
-    @property
-    def usual_rate(self) -> float:
+    def _usual_rate(self) -> float:
         """The learning rate that fits an encoder of this size."""
-        recipe, weights = self.record.recipe, self.record.parameters.get("all", 0)
-        if recipe.get("frozen"):
+        if self.recipe.get("frozen"):
             return FROZEN_RATE
-        known = next(rate for least, rate in USUAL_RATES if weights >= least)
-        rate = known if weights else default_rate(self.record.model)
-        return max(rate, LORA_RATE) if recipe.get("lora") else rate
+        if weights := self.record.parameters.get("all", 0):
+            rate = next(rate for least, rate in USUAL_RATES if weights >= least)
+        else:
+            from finetune.task_types.starting_recipe import default_rate
 
-    @property
-    def off_rate(self) -> str:
-        """`; train.learning_rate 0.1 is high` where it is far from the usual one; else empty."""
-        if self.rate is None or self.usual_rate / FAR < self.rate < self.usual_rate * FAR:
-            return ""
-        return f"; train.learning_rate {self.rate:g} is {'high' if self.rate > self.usual_rate else 'low'}"
+            rate = default_rate(self.record.model)
+        return max(rate, LORA_RATE) if self.recipe.get("lora") else rate
 
     def noted(self, words: str) -> Words:
         """The notes of the record with these words."""
@@ -90,10 +85,11 @@ class Figures:
         typed = self.seen.typed or ([str(file)] if file is not None and file.is_file() else [])
         if not typed:
             return ()
-        dropped = (*changes, *without)
-        kept = [word for word in typed[1:] if not any(_is_of(_key(word), name) for name in dropped)]
-        folder = (DATA, self.seen.data_folder) if self.seen.data_folder else ()
-        return ("run", typed[0], *kept, *typed_settings(changes), *folder)
+        names = {*changes, *without}
+        tables = tuple(name for name in without if name.endswith("."))
+        rest = [word for word in typed[1:] if not (_key(word) in names or _key(word).startswith(tables))]
+        folder = ("--data", self.seen.data_folder) if self.seen.data_folder else ()
+        return ("run", typed[0], *rest, *typed_settings(changes), *folder)
 
     def with_rate(self, rate: float = 0.0) -> Words:
         """The run again with another learning rate, by default the usual one; empty where that has another meaning."""
@@ -101,36 +97,37 @@ class Figures:
 
     def longer(self) -> Words:
         """The run again, three times as long or more, in the unit that its length has; empty where it has none."""
+        wanted, epochs = max(TIMES * self.updates, ENOUGH_UPDATES), max(1, len(self.record.epochs))
         if not self.by_updates:
             return ()
-        wanted, epochs = max(TIMES * self.updates, ENOUGH_UPDATES), max(1, len(self.record.epochs))
         if self.train.get("updates"):
             return self.again({"train.updates": wanted})
         return self.again({"train.epochs": max(TIMES * epochs, math.ceil(wanted / max(1, self.batches)))})
 
     def checked(self) -> Words:
         """The words that list what is wrong with the rows: of the user's data `check`, else the report."""
-        task, options = str(self.record.recipe["task"]), self.record.recipe.get("options") or {}
-        if not (is_data(task) or options.get("shape")):  # from another folder its file is not seen
+        from finetune.task_types.columns import OPTIONS
+
+        task, typed = str(self.recipe["task"]), self.seen.typed
+        if not (is_data(task) or self.options.get("shape")):  # from another folder its file is not seen
             return ("report", self.record.id)
-        typed = self.seen.typed
-        own = {_key(word) for word in typed[1:]} if typed and typed[0] == task else options.keys()
-        return ("check", task, *typed_settings({key: options[key] for key in options if key in OPTIONS and key in own}))
+        own = {_key(word) for word in typed[1:]} if typed and typed[0] == task else self.options.keys()
+        columns = {key: value for key, value in self.options.items() if key in OPTIONS and key in own}
+        return ("check", task, *typed_settings(columns))
 
     def contrasted(self) -> Words:
         """The run again with the preset for few rows; empty where such data, or the encoder, has no such step."""
-        recipe, model = self.record.recipe, str(self.record.recipe.get("model", ""))
-        kind = own_types().get(str((recipe.get("options") or {}).get("shape", "")))
-        if kind is None or not (kind.closed_labels and kind.labels_rows and self.by_updates):
+        model, shape = str(self.recipe.get("model", "")), str(self.options.get("shape", ""))
+        apart = not (self.recipe.get("frozen") or model.startswith("new:") or "albert" in model)  # layers to freeze
+        if not (shape and apart and self.by_updates):
             return ()
-        if recipe.get("frozen") or model.startswith("new:") or "albert" in model:  # whose layers cannot be frozen apart
+        from finetune.task_types.types import OWN, named_type, own_types
+
+        kind = named_type(shape) if shape in OWN or shape in own_types() else None
+        if kind is None or not (kind.closed_labels and kind.labels_rows):
             return ()
         return self.again({"preset": "few-labels"}, without=["train.", "distil."])
 
 
 def _key(word: str) -> str:
     return word.partition("=")[0].removeprefix("options.")
-
-
-def _is_of(key: str, name: str) -> bool:
-    return key == name or (name[-1] == "." and key.startswith(name))

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from finetune.errors import UserError, without_training
-from finetune.inference.export_facts import is_export
-from finetune.models.feature import plain_numpy
 from finetune.runs.interrupts import Interrupted, installed
 
 P = ParamSpec("P")
@@ -45,6 +43,9 @@ def quiet_for(model: str | Path) -> AbstractContextManager[None]:
     """`quiet` for what is done with a model: with an export, whose engine has no such state and imports neither torch
     nor transformers, only numpy's.
     """
+    from finetune.inference.export_facts import is_export
+    from finetune.models.feature import plain_numpy
+
     return plain_numpy() if is_export(model) else quiet()
 
 

@@ -2,13 +2,16 @@
 
 import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
 from finetune.cli.terminal import say
+from finetune.errors import UserError
 from finetune.runs.toml import override_value
-from finetune.task_types.candidates import Ambiguous, copied, single_settings
+
+if TYPE_CHECKING:
+    from finetune.task_types.candidates import Ambiguous
 
 T = TypeVar("T")
 
@@ -21,14 +24,18 @@ def asking(read: Callable[[dict[str, Any]], T], settings: dict[str, Any]) -> T:
     while True:
         try:
             return read(settings)
-        except Ambiguous as question:
-            if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        except UserError as question:
+            from finetune.task_types.candidates import Ambiguous
+
+            if not (isinstance(question, Ambiguous) and sys.stdin.isatty() and sys.stderr.isatty()):
                 raise
             settings |= _answer(question)
 
 
-def _answer(question: Ambiguous) -> dict[str, Any]:
+def _answer(question: "Ambiguous") -> dict[str, Any]:
     """The settings that the user chooses by number."""
+    from finetune.task_types.candidates import copied, single_settings
+
     say(f"{question.what}:", err=True)
     for number, (setting, meaning) in enumerate(question.choices, start=1):
         say(f"  {number}  {setting}" + (f"  ({meaning})" if meaning else ""), err=True)

@@ -52,7 +52,7 @@ def command_line(name: str) -> Callable[..., None]:
 
     def called(quiet: bool = False, as_json: bool = False, **given: Any) -> None:
         words, values = list(given.pop(listed, None) or ()) if listed else [], dict[str, Any]()
-        if settings or anything:
+        if words and (settings or anything):
             words, values = _split(words)
             for key in () if anything else values:
                 if key not in settings:
@@ -66,7 +66,7 @@ def command_line(name: str) -> Callable[..., None]:
         from finetune.cli.printing import print_result
 
         print_result(
-            module_of(name), lambda chosen: function(*names, *words, **given, **chosen), values, how,
+            module_of(name), lambda chosen: function(*names, *words, **{**given, **chosen}), values, how,
             given=given, quiet=quiet, as_json=as_json,
         )  # fmt: skip
 
@@ -114,7 +114,7 @@ def _typed(parameter: inspect.Parameter, described: str) -> inspect.Parameter:
     """A parameter as typer reads it: an argument if Python takes it by place, else an option."""
     mark, kind = _mark(parameter), _kind(parameter.annotation)
     help_text = described if mark.help is None else mark.help
-    keyword, default = inspect.Parameter.KEYWORD_ONLY, parameter.default
+    keyword, default = inspect.Parameter.KEYWORD_ONLY, mark.default or parameter.default
     if parameter.kind is parameter.VAR_POSITIONAL:
         how: Any = typer.Argument(help=help_text, autocompletion=_complete if mark.recipes else None)
         needed = mark.least == 1

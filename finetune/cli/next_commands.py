@@ -2,6 +2,7 @@
 
 import shlex
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from finetune.runs.folder import RESULTS
@@ -25,5 +26,7 @@ class GivenOptions:
         return options + (["--device", self.device] if self.device and name in WITH_DEVICE else [])
 
     def command(self, name: str, *arguments: str) -> str:
-        """`finetune report 1a2b --out runs`, quoted for a shell."""
-        return shlex.join(["finetune", name, *arguments, *self.options(name)])
+        """`finetune report 1a2b --out runs`, quoted for a shell; an option among the arguments is not repeated."""
+        options = self.options(name)
+        pairs = [pair for pair in zip(options[::2], options[1::2], strict=True) if pair[0] not in arguments]
+        return shlex.join(["finetune", name, *arguments, *chain.from_iterable(pairs)])

@@ -17,18 +17,18 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.own_type import OwnType
 from finetune.task_types.task import Task
 
-OWN = (  # the class of a type's tasks, and where the type is: imported when it is asked for
-    ("ChoiceTask", "choice.columns:Choice"),
-    ("SpanTask", "span.columns:Span"),
-    ("OverlapTask", "plugins.overlapping:OverlappingSpans"),
-    ("IntentTask", "plugins.intents:IntentAndSlots"),
-    ("TaggingTask", "tagging.own:Tagging"),
-    ("RankingTask", "plugins.ranking:Ranking"),
-    ("SentenceTask", "classification.own:Classification"),
-    ("SentenceTask", "classification.own:Regression"),
-    ("MultiLabelTask", "classification.own:MultiLabel"),
-    ("TextTask", "pretraining.own:Text"),
-)
+OWN = {  # by its name the class of a type's tasks, and where the type is: imported when it is asked for
+    "choice": ("ChoiceTask", "choice.columns:Choice"),
+    "span": ("SpanTask", "span.columns:Span"),
+    "overlapping-spans": ("OverlapTask", "plugins.overlapping:OverlappingSpans"),
+    "intent-and-slots": ("IntentTask", "plugins.intents:IntentAndSlots"),
+    "tagging": ("TaggingTask", "tagging.own:Tagging"),
+    "ranking": ("RankingTask", "plugins.ranking:Ranking"),
+    "classification": ("SentenceTask", "classification.own:Classification"),
+    "regression": ("SentenceTask", "classification.own:Regression"),
+    "multi-label": ("MultiLabelTask", "classification.own:MultiLabel"),
+    "text": ("TextTask", "pretraining.own:Text"),
+}
 GROUP = "finetune.task_types"  # group of entry points that name subclasses of OwnType
 
 
@@ -44,6 +44,8 @@ def own_types() -> dict[str, OwnType]:
 
 def named_type(name: str) -> OwnType:
     """The type of that name. Raises UserError with the nearest name where there is none."""
+    if name in OWN:
+        return _own(OWN[name][1])
     types = own_types()
     if name not in types:
         raise gone(f"shape={name}") or UserError(
@@ -55,7 +57,7 @@ def named_type(name: str) -> OwnType:
 def type_of(task: Task) -> OwnType | None:
     """The type of the data that a task's model can read; None where it is unknown."""
     names = {one.__name__ for one in type(task).__mro__}
-    own = [_own(place) for name, place in OWN if name in names]
+    own = [_own(place) for name, place in OWN.values() if name in names]
     fitting = [kind for kind in (*_plugins(tuple(sys.path)), *own) if isinstance(task, kind.task_class)]
     classes = bool(getattr(task, "labels", ()))  # what classification and regression differ in
     return next((kind for kind in fitting if len(fitting) == 1 or kind.closed_labels == classes), None)
@@ -125,7 +127,7 @@ def layout_from(saved: Mapping[str, Any]) -> Layout:
 
 def package_types() -> list[OwnType]:
     """The types of the package."""
-    return [_own(place) for _, place in OWN]
+    return [_own(place) for _, place in OWN.values()]
 
 
 @cache

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from finetune.commands.check.api import Findings, findings_of
+from finetune.commands.check.findings import Findings, findings_of
 
 
 def texts(count: int, *, words: int = 12, seed: int = 0) -> list[str]:

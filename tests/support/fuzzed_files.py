@@ -5,7 +5,8 @@ import json
 from pathlib import Path
 from random import Random
 
-from finetune.commands.check.api import findings_of
+from finetune.commands.check import as_json
+from finetune.commands.check.findings import findings_of
 from finetune.commands.check.fix import write_fixed
 from finetune.data.detect import BY_SUFFIX
 from finetune.data.reading import read_table
@@ -65,7 +66,7 @@ def assert_checked_or_refused(path: Path, model: Path) -> None:
     assert_read_or_refused(path)
     try:
         report = findings_of(str(path), {"model": str(model)}, path.parent)
-        json.dumps(report.as_json())
+        json.dumps(next(as_json(report)))
         if report.corpus is not None:  # what is left of it is a text
             return
         count = len(report.parts[0].table) + len(report.parts[0].table.faults)

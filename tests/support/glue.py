@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from finetune.commands.submission import glue as submission
+from finetune.commands import submission
 from finetune.models.building import build_model
 from finetune.models.model_folder import save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from support.checked_files import Check, found, labels, reviews, texts, write_csv, write_jsonl
 
+from finetune.commands.check import as_json
+
 
 def test_rows_that_cannot_be_read_are_found_in_their_rows_and_lines(tmp_path: Path, check: Check) -> None:
     path = write_csv(tmp_path / "bad.csv", [["text", "label"], *zip(texts(60), labels(60), strict=True)], quote=True)
@@ -82,7 +84,7 @@ def test_odd_data_is_checked_to_the_end(
 ) -> None:
     report = check(write_jsonl(tmp_path / "a.jsonl", rows), **settings)
     assert report.fails(strict=True)
-    json.dumps(report.as_json())
+    json.dumps(next(as_json(report)))
 
 
 def test_a_damaged_file_in_utf_16_is_checked(tmp_path: Path, check: Check) -> None:

@@ -11,16 +11,14 @@ from support.checked_files import write_csv, write_jsonl
 from finetune.checks import across_splits, cells, labels
 from finetune.checks.all_checks import CHECKS, every_issue, findings
 from finetune.checks.split_data import SplitFile, part_of
-from finetune.commands.check import tokenization
-from finetune.commands.check.api import REFUSED
-from finetune.data.issues import READING, Finding, Issue
+from finetune.data.issues import READING, Finding
 from finetune.data.reading import read_table
 from finetune.task_types.columns import Layout
 from finetune.task_types.row_issues import SHARED
 from finetune.task_types.types import own_types
 
 ROOT = Path(__file__).resolve().parents[3]
-ISSUES = [*every_issue(), REFUSED, *tokenization.ISSUES]
+ISSUES = every_issue()
 HOSTILE = [
     "no words",
     "missing text",
@@ -88,7 +86,6 @@ def test_the_name_of_a_column_changes_no_code(column: str, tmp_path: Path) -> No
 
 def test_every_issue_is_declared_once() -> None:
     assert len({issue.code for issue in ISSUES}) == len(ISSUES)
-    assert {value for value in vars(tokenization).values() if isinstance(value, Issue)} <= {*ISSUES}
 
 
 def test_every_check_is_made() -> None:

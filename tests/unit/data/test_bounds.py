@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.cli import Finetune, assert_error
 
-from finetune.commands.check.api import findings_of
+from finetune.commands.check.findings import findings_of
 from finetune.data import records as bounds
 from finetune.data.detect import detect
 from finetune.data.reading import read_table, records, survey

@@ -10,7 +10,7 @@ import openpyxl
 import pytest
 from support.files import write
 
-from finetune.commands.check.api import findings_of
+from finetune.commands.check.findings import findings_of
 from finetune.data.files import split_files
 from finetune.data.reading import read_table
 from finetune.errors import UserError

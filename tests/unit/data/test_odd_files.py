@@ -14,7 +14,7 @@ from support.files import as_csv, cells, write
 from support.fuzzed_files import assert_checked_or_refused, fuzz_data_files
 from support.fuzzing import DAMAGES
 
-from finetune.commands.check import api as checking
+from finetune.commands.check import findings as checking
 from finetune.data.detect import BY_SUFFIX, detect
 from finetune.data.file_format import OutputFormat
 from finetune.data.reading import read_table

@@ -10,7 +10,7 @@ import pytest
 from support.cli import InProcess, assert_error
 from support.own_data import own_task
 
-from finetune.commands.check.api import check
+from finetune.commands.check import check
 from finetune.data.source import Source
 from finetune.errors import UserError
 

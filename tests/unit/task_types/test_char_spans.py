@@ -10,7 +10,7 @@ import pytest
 from support.own_data import own_task
 from transformers import AutoTokenizer
 
-from finetune.commands.check.api import findings_of
+from finetune.commands.check.findings import findings_of
 from finetune.data.formats.spans import in_form, span_form
 from finetune.data.records import Record
 from finetune.data.source import Source

@@ -8,7 +8,7 @@ import pytest
 from support.own_data import own_task
 from support.quizzes import exam, quiz, rows, text, write
 
-from finetune.commands.check.api import findings_of
+from finetune.commands.check.findings import findings_of
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous

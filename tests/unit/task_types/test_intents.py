@@ -16,7 +16,7 @@ from support.training import CPU, PLAIN, build
 from torch.nn import functional
 from transformers import AutoTokenizer
 
-from finetune.commands.check.api import findings_of
+from finetune.commands.check.findings import findings_of
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.batch import collate

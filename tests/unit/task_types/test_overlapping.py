@@ -12,7 +12,7 @@ from support.own_data import own_task
 from support.toys import overlap_task
 from transformers import AutoTokenizer
 
-from finetune.commands.check.api import findings_of
+from finetune.commands.check.findings import findings_of
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.feature import label_counts

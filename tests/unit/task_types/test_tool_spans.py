@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support.own_data import own_task
 
-from finetune.commands.check.api import findings_of
+from finetune.commands.check.findings import findings_of
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.task_types.tagging.task import entity_spans

@@ -21,6 +21,8 @@ from support.checked_files import (
 )
 from support.cli import InProcess, assert_error
 
+import finetune
+
 
 def test_the_layout_says_where_each_guess_comes_from(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
     rows = [[text, text[::-1], label] for text, label in zip(texts(40), labels(40), strict=True)]
@@ -211,4 +213,6 @@ def test_check_shows_what_a_run_would_use(in_process: InProcess, rte: Path, tiny
     assert found["facts"]["training"]["updates"] == 6
     assert found["facts"]["model"]["layers"] == 2
     assert found["examples"][0]["tokens"][0][:4] == ["[CLS]", "the", "dog", "sat"]
+    (preview,) = finetune.check("glue-rte", model=str(tiny_bert), data_folder=rte)
+    assert json.loads(json.dumps(preview.facts)) == found["facts"]
     assert "[CLS] the dog sat" in in_process("check", "glue-rte", f"model={tiny_bert}", data=rte)[1]

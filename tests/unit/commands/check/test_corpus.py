@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from finetune.commands.check.api import corpus_facts
+from finetune.commands.check.findings import corpus_facts
 from finetune.data.documents import read_documents
 from finetune.models.tokenizers.fast import load_fast_tokenizer
 
@@ -14,5 +14,4 @@ def test_facts(tmp_path: Path, tiny_bert: Path) -> None:
     assert (facts.documents, facts.lines) == (3, 4)
     assert facts.size == len("the cat sat\na dog ran") + len("the cat sat") + len("새 집".encode())
     assert facts.tokens == 11
-    assert facts.shown()["tokens"] == "about 11"
-    assert "tokens" not in corpus_facts(read_documents(path)).shown()
+    assert corpus_facts(read_documents(path)).tokens is None

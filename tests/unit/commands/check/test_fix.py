@@ -120,7 +120,7 @@ def test_a_fixed_file_keeps_its_cells_unless_they_are_to_be_escaped(
         assert column[0] == ("'" * bool(option)) + tweets[1]
     code, _, err = in_process("check", str(path), "--escape-formulas", data=tmp_path)
     assert code == 2
-    assert_error(err, "--escape-formulas", "--fix FILE")
+    assert_error(err, "--escape-formulas", "Add `--fix`")
 
 
 def test_words_and_labels_of_control_characters_alone_are_dropped(tmp_path: Path, check: Check) -> None:

@@ -5,8 +5,11 @@ import json
 import tomllib
 from pathlib import Path
 
+import pytest
 from support.cli import Finetune, InProcess
+from support.runs import FinishedRun
 
+import finetune as library
 from finetune.training.targets import RECIPES
 
 REVIEWS = [(f"the {'cat' if i % 2 else 'dog'} sat {i // 2}", "good" if i % 2 else "bad") for i in range(80)]
@@ -38,3 +41,12 @@ def test_a_recipe_for_a_text_is_shown_with_one_length_and_no_warning(in_process:
         assert shown["train"]["updates"] and "epochs" not in shown["train"]
     (tmp_path / "again.toml").write_text(in_process("show", "pretrain", data=tmp_path)[1])
     assert in_process("show", "again.toml", data=tmp_path)[0] == 0
+
+
+def test_in_python_it_is_the_run_or_the_recipe(finished_run: FinishedRun) -> None:
+    folder = finished_run("sentence")
+    assert library.show(folder).folder == folder
+    recipe = library.show("glue-rte", seed=3)
+    assert (recipe.task, recipe.init_seed, recipe.options["windows"]) == ("rte", 3, False)
+    with pytest.raises(library.UserError, match="Did you mean 'glue-mrpc'"):
+        library.show("glue-mrcp")

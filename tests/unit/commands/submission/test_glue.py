@@ -8,7 +8,7 @@ from support.cli import InProcess
 from support.glue import FEW, OFFICIAL, Checkpoint, predictions_of
 
 import finetune
-from finetune.commands.submission import glue as submission
+from finetune.commands import submission
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference import predictor

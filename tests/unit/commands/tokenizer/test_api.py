@@ -9,7 +9,7 @@ from support.cli import InProcess, assert_error
 from transformers import AutoModel, AutoTokenizer
 
 import finetune
-from finetune.commands.tokenizer.api import ABOUT
+from finetune.commands.tokenizer import ABOUT
 from finetune.data.documents import read_documents, split_documents
 
 DOCUMENTS = [f"the cat sat on mat {n} .\nthe dograt ran and the dograt sat" for n in range(60)]

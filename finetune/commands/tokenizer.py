@@ -1,19 +1,23 @@
-"""`finetune.tokenizer`: a vocabulary trained on text, and how it splits held-out documents."""
+"""`finetune tokenizer`: a vocabulary trained on text, and how it splits held-out documents."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from finetune.api.quiet import plainly, quiet
+from finetune.analysis.table import Part
+from finetune.api.front import here
+from finetune.api.parameters import Cli, Setting
+from finetune.api.quiet import plainly
 from finetune.data.atomic import replace_folder, require_no_link, settle, temporary_folder
 from finetune.data.checksums import CHECKSUMS, write_checksums
-from finetune.data.documents import Documents, read_documents, split_documents
+from finetune.data.documents import read_documents, split_documents
+from finetune.data.messages import percent, so_many
 from finetune.data.paths import exists, is_folder
 from finetune.errors import THEIRS, UserError, first_line, shown_value
 from finetune.models.tokenizers.train import SIZE
-from finetune.runs.events import Event, Note, Watcher, Working, unwatched
+from finetune.runs.events import Event, Note, Working
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -22,6 +26,7 @@ ABOUT = "tokenizer_training.json"  # how the tokenizer was made, and what marks 
 FILES = {ABOUT, CHECKSUMS, "tokenizer.json", "tokenizer_config.json"}
 MOST_TOKENS = 10_000_000  # tokens of a vocabulary
 WORDS = r"[\p{L}\p{M}\p{N}]+|[^\p{L}\p{M}\p{N}\s]"  # a sign is a word, as in BERT
+Corpus = str | Path | Sequence[str | Path]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,20 +57,19 @@ class Vocabulary:
 
 @plainly
 def tokenizer(
-    corpus: str | Path | Sequence[str | Path],
-    *,
-    path: str | Path,
+    *corpus: Annotated[Corpus, Cli(least=1, help="Files or folders of text; text=COLUMN for tables, encoding=NAME.")],
+    path: Annotated[str | Path, Cli(names=("-o", "--output"))],
     size: int | str | None = None,
     cased: bool = False,
-    text: str = "",
-    encoding: str = "",
+    text: Setting = "",
+    encoding: Setting = "",
 ) -> Vocabulary:
     """Trains a WordPiece vocabulary on text, and writes a folder.
 
     Example: `finetune.tokenizer("corpus.txt", path="vocabulary", size=4000)`
 
     Args:
-        corpus: A file of text, several, or folders: .txt, .jsonl, .csv, .tsv or .parquet, also as .gz or .xz.
+        *corpus: Files or folders of text: .txt, .jsonl, .csv, .tsv or .parquet, also as .gz or .xz.
         path: The folder to write.
         size: The number of tokens, by default 8192.
         cased: Keep capitals and accents.
@@ -78,54 +82,45 @@ def tokenizer(
     Raises:
         UserError: For a corpus without text, a size that does not fit it, and a folder that holds anything else.
     """
-    documents = read_documents(corpus, column=text, encoding=encoding)
-    return write_vocabulary(documents, Path(path), size=size, cased=cased, watch=unwatched)
-
-
-def write_vocabulary(
-    corpus: Documents, path: Path, *, size: int | str | None, cased: bool, watch: Watcher
-) -> Vocabulary:
-    """`tokenizer`, with a watcher of progress."""
-    _require_replaceable(path)
-    tokens, notes = _size(size), list[str]()
-
-    def seen(event: Event) -> None:
-        if isinstance(event, Note):
-            notes.append(event.text)
-        watch(event)
-
-    with quiet():
+    paths = [path for part in corpus for path in ([part] if isinstance(part, str | Path) else part)]
+    documents = read_documents(paths, column=text, encoding=encoding)
+    folder, tokens, notes = Path(path), _size(size), list[str]()
+    _require_replaceable(folder)
+    with here().working("") as watch:
         import regex
 
         from finetune.models.tokenizers.train import train_tokenizer
 
-        train, held_out = split_documents(corpus)
+        def seen(event: Event) -> None:
+            notes.extend([event.text] if isinstance(event, Note) else ())
+            watch(event)
+
+        train, held_out = split_documents(documents)
         lines = [line for document in train for line in document.lines]
         trained = train_tokenizer(lines, size=tokens, lower=not cased, watch=seen)
         about = {"text": train.fingerprint, "documents": len(train), "held_out": len(held_out)}
-        _write(trained, path, about | {"kind": "wordpiece", "size": tokens, "cased": cased})
+        _write(trained, folder, about | {"kind": "wordpiece", "size": tokens, "cased": cased})
         watch(Working("splitting held-out documents"))
         texts = [document.text for document in held_out]
-        ids = [each for of_text in trained(texts, add_special_tokens=False)["input_ids"] for each in of_text]
+        ids = [one for of_text in trained(texts, add_special_tokens=False)["input_ids"] for one in of_text]
+        words = sum(len(regex.findall(WORDS, text)) for text in texts)
     return Vocabulary(
-        path=path, documents=(len(train), len(held_out)), tokens=len(trained),
-        tokens_per_word=len(ids) / sum(len(regex.findall(WORDS, text)) for text in texts),
+        path=folder, documents=(len(train), len(held_out)), tokens=len(trained), tokens_per_word=len(ids) / words,
         unknown=ids.count(trained.unk_token_id) / len(ids), notes=notes,
     )  # fmt: skip
 
 
-def _size(given: int | str | None) -> int:
+def _size(size: int | str | None) -> int:
     """The number of tokens."""
-    text = str(SIZE if given is None else given).replace(",", "")
+    text = str(SIZE if size is None else size).replace(",", "")
     if not (text.isascii() and text.isdecimal() and 0 < int(text[:20]) <= MOST_TOKENS):
-        raise UserError(
-            f"`size` is {shown_value(given)}", f"Give a number of tokens, such as {SIZE}, at most {MOST_TOKENS:,}"
-        )
+        remedy = f"Give a number of tokens, such as {SIZE}, at most {MOST_TOKENS:,}"
+        raise UserError(f"`size` is {shown_value(size)}", remedy)
     return int(text)
 
 
 def _require_replaceable(folder: Path) -> None:
-    """Raises UserError, before any work, where a folder cannot be written, or holds anything else."""
+    """Raises UserError where a folder cannot be written, or holds anything else."""
     require_no_link(folder)
     if exists(folder) and not is_folder(folder):
         raise UserError(f"{folder}: is a file, and a folder is written", "Name another folder")
@@ -155,3 +150,16 @@ def _write(trained: "PreTrainedTokenizerBase", folder: Path, about: dict[str, An
         raise
     except Exception as error:  # tokenizers raises nothing more specific where it cannot write
         raise UserError(f"{folder}: cannot be written ({first_line(error)})", "Choose another folder") from error
+
+
+def as_json(vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
+    """The folder and the figures."""
+    yield vars(vocabulary)
+
+
+def shown(vocabulary: Vocabulary) -> Iterator[Part]:
+    """How many tokens it has, and how it splits held-out text."""
+    trained, held_out = vocabulary.documents
+    yield f"{so_many(trained, 'document')}, {so_many(vocabulary.tokens, 'token')} -> {vocabulary.path}"
+    split = f"{vocabulary.tokens_per_word:.2f} tokens per word, {percent(vocabulary.unknown)} unknown"
+    yield f"{so_many(held_out, 'held-out document')}: {split}"

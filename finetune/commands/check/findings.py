@@ -1,23 +1,19 @@
-"""`finetune.check`: what is wrong with data, before anything is trained."""
+"""What is wrong with a file or folder of data: all checks, those of tokens too; of unlabelled text what it holds."""
 
-import tempfile
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from finetune.api.inputs import in_memory, is_path, recipe_settings
 from finetune.api.quiet import plainly, without_hints
 from finetune.checks.all_checks import findings, worst_first
 from finetune.checks.refusal import parts_of
 from finetune.checks.split_data import FileFinding, SplitFile
+from finetune.checks.tokens import NO_TOKENS, REFUSED, token_findings
 from finetune.commands.check.fix import require_place_for_copy, write_fixed
-from finetune.commands.check.tokenization import NO_TOKENS, token_findings
 from finetune.data.documents import Documents
-from finetune.data.issues import SEVERITIES, Finding, Issue
-from finetune.data.messages import size_words, so_many
+from finetune.data.issues import SEVERITIES, Finding
+from finetune.data.messages import so_many
 from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.models.pretrained import resolve
@@ -35,8 +31,8 @@ from finetune.training.targets import expand_targets
 if TYPE_CHECKING:
     import pandas as pd
 
+COLUMNS = ("severity", "code", "what", "count", "rows", "remedy", "file")
 SAMPLED = 2_000  # documents, the first ones, that are tokenized
-REFUSED = Issue("refused", "error", "what `run` stops at, such as too few rows to hold some out as dev", "Correct it")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,15 +47,19 @@ class CorpusFacts:
     size: int
     tokens: int | None = None
 
-    def shown(self) -> dict[str, str]:
-        """The facts in words, by name."""
-        facts = {"documents": f"{self.documents:,}", "lines": f"{self.lines:,}", "size": size_words(self.size)}
-        return facts if self.tokens is None else facts | {"tokens": f"about {self.tokens:,}"}
+
+@dataclass(frozen=True, kw_only=True)
+class FixedCopy:
+    """A fixed copy: its file, the number of fixes of each kind, and in a sentence the findings that remain in it."""
+
+    file: Path
+    fixes: dict[str, int]
+    remaining: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Findings:
-    """What `finetune.check` returns.
+    """What `finetune.check` returns for data.
 
     Example: `findings.counts["error"]`, `findings.frame`
 
@@ -68,12 +68,18 @@ class Findings:
         parts: The splits, with their tables; of unlabelled text none.
         findings: What was found, the most severe first; each has `severity`, `code`, `what`, `remedy`, `rows`, `count`.
         corpus: Of unlabelled text, what it holds: documents, lines, bytes, tokens; else None.
+        target: The file or folder.
+        settings: The settings that it was read with.
+        copy: The fixed copy, if one was asked for.
     """
 
     layout: Layout
     parts: tuple[SplitFile, ...] = ()
     findings: tuple[FileFinding, ...] = ()
     corpus: CorpusFacts | None = None
+    target: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)
+    copy: FixedCopy | None = None
 
     @property
     def counts(self) -> dict[str, int]:
@@ -90,25 +96,13 @@ class Findings:
         """`2 errors, 1 warning, 3 notes`."""
         return ", ".join(so_many(count, severity) for severity, count in self.counts.items())
 
-    def as_json(self) -> dict[str, Any]:
-        """The findings as JSON values; of a text also what it holds."""
-        what: dict[str, Any] = {
-            "files": {part.split: part.file for part in self.parts},
-            "format": {part.split: str(part.table.form) for part in self.parts},
-            "rows": {part.split: part.size for part in self.parts},
-        }
-        if self.corpus is not None:
-            what = {"corpus": asdict(self.corpus)}
-        listed = [finding.as_json() for finding in self.findings]
-        return what | {"layout": asdict(self.layout), "findings": listed, "counts": self.counts}
-
     @property
     def frame(self) -> "pd.DataFrame":
         """A row for each finding."""
         import pandas as pd
 
-        names = ("severity", "code", "what", "count", "rows", "remedy", "file")
-        return pd.DataFrame([{name: getattr(one, name) for name in names} for one in self.findings], columns=names)
+        rows = [[getattr(finding, name) for name in COLUMNS] for finding in self.findings]
+        return pd.DataFrame(rows, columns=list(COLUMNS))
 
     @plainly
     def fix(self, file: str | Path, *, escape_formulas: bool = False, force: bool = False) -> dict[str, int]:
@@ -138,37 +132,6 @@ class Findings:
         return f"<Findings in {among}: {self.counted}>"
 
 
-@plainly
-def check(
-    data: Any, *, text: str | Sequence[str] | None = None, label: str | Sequence[str] | None = None, **settings: Any
-) -> Findings:
-    """Checks data as `finetune check` does.
-
-    Example: `finetune.check(df, text="review", label="stars")`
-
-    Args:
-        data: The path of a file or folder, or rows in memory as for `finetune.train`.
-        text: The column of the text, or the columns of several.
-        label: The column of the label, or for several labels a row their columns.
-        **settings: Settings of a run, such as `model` or `max_length`, by which texts that are too long are found.
-
-    Returns:
-        The findings; `findings.fails()` says whether one is an error.
-
-    Raises:
-        UserError: For data that cannot be read, and columns that it does not have.
-    """
-    wanted = recipe_settings(settings, text=text, label=label)
-    if is_path(data):
-        return findings_of(str(data), wanted)
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        path = str(stack.enter_context(in_memory(data, folder)))
-        report = findings_of(path, wanted)
-        named = [replace(one, what=one.what.replace(path, "the data"), file="the data") for one in report.findings]
-        return replace(report, findings=tuple(named))
-
-
 def findings_of(path: str, settings: dict[str, Any], out: Path = Path("results")) -> Findings:
     """Runs every check on a file or folder; `settings` are those of a run, with dotted keys, and `out` has the runs
     that a model may name. Of unlabelled text it says what this holds.
@@ -186,25 +149,29 @@ def findings_of(path: str, settings: dict[str, Any], out: Path = Path("results")
                 size_of(recipe.model)
             else:
                 tokenizer = _tokenizer(recipe)
-            return Findings(layout=text.layout, corpus=corpus_facts(text.documents, tokenizer))
+            corpus = corpus_facts(text.documents, tokenizer)
+            return Findings(layout=text.layout, corpus=corpus, target=path, settings=settings)
         assert read is not None  # data is either
         parts = parts_of(read)
-        found = findings(parts)
-        if all(one.severity != "error" for one in found):
+        listed = findings(parts)
+        if all(finding.severity != "error" for finding in listed):
             try:
                 load_splits(task, source_of(None), limit=recipe.limit)
             except UserError as error:
-                found.append(parts[0].placed(Finding(REFUSED, error.what, remedy=error.way_out)))
+                listed.append(parts[0].placed(Finding(REFUSED, error.what, remedy=error.way_out)))
         try:
             tokenizer = _tokenizer(recipe)
         except UserError as error:
             what = f"checks of tokens were skipped: {error.what}"
-            found.append(parts[0].placed(Finding(NO_TOKENS, what, remedy=error.way_out)))
+            listed.append(parts[0].placed(Finding(NO_TOKENS, what, remedy=error.way_out)))
         else:
             for part in parts:
                 if part.has(part.layout.text):
-                    found += map(part.placed, token_findings(part, tokenizer, recipe.model, recipe.max_length))
-        return Findings(layout=replace(read.layout, file={}), parts=parts, findings=tuple(worst_first(found)))
+                    listed += map(part.placed, token_findings(part, tokenizer, recipe.model, recipe.max_length))
+        return Findings(
+            layout=replace(read.layout, file={}), parts=parts, findings=tuple(worst_first(listed)), target=path,
+            settings=settings,
+        )  # fmt: skip
 
 
 def corpus_facts(documents: Documents, tokenizer: Any = None) -> CorpusFacts:

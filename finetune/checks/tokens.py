@@ -1,4 +1,4 @@
-"""Checks with the encoder's tokenizer: lengths, truncation, unknown tokens, vocabulary."""
+"""Checks with the encoder's tokenizer: lengths, truncation, unknown tokens, vocabulary; and what else a run refuses."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -13,6 +13,7 @@ from finetune.task_types.classification.marked import CUT_AROUND, without_marker
 from finetune.task_types.vocabulary import MANY_UNKNOWN, SOME_UNKNOWN, misfit
 
 SAMPLE_ROWS = 20_000  # rows that are tokenized
+REFUSED = Issue("refused", "error", "what `run` stops at, such as too few rows to hold some out as dev", "Correct it")
 NO_TOKENS = Issue(
     "no-tokens",
     "note",
@@ -45,7 +46,6 @@ VOCABULARY = Issue(
     "a vocabulary that does not fit the language of the texts",
     "Choose an encoder of that language: model=NAME",
 )
-ISSUES = (NO_TOKENS, TOKEN_LENGTHS, TRUNCATED, WINDOWS, UNKNOWN_TOKENS, VOCABULARY)
 
 
 def token_findings(part: SplitFile, tokenizer: Any, model: str, max_length: int) -> Iterator[Finding]:

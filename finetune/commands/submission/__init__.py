@@ -1,1 +1,0 @@
-"""The zip for the GLUE server."""
