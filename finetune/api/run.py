@@ -30,7 +30,7 @@ COLUMNS = ("settings", "split", "metric", "method", "score", "sd", "low", "high"
 
 @dataclass(frozen=True)
 class Run:
-    """One finished run, or several with other seeds or settings: what `finetune.train` and `open_run` return.
+    """One finished run, or several with other seeds or settings: what `finetune.run` and `open_run` return.
 
     Example: `run.scores`, `run.model.predict(["a text"])`, `run.report()`
 

@@ -147,7 +147,7 @@ def check(
     Example: `finetune.check(df, text="review", label="stars")`
 
     Args:
-        data: The path of a file or folder, or rows in memory as for `finetune.train`.
+        data: The path of a file or folder, or rows in memory as for `finetune.run`.
         text: The column of the text, or the columns of several.
         label: The column of the label, or for several labels a row their columns.
         **settings: Settings of a run, such as `model` or `max_length`, by which texts that are too long are found.

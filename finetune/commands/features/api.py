@@ -97,7 +97,7 @@ def features(
 
     Args:
         model: A Hub name, a folder or `minilm`; or a run or its model, whose encoder is used.
-        data: A data file, rows in memory as for `finetune.train`, or a list of texts or of tuples of texts.
+        data: A data file, rows in memory as for `finetune.run`, or a list of texts or of tuples of texts.
         text: The column of the text, or the columns of several.
         layers: As in a recipe: `last`, `concat-last-4`, `[4, 6]`.
         pool: `mean`: the mean of a text's tokens; `cls`: the vector of the first.

@@ -1,4 +1,4 @@
-"""`finetune.train`: from a DataFrame, a file or a recipe's name to finished runs."""
+"""`finetune.run`: from a DataFrame, a file or a recipe's name to finished runs."""
 
 import os
 import warnings
@@ -54,7 +54,7 @@ def train(
 ) -> Run:
     """Trains, scores and saves; a run that is finished already is returned at once, an interrupted one is resumed.
 
-    Example: `run = finetune.train(df, text="review", label="stars", model="minilm", seeds=3)`
+    Example: `run = finetune.run(df, text="review", label="stars", model="minilm", seeds=3)`
 
     Args:
         data: A pandas DataFrame, a `datasets.Dataset` or `DatasetDict`, a list of dictionaries, a dictionary of

@@ -41,7 +41,7 @@ def search(
     Example: `finetune.search("glue-rte", space={"train.learning_rate": {"low": 1e-5, "high": 1e-4, "log": True}})`
 
     Args:
-        data: Rows in memory, a data file or folder, or a recipe's name or file, as for `finetune.train`.
+        data: Rows in memory, a data file or folder, or a recipe's name or file, as for `finetune.run`.
         space: For each setting a range (`low`, `high`, `log`, `step`) or a list of values; or a file of them, or the
             name of a ready one: `fine-tuning`, `lora`, `frozen`. Default: the recipe's grid, else the one that fits.
         trials: The number of settings to try, those of an earlier call included.
@@ -54,7 +54,7 @@ def search(
         data_folder: The folder with the data sets of tasks.
         device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
         progress: Whether to show a line of progress; default: in a notebook only.
-        callbacks: As for `finetune.train`.
+        callbacks: As for `finetune.run`.
         **settings: Settings of the recipe, which all trials share.
 
     Returns:

@@ -1,4 +1,4 @@
-"""`finetune run` and `finetune.train` have the same options, and mean the same by them."""
+"""`finetune run` and `finetune.run` have the same options, and mean the same by them."""
 
 import inspect
 from dataclasses import fields
@@ -24,7 +24,7 @@ def test_both_front_ends_have_the_same_options() -> None:
     typed = (
         set(inspect.signature(run_command).parameters) - Recipe.model_fields.keys() - TYPED
     )  # `limit`, `seed` are settings
-    assert {NAMES.get(name, name) for name in typed} == set(inspect.signature(finetune.train).parameters) - IN_MEMORY
+    assert {NAMES.get(name, name) for name in typed} == set(inspect.signature(finetune.run).parameters) - IN_MEMORY
 
 
 def test_both_front_ends_pass_on_every_option(
@@ -45,7 +45,7 @@ def test_both_front_ends_pass_on_every_option(
     typed = "run reviews.csv --out runs --data sets --device cpu --force --no-wait --track some"
     in_process(*typed.split(), "--checkpoint-minutes=7", "--checkpoint-updates=9", data="")
     with pytest.raises(UserError, match="far enough"):
-        finetune.train(
+        finetune.run(
             "reviews.csv", out="runs", data_folder="sets", device="cpu", force=True, wait=False, track="some",
             checkpoint_minutes=7, checkpoint_updates=9,
         )  # fmt: skip
