@@ -5,7 +5,7 @@ import statistics
 from collections import defaultdict
 from typing import Any
 
-from finetune.analysis.form import Cells, markdown_table
+from finetune.analysis.table import Cells, markdown_table
 from finetune.data.messages import so_many
 
 UNCACHED = "anew"  # its key in saved results

@@ -4,7 +4,7 @@ import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from finetune.analysis.form import Cells, markdown_table
+from finetune.analysis.table import Cells, markdown_table
 from finetune.checks import all_checks
 from finetune.commands.check.api import REFUSED
 from finetune.commands.check.tokenization import ISSUES

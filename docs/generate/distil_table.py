@@ -4,7 +4,7 @@ import statistics
 from collections import defaultdict
 from typing import Any
 
-from finetune.analysis.form import Cells, markdown_table
+from finetune.analysis.table import Cells, markdown_table
 
 MODELS = ("teacher", "student", "student without a teacher")
 

@@ -3,7 +3,7 @@
 import statistics
 from typing import Any
 
-from finetune.analysis.form import Cells, markdown_table
+from finetune.analysis.table import Cells, markdown_table
 
 FIGURES = {"rows/s": "rows/s", "p50 ms": "one row, ms", "p99 ms": "p99", "start s": "start, s", "memory MB": "peak MB"}
 ENGINES = ("torch fp32", "torch bf16", "onnx fp32", "onnx int8, 7 bits")

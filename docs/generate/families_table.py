@@ -4,7 +4,7 @@ from typing import Any
 
 from speed_tables import CLOCKS
 
-from finetune.analysis.form import Cells, markdown_table
+from finetune.analysis.table import Cells, markdown_table
 from finetune.models.families import FAMILIES
 
 SHAPE = "{layers} layers of width {width}"

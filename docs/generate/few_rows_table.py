@@ -8,7 +8,7 @@ from typing import Any
 
 from scipy.stats import t as student
 
-from finetune.analysis.form import Cells, markdown_table
+from finetune.analysis.table import Cells, markdown_table
 
 OTHERS = {  # column: names of the method in records
     "TF-IDF": ("tfidf-logistic", "tfidf-ridge", "most-frequent-tag"),

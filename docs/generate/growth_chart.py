@@ -7,8 +7,8 @@ from typing import Any
 
 from heads_charts import chart_file
 
-from finetune.analysis.form import Cells, markdown_table
 from finetune.analysis.pages.svg import MARKERS, SERIES, Axis, Mark, line, stacked
+from finetune.analysis.table import Cells, markdown_table
 
 MEMORY_HEIGHT = 110.0  # units of the chart of memory
 WORDS: dict[str, dict[str, str]] = {

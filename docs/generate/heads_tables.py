@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from finetune.analysis.form import Cells, markdown_table
+from finetune.analysis.table import Cells, markdown_table
 
 LAYERS_OF = 6  # minilm
 MOST = 0.5  # from this share on a head looks at one kind of token

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-from finetune.analysis.form import Cells, markdown_table
 from finetune.analysis.published import Anchor, anchors
+from finetune.analysis.table import Cells, markdown_table
 from finetune.metrics.metric import Metric
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import paired, summarised

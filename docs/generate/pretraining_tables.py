@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import finetune
-from finetune.analysis.form import Cells, markdown_table
+from finetune.analysis.table import Cells, markdown_table
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import paired, summarised
 

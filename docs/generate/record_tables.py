@@ -8,10 +8,11 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from finetune.analysis.form import Cells, Form, markdown_table
 from finetune.cli.console import Terminal
 from finetune.cli.run_facts import print_verdicts
 from finetune.cli.run_tables import print_record
+
+from finetune.analysis.table import Cells, Form, markdown_table
 from finetune.commands.table.declaration import load_table
 from finetune.commands.table.forms import SIMPLE, paper_form, score_words
 from finetune.commands.table.lines import lines_of

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 from pydantic import BaseModel
 
-from finetune.analysis.form import Cells, markdown_table
+from finetune.analysis.table import Cells, markdown_table
 from finetune.cli import app as cli
 from finetune.metrics.metric import Metric
 from finetune.runs.recipe import Recipe

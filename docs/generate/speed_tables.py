@@ -5,7 +5,7 @@ from typing import Any
 
 from benchmark_tables import products_a_second
 
-from finetune.analysis.form import Cells, markdown_table
+from finetune.analysis.table import Cells, markdown_table
 
 NAMES = {
     "pipeline": "one row at a time, the default",

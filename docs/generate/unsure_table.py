@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from finetune.analysis.form import Cells, markdown_table
+from finetune.analysis.table import Cells, markdown_table
 from finetune.data.messages import percent
 
 

@@ -44,8 +44,10 @@ class Table:
     option: str = ""
 
     @classmethod
-    def of_cells(cls, title: str, cells: Sequence[Mapping[str, str]], *, left: int | None = None, **how: Any) -> "Table":
-        """A table of rows with cells by heading, of which the first `left` columns are not numbers; `how` are fields."""
+    def of_cells(
+        cls, title: str, cells: Sequence[Mapping[str, str]], *, left: int | None = None, **how: Any
+    ) -> "Table":
+        """A table of rows with cells by heading; the first `left` columns are not numbers, and `how` are fields."""
         columns = list(cells[0]) if cells else []
         if left is not None:
             how["right"] = columns[left:]

@@ -3,7 +3,7 @@
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
-from finetune.commands import COMMANDS
 from finetune.api.parameters import Cli
 from finetune.errors import UserError, nearest
 
@@ -54,7 +53,12 @@ def command_line(name: str) -> Callable[..., None]:
     def called(quiet: bool = False, as_json: bool = False, **given: Any) -> None:
         words, values = list(given.pop(listed, None) or ()) if listed else [], dict[str, Any]()
         if settings or anything:
-            words, values = _split(name, words, None if anything else settings)
+            words, values = _split(words)
+            for key in () if anything else values:
+                if key not in settings:
+                    near = nearest(key, list(settings))
+                    ours_are = f"Its settings are {', '.join(sorted(settings))}"
+                    raise UserError(f"'{key}' is not a setting of {name}", f"{near}{ours_are}")
         if words and several is None:
             raise UserError(f"'{words[0]}' is not a setting", f"Write key=value; `finetune {name} --help` shows how")
         names = [given.pop(one.name) for one in typed if one.kind is one.POSITIONAL_OR_KEYWORD and several is not None]
@@ -67,7 +71,11 @@ def command_line(name: str) -> Callable[..., None]:
         )  # fmt: skip
 
     helps = _described(function) | _described(shown)
-    mine = [_typed(one, helps.get(one.name, "")) for one in typed if not _mark(one).setting and one.kind is not one.VAR_KEYWORD]
+    mine = [
+        _typed(one, helps.get(one.name, ""))
+        for one in typed
+        if not _mark(one).setting and one.kind is not one.VAR_KEYWORD
+    ]
     if listed == WORDS:
         help_text = ", ".join(f"{one}=..." for one in sorted(settings)) if not anything else "Settings as key=value."
         argument = Annotated[list[str] | None, typer.Argument(help=help_text)]
@@ -110,7 +118,7 @@ def _typed(parameter: inspect.Parameter, described: str) -> inspect.Parameter:
     if parameter.kind is parameter.VAR_POSITIONAL:
         how: Any = typer.Argument(help=help_text, autocompletion=_complete if mark.recipes else None)
         needed = mark.least == 1
-        annotation = Annotated[list[str] if needed else list[str] | None, how]  # type: ignore[misc,valid-type]
+        annotation: Any = Annotated[list[str], how] if needed else Annotated[list[str] | None, how]
         return parameter.replace(kind=keyword, default=parameter.empty if needed else None, annotation=annotation)
     if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
         how = typer.Argument(help=help_text, autocompletion=_complete if mark.recipes else None)
@@ -119,7 +127,7 @@ def _typed(parameter: inspect.Parameter, described: str) -> inspect.Parameter:
         how = typer.Option(*names, help=help_text, min=mark.least)
     if default is None:
         kind = kind | None
-    return parameter.replace(kind=keyword, default=default, annotation=Annotated[kind, how])  # type: ignore[valid-type]
+    return parameter.replace(kind=keyword, default=default, annotation=Annotated[kind, how])
 
 
 def _described(function: Callable[..., Any]) -> dict[str, str]:
@@ -136,16 +144,11 @@ def _described(function: Callable[..., Any]) -> dict[str, str]:
     return {name: text.replace("`", "") for name, text in texts.items()}
 
 
-def _split(name: str, words: list[str], known: Iterable[str] | None) -> tuple[list[str], dict[str, Any]]:
-    """The words that are no settings, and these. Raises UserError for a setting that the command does not take."""
+def _split(words: list[str]) -> tuple[list[str], dict[str, Any]]:
+    """The words that are no settings, and these."""
     from finetune.training.targets import split_arguments
 
-    others, values = split_arguments(words)
-    for key in values if known is not None else ():
-        if key not in known:
-            near = nearest(key, list(known))
-            raise UserError(f"'{key}' is not a setting of {name}", f"{near}Its settings are {', '.join(sorted(known))}")
-    return others, values
+    return split_arguments(words)
 
 
 def _complete(incomplete: str) -> list[str]:
@@ -166,6 +169,3 @@ def rows_of(module: ModuleType, result: Any) -> Iterator[Mapping[str, Any]]:
         yield {"path": str(result)}
     else:
         yield from json.loads(result.frame.to_json(orient="records", double_precision=15))
-
-
-__all__ = ["COMMANDS", "command_line", "function_of", "module_of", "rows_of", "takes_settings"]

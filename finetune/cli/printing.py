@@ -71,14 +71,18 @@ class PrintedTable:
         filled = [at for at in range(len(table.columns)) if at == 0 or any(row[at] for row in rows)]
         columns = [table.columns[at] for at in filled]
         bold = {True: "bold", False: ""}
-        cells = [[Text(printable(row[at]), bold[number in table.bold]) for at in filled] for number, row in enumerate(rows)]
+        cells = [
+            [Text(printable(row[at]), bold[number in table.bold]) for at in filled] for number, row in enumerate(rows)
+        ]
         if table.title:
             yield Text(one_line(table.title), style="table.title", overflow="fold")
         if self._width(columns, cells) <= options.max_width:
             drawn = rich_table.Table(box=HEAVY_HEAD, show_header=table.headed, show_lines=table.ruled)
             for name in columns:
                 justify = JUSTIFY[name in table.right]
-                drawn.add_column(Text(one_line(name)), justify=justify, no_wrap=name not in table.words, overflow="fold")
+                drawn.add_column(
+                    Text(one_line(name)), justify=justify, no_wrap=name not in table.words, overflow="fold"
+                )
             for row in cells:
                 drawn.add_row(*row)
             yield drawn
@@ -173,7 +177,9 @@ def print_result(
     given: Mapping[str, Any], quiet: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Calls a command, asking for settings on a terminal, and prints its result: as JSON, or as `shown` says."""
-    options = GivenOptions(out=Path(given.get("out", "results")), data=given.get("data_folder"), device=given.get("device"))
+    options = GivenOptions(
+        out=Path(given.get("out", "results")), data=given.get("data_folder"), device=given.get("device")
+    )
     place = TerminalFront(given=options, quiet=quiet or as_json)
     with front.at(place):
         result = asking(call, settings)
@@ -181,6 +187,8 @@ def print_result(
             if as_json:
                 for row in rows_of(module, result):
                     echo(json.dumps(row, ensure_ascii=False, default=str))
+                notes = [part for part in module.shown(result, **how) if isinstance(part, Note)]
+                place.print(notes if not quiet else (), Terminal(stderr=True))
             else:
                 place.print(module.shown(result, **how), Terminal())
         print_errors(place.failures)

@@ -7,12 +7,13 @@ from typing import Annotated, Any
 
 from finetune.analysis.compare import Changed, Comparison, compare_runs, compare_several
 from finetune.analysis.table import Next, Note, Part, Table, as_plain_text
+from finetune.api.parameters import Cli
 from finetune.api.quiet import plainly
 from finetune.api.run import Run, open_run
-from finetune.api.parameters import Cli
 from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
+from finetune.runs.seeds import groups
 from finetune.task_types import registry
 from finetune.task_types.saved_predictions import labelled_table
 from finetune.task_types.types import own_types
@@ -98,7 +99,7 @@ def _changed_table(found: Comparison, most: int) -> Table:
     """Some of the rows that only one side has right."""
     a, b = (sum(change.better == side for change in found.changed) for side in "ab")
     first = " (of each side's first run)" if len(found.a) > 1 or len(found.b) > 1 else ""
-    title = (f"{so_many(a)} that only A has right, {b:,} that only B has right{first}")
+    title = f"{so_many(a)} that only A has right, {b:,} that only B has right{first}"
     rows = [
         (str(change.row["id"]), *map(as_plain_text, _changed_cells(change, found.shape)))
         for change in found.changed[:most]

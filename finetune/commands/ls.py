@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from finetune.analysis.leaderboard import leaderboard
 from finetune.analysis.run_tables import interrupted_table, runs_table
 from finetune.analysis.table import Next, Note, Part, Table, facts_table, require_table_file
-from finetune.api.quiet import plainly
 from finetune.api.parameters import OutputFile
+from finetune.api.quiet import plainly
 from finetune.data.files import is_data
 from finetune.data.messages import noun, so_many
 from finetune.errors import UserError
@@ -141,7 +141,7 @@ def ls(
     unfinished = interrupted_runs(folder)
     if task is not None:
         ids = {run.path.name for run in runs_of(name, folder)}
-        finished = [run for run in finished if run.id in ids]
+        finished = [run for run in finished if run.id in ids and folder_name(run.task) == _folder(name)]
         unfinished = [run for run in unfinished if run.task == _folder(name)]
         if not finished and (board or not unfinished):
             raise _no_task(name, folder)

@@ -35,8 +35,7 @@ from support.pages import (
 from transformers import BertConfig, BertModel
 
 from finetune.cli import app as cli
-from finetune.cli.commands import FIRST
-from finetune.cli.commands import commands as listed_commands
+from finetune.commands import COMMANDS, FIRST
 from finetune.commands.submission import glue as submission
 from finetune.models import backbone
 from finetune.training.targets import expand_targets, split_arguments
@@ -54,7 +53,7 @@ BEFORE = [  # what a reader of any one page has run on others
 ]
 PROMISES = {"--risk"}  # which a few rows of dev cannot keep
 TOO_FEW = ("cannot be promised from",)
-EXAMPLES = [typed for listed in listed_commands().values() for typed, _ in (*listed.examples, *FIRST)]  # of --help
+EXAMPLES = [typed for listed in COMMANDS.values() for typed, _ in (*listed.examples, *FIRST)]  # of --help
 READ_FIRST = {  # the commands of other pages run in `make nightly`
     *(README, DOCS / "index.md", KOREAN / "index.md", OWN_DATA, DOCS / "tutorials" / "first-run.md"),
     *(DOCS / "how-to" / name for name in ("stop-and-resume.md", "troubleshooting.md")),

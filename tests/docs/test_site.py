@@ -138,6 +138,7 @@ return (code.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.padd
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)  # nearly 200 pages in a browser, next to other tests
 def test_code_fits_a_window_of_1280_pixels(site: Path, tmp_path: Path) -> None:
     with driven(tmp_path) as browser:
         emulate(browser, width=1_280)

@@ -9,7 +9,7 @@ import pytest
 from support.toys import late_task, toy
 from support.training import build, fit
 
-from finetune.cli.run_tables import summary_lines
+from finetune.analysis.run_tables import summary_lines
 from finetune.data.source import Source
 from finetune.inference.predictor import load_predictor
 from finetune.models.model_folder import load_config

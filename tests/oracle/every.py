@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from finetune.analysis.form import markdown_table
+from finetune.analysis.table import markdown_table
 
 from . import real
 from .layout import CLASSES, Layout, Outcome

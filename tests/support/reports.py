@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from finetune.commands.report.api import write_report
+from finetune.commands.report import report as written_report
 from finetune.data.source import Source
 from finetune.runs.folder import RunFolder
 from finetune.runs.recipe import Recipe
@@ -100,7 +100,9 @@ def page(shapes: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> P
     task, rows = cat_task(), [replace(row, text="x" * 900) for row in cat_rows(64)]
     gold = [Answer(value=answer.value, probabilities=[0.1, 0.9]) for answer in task.labels_of(rows)]
     runs += [saved_run(folder, task, rows, gold, seed=seed) for seed in (1, 2)]
-    write_report([str(run) for run in (*shapes.values(), *runs)], folder / "report.html", out=folder)
+    written_report(
+        *(str(run) for run in (*shapes.values(), *runs)), path=folder / "report.html", force=True, out=folder
+    )
     return folder / "report.html"
 
 
@@ -157,9 +159,11 @@ def read(page: str) -> Reader:
 
 def report(tmp_path: Path, *runs: str | Path, out: Path | None = None) -> str:
     """The page about some runs."""
-    size = write_report([str(run) for run in runs], tmp_path / "report.html", out=out or tmp_path)
+    written = written_report(
+        *(str(run) for run in runs), path=tmp_path / "report.html", force=True, out=out or tmp_path
+    )
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert size == len(page.encode()) < 5_000_000
+    assert written.stat().st_size == len(page.encode()) < 5_000_000
     return page
 
 

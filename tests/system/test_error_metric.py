@@ -13,7 +13,7 @@ from support.records import made_record
 from support.reports import read
 
 import finetune as package
-from finetune.cli.run_tables import summary_lines, summary_table
+from finetune.analysis.run_tables import summary_lines, summary_table
 from finetune.commands.table.declaration import PaperTable, TableRow
 from finetune.commands.table.forms import numbers_of, runs_form
 from finetune.commands.table.lines import lines_of

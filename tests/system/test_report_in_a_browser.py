@@ -15,7 +15,7 @@ from support.records import change_record
 from support.reports import report, saved_run
 from support.toys import cat_task
 
-from finetune.commands.report.api import write_report
+from finetune.commands.report import report as written_report
 from finetune.runs.record_files import load_record
 from finetune.task_types import SentenceRow
 from finetune.task_types.parts import Answer
@@ -128,7 +128,7 @@ def six(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page of six classes."""
     out = tmp_path_factory.mktemp("six")
     run = run_of_classes(out, 6)
-    write_report([str(run)], out / "report.html", out=out)
+    written_report(str(run), path=out / "report.html", force=True, out=out)
     return out / "report.html"
 
 
@@ -137,7 +137,7 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page of four runs in two groups of seeds, of 25 classes."""
     out = tmp_path_factory.mktemp("several")
     runs = [run_of_classes(out, 25, seed=seed, frozen=frozen) for frozen in (False, True) for seed in (1, 2)]
-    write_report([str(run) for run in runs], out / "report.html", out=out)
+    written_report(*(str(run) for run in runs), path=out / "report.html", force=True, out=out)
     return out / "report.html"
 
 
@@ -146,7 +146,7 @@ def seeds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page of two groups of three seeds, of three classes."""
     out = tmp_path_factory.mktemp("seeds")
     runs = [run_of_classes(out, 3, seed=seed, frozen=frozen) for frozen in (False, True) for seed in (1, 2, 3)]
-    write_report([str(run) for run in runs], out / "report.html", out=out)
+    written_report(*(str(run) for run in runs), path=out / "report.html", force=True, out=out)
     return out / "report.html"
 
 

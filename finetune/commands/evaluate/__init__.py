@@ -1,7 +1,7 @@
 """`finetune evaluate`: scores a trained model on a task, or on rows with the columns that it was trained on."""
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -10,14 +10,13 @@ from finetune.analysis.table import Note, Part
 from finetune.api.evaluation import Evaluation
 from finetune.api.front import here
 from finetune.api.inputs import in_memory, is_path, model_name, named_options
+from finetune.api.parameters import Columns, DataFolder, Setting
 from finetune.api.quiet import plainly
 from finetune.commands.evaluate.answers import are_answers, score_answers
-from finetune.api.parameters import Columns, DataFolder, Setting
 from finetune.data.files import is_data
 from finetune.data.paths import require_here
 from finetune.data.source import source_of
 from finetune.errors import UserError, nearest
-from finetune.metrics.metric import find_metric
 from finetune.metrics.scores import in_words
 from finetune.runs.lookup import near_files
 from finetune.task_types.options import configured
@@ -100,5 +99,5 @@ def shown(found: Evaluation) -> Iterator[Part]:
         for split, scores in found.scores.items():
             yield f"{split} " + ", ".join(f"{name} {metric(name).scaled(score):.3f}" for name, score in scores.items())
         return
-    scores = {found.file or split: scores for split, scores in found.scores.items()}
-    yield in_words(scores, metric) or "no labels, so no scores"
+    by_name = {found.file or split: scores for split, scores in found.scores.items()}
+    yield in_words(by_name, metric) or "no labels, so no scores"

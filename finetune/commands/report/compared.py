@@ -94,14 +94,14 @@ def _boards(page: PageRuns) -> Iterator[Block]:
     records = of_largest_sizes([run.record for run in page.runs])
     for task in dict.fromkeys(record.task for record in records):
         form = leaderboard([record for record in records if record.task == task])
-        if len(form.cells) >= SETTINGS_NEEDED:
+        if len(form.rows) >= SETTINGS_NEEDED:
             yield Block(
                 title=f"Settings of {task} compared",
                 note=" ".join(f"{note[:1].upper()}{note[1:]}." for note in form.notes),
                 hint="A click on a column's name sorts by it.",
-                columns=form.header,
+                columns=form.columns,
                 cells=form.rows,
-                left=form.left,
+                left=len(form.columns) - len(form.right),
                 sorts=True,
                 wide=True,
             )

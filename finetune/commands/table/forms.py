@@ -9,8 +9,8 @@ from operator import attrgetter
 from statistics import fmean
 from typing import Any, TypeVar
 
-from finetune.analysis.table import Table
 from finetune.analysis.published import Anchor
+from finetune.analysis.table import Table
 from finetune.commands.table.declaration import PaperTable
 from finetune.commands.table.lines import TableLine
 from finetune.data.messages import noun, so_many

@@ -26,12 +26,12 @@ LIBRARIES = [
     *("torch", "transformers", "accelerate", "sklearn.linear_model", "pyarrow.parquet", "scipy.stats", "jinja2"),
     *(
         "finetune.cli.app",
-        "finetune.commands.run.command",
-        "finetune.commands.predict.command",
-        "finetune.commands.check.command",
-        "finetune.commands.report.command",
+        "finetune.commands.run",
+        "finetune.commands.predict",
+        "finetune.commands.check",
+        "finetune.commands.report",
     ),
-    *("finetune.training.run_many", "finetune.commands.report.api"),
+    "finetune.training.run_many",
 ]
 
 

@@ -10,14 +10,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from finetune.cli.console import Terminal
-from finetune.cli.run_tables import print_record, runs_table, summary_lines, summary_table
-from finetune.cli.tables import as_table
+from finetune.analysis.run_tables import record_parts, runs_table, summary_lines, summary_table
+from finetune.analysis.table import Line
+from finetune.cli.next_commands import GivenOptions
+from finetune.cli.printing import Terminal, TerminalFront
 from finetune.cli.terminal import printable
-from finetune.commands.compare.api import compare
+from finetune.commands.compare import compare
 from finetune.commands.report.content import read_runs
 from finetune.commands.report.page import render_report
-from finetune.commands.table.api import ResultTable
+from finetune.commands.table import ResultTable
 from finetune.commands.table.declaration import load_table
 from finetune.commands.table.lines import lines_of
 from finetune.errors import UserError
@@ -111,17 +112,16 @@ def use_all(out: Path, file: Path, others: list[Path], draws_report: bool) -> No
         warnings.simplefilter("ignore", DamagedRecord)
         console = Terminal()
         console.file = io.StringIO()
-        console.print(runs_table(all_records(out)))
+        front = TerminalFront(given=GivenOptions(), quiet=False)
+        front.print([runs_table(all_records(out))], console)
         records = all_records(out)
         assert len(records) >= len(others)
-        console.print(summary_table(records))
-        for line in summary_lines(records):
-            console.print(line)
+        front.print([summary_table(records), *map(Line, summary_lines(records))], console)
         for name in ("glue", "stability"):
             table = load_table(name)
             form = ResultTable(name=name, table=table, lines=lines_of(table, records)).form("runs")
             if draws_report:
-                console.print(as_table(form))
+                front.print([form], console)
             assert form.markdown("") and form.csv
         found = runs_of(task, out)
         assert len(found) >= len([other for other in others if other.parent.parent.name == task])
@@ -129,7 +129,7 @@ def use_all(out: Path, file: Path, others: list[Path], draws_report: bool) -> No
         folder = find_run(str(file.parent), out)
         assert folder is not None
         record = load_record(file)  # a command that names this very run: UserError, or all of what follows
-        print_record(console, record)
+        front.print(record_parts(record), console)
         if draws_report:
             assert render_report(read_runs([str(folder.path), task], out))
             with suppress(UserError):

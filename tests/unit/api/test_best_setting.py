@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from support.records import run
 
+from finetune.analysis.run_facts import verdicts
+from finetune.analysis.run_tables import summary_lines, summary_table
 from finetune.api.run import Run
-from finetune.cli.run_facts import verdicts
-from finetune.cli.run_tables import summary_lines, summary_table
 from finetune.runs.record import RunRecord, SavedMetric
 from finetune.runs.seeds import best_group, best_run
 

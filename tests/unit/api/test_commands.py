@@ -151,12 +151,12 @@ def test_shares_of_the_data_are_runs_with_a_curve(
 
 def test_lists_are_those_of_the_command(finished_run: FinishedRun, in_process: InProcess, tmp_path: Path) -> None:
     out = finished_run("sentence").parents[1]
-    found = finetune.ls(out)
+    found = finetune.ls(out=out)
     assert {"glue-mrpc"} <= found.recipes.keys()
     assert found.tasks["mrpc"] == ["f1", "accuracy"]
     assert finished_run("sentence").name in set(found.runs["id"])
     assert found.runs["score"].tolist() == [one.score for one in found.finished]
     printed = in_process("ls", "--out", str(out), data="")[1]
     assert all(name in printed for name in found.runs["id"])
-    empty = finetune.ls(tmp_path / "nothing")
+    empty = finetune.ls(out=tmp_path / "nothing")
     assert (len(empty.runs), len(empty.interrupted)) == (0, 0)

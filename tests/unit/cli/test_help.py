@@ -1,8 +1,6 @@
 """`--help`, `--version`, and what a wrong command or option gives."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,44 +9,31 @@ import transformers
 from support.cli import Finetune, assert_error
 
 import finetune as package
-from finetune.cli.commands import FIRST, command_groups, commands
+from finetune.commands import COMMANDS, FIRST, GROUPS
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_faults import setting_names
 from finetune.task_types.columns import OPTIONS
 
 
 def test_names_that_commands_have_elsewhere_lead_to_commands() -> None:
-    also = [name for one in commands().values() for name in one.also]
-    assert len(set(also)) == len(also) and not {*also} & {*commands()}
+    also = [name for one in COMMANDS.values() for name in one.also]
+    assert len(set(also)) == len(also) and not {*also} & {*COMMANDS}
 
 
 def test_finetune_alone_shows_the_groups_and_the_users_own_file_first(here: Finetune) -> None:
     alone, asked = here(), here("--help")
     assert (alone.returncode, alone.stderr, alone.stdout) == (0, "", asked.stdout)
-    places = [alone.stdout.index(f"\n{group}:\n") for group in command_groups()]
+    places = [alone.stdout.index(f"\n{group}:\n") for group in GROUPS]
     assert places == sorted(places)
-    assert [*command_groups()] == ["Train", "Use", "Data", "Look"]
+    assert [*GROUPS] == ["Train", "Use", "Data", "Look"]
     assert all(
-        re.search(rf"^  {name} +{re.escape(one.help)}$", alone.stdout, re.MULTILINE) for name, one in commands().items()
+        re.search(rf"^  {name} +{re.escape(one.help)}$", alone.stdout, re.MULTILINE) for name, one in COMMANDS.items()
     )
     first = alone.stdout.partition("Examples:\n")[2].strip().splitlines()[0]
     assert "reviews.csv" in first and FIRST[0][0] in first
 
 
-def test_a_command_of_a_new_group_is_listed_last(tmp_path: Path) -> None:
-    (tmp_path / "count").mkdir()
-    listed = "Listed(group='Mine', place=1, help='Count runs.', examples=(('finetune count', 'all'),))"
-    (tmp_path / "count" / "__init__.py").write_text(f"from finetune.cli.listed import Listed\nLISTED = {listed}\n")
-    program = (
-        f"import sys, finetune.commands; finetune.commands.__path__.append({str(tmp_path)!r}); "
-        "sys.argv = ['finetune', '--help']; from finetune.cli.app import main; main()"
-    )
-    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert (shown.returncode, shown.stderr) == (0, "")
-    assert shown.stdout.index("Look:") < shown.stdout.index("Mine:") < shown.stdout.index("Count runs.")
-
-
-@pytest.mark.parametrize("command", commands())
+@pytest.mark.parametrize("command", COMMANDS)
 def test_the_help_of_a_command_ends_with_examples(here: Finetune, command: str) -> None:
     shown = here(command, "--help").stdout
     examples = shown.partition("Examples:\n")[2]

@@ -1,8 +1,6 @@
 """A command on a terminal ends with what to do next, a command a line that can be pasted; what is piped has none."""
 
-import io
 import shlex
-from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -12,10 +10,11 @@ from support.cli import Finetune
 from support.records import run
 from support.runs import FAST, FinishedRun, as_csv
 
-from finetune.cli.console import Terminal
+from finetune.analysis.run_facts import next_commands
+from finetune.analysis.run_tables import record_parts
+from finetune.cli.door import function_of
 from finetune.cli.next_commands import GivenOptions
-from finetune.cli.run_facts import next_commands
-from finetune.cli.run_tables import print_record
+from finetune.cli.printing import Terminal, TerminalFront
 from finetune.runs.record import RunRecord, SavedMetric
 from finetune.runs.toml import typed_settings
 from finetune.training.targets import split_arguments
@@ -104,8 +103,8 @@ def test_settings_are_typed_as_they_are_read() -> None:
 def test_a_command_has_the_options_that_it_takes() -> None:
     given = GivenOptions(out=Path("my runs"), data=Path("d"), device="cpu")
     for name in ("run", "search", "evaluate", "predict", "report", "show", "compare", "ls", "table", "check"):
-        module = import_module(f"finetune.commands.{name}.command")
-        taken = {"out", "data", "device"} & set(signature(getattr(module, f"{name}_command")).parameters)
+        parameters = [one.removesuffix("_folder") for one in signature(function_of(name)).parameters]
+        taken = {"out", "data", "device"}.intersection(parameters)
         assert name != "check" or taken == {"out", "data", "device"}  # which data of one's own does not need
         if name != "check":
             options = shlex.split(given.command(name, "a"))[3:]
@@ -140,13 +139,11 @@ def named(*names: str, **settings: Any) -> list[RunRecord]:
 
 def after(*records: RunRecord, **settings: Any) -> list[str]:
     """The next commands, without `finetune`."""
-    found = next_commands(records, GivenOptions(), settings)
-    assert all(command.startswith("finetune ") for command in found)
-    return [command.removeprefix("finetune ") for command in found]
+    return list(map(shlex.join, next_commands(records, settings)))
 
 
 def test_seeds_of_one_setting_are_reported_and_only_settings_are_compared() -> None:
-    assert after(*named("a")) == ["report a", "predict a FILE"]
+    assert after(*named("a")) == ["predict a FILE", "report a"]
     assert after(*named("a", "b")) == ["report a b", "show a"]
     several = [*named("a", "b"), *named("c", "d", frozen=True)]
     assert after(*several)[:2] == ["compare a c --seeds", "report a b c d"]
@@ -161,17 +158,16 @@ def test_a_run_that_is_worse_than_its_baseline_is_followed_by_its_diagnosis_and_
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my reviews.csv").write_text("text,label\n")
     worse = run(0.4, task="my reviews.csv")
-    assert after(worse, label="a b") == ["report 1", "show 1", "check 'my reviews.csv' 'label=a b'"]
-    assert after(run(0.9, task="my reviews.csv"))[1] == "predict 1 FILE"
+    assert after(worse, label="a b") == ["show 1", "check 'my reviews.csv' 'label=a b'", "report 1"]
+    assert after(run(0.9, task="my reviews.csv"))[0] == "predict 1 FILE"
 
 
-def test_a_note_of_several_runs_is_printed_once() -> None:
+def test_a_note_of_several_runs_is_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
     records = [record.model_copy(update={"notes": ["the same", record.id]}) for record in named("a", "b")]
-    console, text, printed = Terminal(), io.StringIO(), set[str]()
-    console.file = text
+    front = TerminalFront(given=GivenOptions(), quiet=False)
     for record in records:
-        print_record(console, record, printed=printed)
-    lines = [line for line in text.getvalue().splitlines() if line.startswith("note: ")]
+        front.print(record_parts(record), Terminal())
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note: ")]
     assert lines == ["note: the same", "note: a", "note: b"]
 
 
@@ -184,4 +180,4 @@ def test_the_encoder_of_a_text_is_fine_tuned_however_it_compares() -> None:
             "metrics": {"perplexity": SavedMetric(scale=1, greater_is_better=False, magnitudes=True)},
         }
         made = run(score, task="corpus.txt").model_copy(update=of_text)
-        assert after(made) == [f"report {made.id}", f"run FILE model={made.id}"]
+        assert after(made) == [f"run FILE model={made.id}", f"report {made.id}"]

@@ -1,20 +1,16 @@
 """Messages of the library name arguments as in Python; the command line prints them as options."""
 
 import ast
-import inspect
 import json
 import re
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from support.cli import InProcess, assert_error
 from support.paths import ROOT
 from support.runs import FinishedRun
 
-from finetune.cli.commands import command_function, command_module, commands
 from finetune.cli.options import set_options, with_options
 
 OPTION = re.compile(r"(?<![\w-])--[a-z]|(?<!\S)-o\b")
@@ -29,8 +25,8 @@ NOT_OURS = (
     "finetune ",
 )
 IN_COMMANDS = {  # commands that are shown
-    *("api.py", "diagnosis.py", "folder.py", "forms.py", "gone.py", "card.py", "run_figures.py"),
-    *("columns.py", "refusal.py", "untrained.py"),
+    *("diagnosis.py", "folder.py", "gone.py", "card.py", "run_figures.py", "run_facts.py"),
+    *("columns.py", "parameters.py", "refusal.py", "untrained.py"),
 }
 
 
@@ -47,14 +43,10 @@ def texts_of(file: Path) -> Iterator[str]:
 
 def test_the_library_speaks_of_no_option_of_the_command_line() -> None:
     every = (ROOT / "finetune").rglob("*.py")
-    files = [file for file in every if "cli" not in file.parts and file.name != "command.py"]
+    files = [file for file in every if not {"cli", "commands"}.intersection(file.parts)]
     found = [(file.name, text) for file in files for text in texts_of(file) if OPTION.search(text)]
     assert len(files) > 200
     assert {file for file, text in found if not any(known in text for known in NOT_OURS)} == IN_COMMANDS
-
-
-def module_of(name: str) -> ModuleType:
-    return import_module(command_module(name))
 
 
 def test_an_argument_of_the_called_command_is_printed_as_an_option() -> None:
@@ -74,23 +66,6 @@ def test_a_note_of_a_command_names_its_option(in_process: InProcess, tmp_path: P
     assert code == 0
     assert err.startswith("note: no finished run in nowhere")
     assert "`--out`" in err
-
-
-@pytest.mark.parametrize("name", commands())
-def test_a_command_that_shows_progress_can_be_quiet(name: str) -> None:
-    module = module_of(name)
-    shows = re.search(r"load_(libraries|for)\(", inspect.getsource(module))
-    assert not shows or "quiet" in inspect.signature(getattr(module, command_function(name))).parameters
-
-
-ONLY_FILES = (  # that they write, send, or answer with
-    *("init", "push", "report", "serve", "submission", "tokenizer", "view"),
-)
-
-
-@pytest.mark.parametrize("name", [name for name in commands() if name not in ONLY_FILES])
-def test_a_command_that_prints_results_has_json(name: str) -> None:
-    assert "as_json" in inspect.signature(getattr(module_of(name), command_function(name))).parameters
 
 
 def test_a_quiet_evaluation_writes_nothing_to_standard_error(

@@ -10,9 +10,9 @@ from rich.cells import cell_len
 from support.paths import ROOT
 from support.records import run as made
 
-from finetune.cli.console import Terminal, facts_table
-from finetune.cli.run_tables import record_table, runs_table, summary_table
-from finetune.cli.tables import Column, FittedTable, as_table, fitted_table
+from finetune.analysis.run_tables import record_table, runs_table, summary_table
+from finetune.analysis.table import Table, facts_table
+from finetune.cli.printing import PrintedTable, Terminal
 from finetune.commands.table.declaration import PaperTable as PaperTable
 from finetune.commands.table.declaration import load_table, table_files
 from finetune.commands.table.forms import paper_form, runs_form
@@ -24,11 +24,11 @@ WIDTHS = (40, 60, 80, 120, 200)
 WORDS = ("a", "longer-word", "안녕하세요", "두 단어", "", "2026-11-21T09:42:30+00:00", "two\nlines", "x" * 90)
 
 
-def printed(table: object, width: int) -> str:
+def printed(table: Table, width: int) -> str:
     console = Terminal()
     console.width = width
     with console.capture() as captured:
-        console.print(table)
+        console.print(PrintedTable(table))
     return captured.get()
 
 
@@ -37,11 +37,11 @@ def squeezed(text: str) -> str:
     return re.sub(r"[\s│┃]", "", text)
 
 
-def drawn(seed: int, count: int = 12) -> FittedTable:
+def drawn(seed: int, count: int = 12) -> Table:
     draw = random.Random(seed)
     rows = [(draw.choice(WORDS), f"{number:010d}", draw.choice(WORDS), draw.choice(WORDS)) for number in range(count)]
-    headings = [Column(name="name"), Column(name="id"), Column(name="text", words=True), Column(name="model")]
-    return FittedTable(title="all runs", columns=headings, rows=rows, notes=["a note " * 20])
+    columns, notes = ["name", "id", "text", "model"], ["a note " * 20]
+    return Table(title="all runs", columns=columns, words=["text"], rows=rows, notes=notes)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -59,14 +59,14 @@ def test_no_line_is_wider_than_the_console_and_no_cell_is_cut(width: int, seed: 
 
 def test_a_table_that_cannot_fit_is_a_list() -> None:
     rows = [("cola", "0123456789", "1.5"), ("mrpc", "9876543210", "")]
-    table = fitted_table("runs", ["task", "id", "score"], rows)
+    table = Table(title="runs", columns=["task", "id", "score"], rows=rows)
     assert printed(table, 30).splitlines()[0] == "runs" and "│ 0123456789 │" in printed(table, 80)
     assert "task: cola id: 0123456789 score: 1.5" in " ".join(printed(table, 20).split())
     assert "┃" not in printed(table, 20)
 
 
 def test_a_column_without_cells_is_left_out() -> None:
-    text = printed(fitted_table("", ["id", "encoder", "label"], [("1", "", "good")]), 80)
+    text = printed(Table(title="", columns=["id", "encoder", "label"], rows=[("1", "", "good")]), 80)
     assert "encoder" not in text and "label" in text
 
 
@@ -81,13 +81,13 @@ def test_facts_have_a_line_each() -> None:
 def test_every_table_of_the_kept_records_fits(width: int) -> None:
     out = ROOT / "results"
     records = all_records(out)
-    tables: list[FittedTable] = [runs_table(all_records(out)), summary_table(records), *map(record_table, records[:9])]
+    tables: list[Table] = [runs_table(all_records(out)), summary_table(records), *map(record_table, records[:9])]
     for name in table_files():
         table = load_table(name)
         lines = lines_of(table, records)
-        tables.append(as_table(runs_form(table, lines)))
+        tables.append(runs_form(table, lines))
         if any(row.column for row in table.row):
-            tables.append(as_table(paper_form(table, lines)))
+            tables.append(paper_form(table, lines))
     for one in tables:
         text = printed(one, width)
         assert max(map(cell_len, text.splitlines())) <= width
@@ -98,7 +98,7 @@ def test_every_table_of_the_kept_records_fits(width: int) -> None:
 
 def test_ten_thousand_rows_take_seconds() -> None:
     rows = [("mrpc", f"{number:010d}", "minilm", "84.1") for number in range(10_000)]
-    table = fitted_table("runs", ["task", "id", "model", "score"], rows)
+    table = Table(title="runs", columns=["task", "id", "model", "score"], rows=rows)
     started = time.process_time()
     assert len(printed(table, 80).splitlines()) > 10_000
     assert time.process_time() - started < 20  # about 3; quadratic would be minutes

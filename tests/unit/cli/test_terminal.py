@@ -8,8 +8,9 @@ import pytest
 from rich.cells import cell_len
 from support.records import run
 
-from finetune.cli.console import Terminal, standard_output
-from finetune.cli.run_facts import print_verdicts
+from finetune.analysis.run_facts import verdict_lines
+from finetune.cli.next_commands import GivenOptions
+from finetune.cli.printing import Terminal, TerminalFront
 from finetune.cli.terminal import flowed, print_errors
 from finetune.commands.explain.command import explained_lines
 from finetune.errors import UserError
@@ -24,9 +25,9 @@ NOTE = (
 
 def test_what_is_piped_is_cut_at_no_terminals_width(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "90")
-    assert standard_output().width == 90
+    assert Terminal().width == 90
     monkeypatch.delenv("COLUMNS")
-    assert standard_output().width == 300
+    assert Terminal().width == 300
 
 
 def test_equal_errors_of_several_runs_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -43,7 +44,8 @@ def verdict_of_run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     def sent(score: float, width: int, encoding: str = "utf-8") -> str:
         console, written = Terminal(), io.BytesIO()
         console.file, console.width = io.TextIOWrapper(written, encoding=encoding, write_through=True), width
-        print_verdicts(console, [run(score, majority=0.5)])
+        verdicts = verdict_lines([run(score, majority=0.5)])
+        TerminalFront(given=GivenOptions(), quiet=False).print(verdicts, console)
         return written.getvalue().decode(encoding)
 
     return sent

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support.records import run
 
-from finetune.cli.run_tables import summary_lines, summary_table
+from finetune.analysis.run_tables import summary_lines, summary_table
 from finetune.commands.table.declaration import PaperTable, TableRow
 from finetune.commands.table.lines import lines_of
 from finetune.runs.lineage import Lineage

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 from support.records import BASE, run
 
-from finetune.cli.run_tables import summary_lines, summary_table
+from finetune.analysis.run_tables import summary_lines, summary_table
 from finetune.commands.table.declaration import load_table
 from finetune.commands.table.lines import lines_of
 from finetune.metrics.scores import accuracy, matthews

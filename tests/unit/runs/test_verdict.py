@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from support.records import run
 
-from finetune.cli.run_facts import verdicts
+from finetune.analysis.run_facts import verdicts
 from finetune.metrics.metric import RATIOS
 from finetune.runs.record import RunRecord, SavedMetric
 from finetune.runs.record_parts import Margin

@@ -8,8 +8,8 @@ import pytest
 from scipy.special import ndtri
 from support.records import run
 
+from finetune.analysis.run_tables import summary_table
 from finetune.api.run import Run
-from finetune.cli.run_tables import summary_table
 from finetune.metrics.significance import (
     SKETCH_STEPS,
     SKETCHED,

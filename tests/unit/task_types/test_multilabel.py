@@ -16,7 +16,7 @@ from support.toys import labels_task, toy
 from support.training import build
 from transformers import AutoTokenizer
 
-from finetune.cli.run_tables import labels_table
+from finetune.analysis.run_tables import labels_table
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.batch import collate

@@ -8,7 +8,7 @@ import pytest
 from support.records import run
 
 import finetune
-from finetune.commands.table.api import ResultTable
+from finetune.commands.table import ResultTable
 from finetune.commands.table.declaration import PaperTable
 from finetune.commands.table.lines import lines_of
 from finetune.errors import UserError

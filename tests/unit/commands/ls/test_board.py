@@ -66,9 +66,9 @@ def test_the_board_as_files(here: Finetune, results: Path, tmp_path: Path) -> No
 def test_json_and_python_have_the_same_lines(here: Finetune, results: Path) -> None:
     lines = [json.loads(line) for line in here("ls", "mrpc", "--board", "--json").stdout.splitlines()]
     assert [line["seeds"] for line in lines] == [2, 2, 1]
-    frame = finetune.ls(results).board("mrpc").frame
+    frame = finetune.ls("mrpc", board=True, out=results).frame
     assert frame["score"].tolist() == pytest.approx([line["score"] for line in lines])
-    assert finetune.ls(results, task="rte").runs["task"].tolist() == ["rte"]
+    assert finetune.ls("rte", out=results).runs["task"].tolist() == ["rte"]
 
 
 def test_mistakes_are_one_line(here: Finetune, results: Path) -> None:
@@ -106,7 +106,7 @@ def test_broken_unfinished_and_other_runs_are_left_out(here: Finetune, results: 
     assert "99.0" not in done.stdout
     assert "1 run without scores yet is left out" in done.stderr
     with pytest.raises(UserError, match="names no finished run"):
-        finetune.ls(results).board("sst2")
+        finetune.ls("sst2", board=True, out=results)
 
 
 def test_my_runs_come_first_and_of_very_many_the_latest(here: Finetune, results: Path) -> None:

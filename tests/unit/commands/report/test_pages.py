@@ -15,7 +15,7 @@ from support.paths import ROOT
 from support.reports import NASTY, _read, nasty_tasks, read, report, saved_run
 from support.toys import cat_rows, cat_task, labels_task, tag_task
 
-from finetune.commands.report.api import write_report
+from finetune.commands.report import report as written_report
 from finetune.errors import UserError
 from finetune.metrics.scores import precision_recall_f1
 from finetune.runs.record import RunRecord
@@ -128,7 +128,7 @@ def test_a_record_alone_gives_a_page_that_says_what_is_missing(tmp_path: Path) -
 def test_what_cannot_be_reported_is_said_in_a_line(shapes: dict[str, Path], tmp_path: Path) -> None:
     def refused(*runs: str | Path, to: Path = tmp_path / "r.html") -> str:
         with pytest.raises(UserError) as raised:
-            write_report([str(run) for run in runs], to, out=tmp_path)
+            written_report(*(str(run) for run in runs), path=to, force=True, out=tmp_path)
         return str(raised.value)
 
     assert "names no finished run" in refused("nothing")

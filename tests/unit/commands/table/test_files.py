@@ -7,8 +7,8 @@ from pathlib import Path
 from support.cli import Finetune, assert_error
 from support.records import BASE, run
 
-from finetune.analysis.form import markdown_table
-from finetune.commands.table.api import ResultTable
+from finetune.analysis.table import markdown_table
+from finetune.commands.table import ResultTable
 from finetune.commands.table.declaration import PaperTable, load_table
 from finetune.commands.table.lines import lines_of
 

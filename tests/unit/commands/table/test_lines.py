@@ -7,7 +7,7 @@ import pytest
 from support.records import BASE, run
 
 from finetune.analysis.published import anchors, published_for
-from finetune.cli.run_tables import summary_table
+from finetune.analysis.run_tables import summary_table
 from finetune.commands.table.declaration import PaperTable, load_table, table_files
 from finetune.commands.table.forms import numbers_of, runs_form
 from finetune.commands.table.lines import left_out, lines_of
@@ -31,7 +31,7 @@ def test_equal_scores_have_no_interval() -> None:
     assert "| 84.1 ± 0.0 |  |" in runs_form(table, lines).markdown("")
     assert "no interval" in runs_form(table, lines).markdown("")
     cells = summary_table(equal).rows[0]
-    assert cells[6:9] == ("84.1", "0.0", "")
+    assert cells[6:9] == ["84.1", "0.0", ""]
 
 
 def test_a_row_of_which_nothing_is_known_says_so() -> None:

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from support.records import made_record
 
-from finetune.commands.table.api import table
+from finetune.commands.table import table
 from finetune.commands.table.declaration import PaperTable, load_table, table_files
 from finetune.commands.table.forms import paired_form
 from finetune.commands.table.lines import TableLine, paired_lines
@@ -81,7 +81,7 @@ def test_differences_are_of_pairs_with_the_same_seed() -> None:
     assert second.difference.interval == pytest.approx((expected.low, expected.high))
     assert second.paper_difference == pytest.approx(-9.0)
     form = paired_form(TABLE, [first, second])
-    assert [len(row) for row in form.rows] == [len(form.header)] * 2
+    assert [len(row) for row in form.rows] == [len(form.columns)] * 2
     assert form.rows[1][3] == "62.0"
     half = 100 * second.difference.half
     assert form.rows[1][4:] == ["+2.0", f"{2 - half:+.1f} to {2 + half:+.1f}", f"{half:.1f}", "77.5 (-9.0)"]
@@ -96,7 +96,7 @@ def test_a_table_may_have_a_control_that_is_not_its_first_system() -> None:
     assert first.from_control is not None and second.difference is not None
     assert first.from_control.mean == pytest.approx(-second.difference.mean)
     form = paired_form(controlled, [first, second])
-    assert [row[form.header.index("from ltr")] for row in form.rows] == ["-2.0 (-4.5 to +0.5)", ""]
+    assert [row[form.columns.index("from ltr")] for row in form.rows] == ["-2.0 (-4.5 to +0.5)", ""]
     with pytest.raises(ValueError, match="'lrt' is not a system: mlm, ltr"):
         PaperTable.model_validate(TABLE.model_dump(exclude_unset=True) | {"control": "lrt"})
 

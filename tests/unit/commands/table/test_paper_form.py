@@ -3,7 +3,7 @@
 import pytest
 from support.records import BASE, run
 
-from finetune.analysis.form import Form
+from finetune.analysis.table import Table
 from finetune.commands.table.declaration import load_table
 from finetune.commands.table.forms import DEV, OURS, TEST, paper_form
 from finetune.commands.table.lines import lines_of
@@ -14,14 +14,14 @@ GLUE = load_table("glue")
 HEADER = ("scores", "system", "MNLI (m/mm)", "QQP", "QNLI", "SST-2", "CoLA", "STS-B", "MRPC", "RTE", "Avg")
 
 
-def form_of(*records: RunRecord) -> Form:
+def form_of(*records: RunRecord) -> Table:
     return paper_form(GLUE, lines_of(GLUE, records))
 
 
-def rows_of(form: Form, group: str) -> dict[str, dict[str, str]]:
+def rows_of(form: Table, group: str) -> dict[str, dict[str, str]]:
     """The filled cells of each system of a group, by heading."""
     return {
-        row[1]: {name: cell for name, cell in zip(form.header[2:], row[2:], strict=True) if cell}
+        row[1]: {name: cell for name, cell in zip(form.columns[2:], row[2:], strict=True) if cell}
         for row in form.rows
         if row[0] == group
     }
@@ -30,7 +30,7 @@ def rows_of(form: Form, group: str) -> dict[str, dict[str, str]]:
 def test_published_test_scores_are_the_papers_with_its_average() -> None:
     """Table 1 has 79.6 and 82.1: the mean of nine scores, MNLI's two among them."""
     form = form_of()
-    assert tuple(form.header) == HEADER
+    assert tuple(form.columns) == HEADER
     base, large = rows_of(form, TEST).values()
     assert base == dict(
         zip(HEADER[2:], ["84.6/83.4", "71.2", "90.5", "93.5", "52.1", "85.8", "88.9", "66.4", "79.6"], strict=True)
