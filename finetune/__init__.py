@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from finetune.api.callbacks import CallbackFailed
     from finetune.api.evaluation import Evaluation
     from finetune.api.explanation import Explanations
+    from finetune.api.front import FailedRun
     from finetune.api.model import Model, load
     from finetune.api.run import Run, open_run
     from finetune.commands.check.api import Findings, check
@@ -19,14 +20,13 @@ if TYPE_CHECKING:
     from finetune.commands.export.api import export
     from finetune.commands.export.plan import Export
     from finetune.commands.features.api import Features, features
-    from finetune.commands.label_errors.api import label_errors
+    from finetune.commands.label_errors import label_errors
     from finetune.commands.label_next.api import NextRows, label_next
     from finetune.commands.ls import Leaderboard, Listing, ls
     from finetune.commands.push.api import push
     from finetune.commands.report import report
-    from finetune.commands.run.api import FailedRun, train
-    from finetune.commands.search.api import search
-    from finetune.commands.search.result import Search
+    from finetune.commands.run import run
+    from finetune.commands.search import Search, search
     from finetune.commands.submission.api import submission
     from finetune.commands.table import ResultTable, table
     from finetune.commands.tokenizer.api import Vocabulary, tokenizer
@@ -66,11 +66,11 @@ __all__ = [
     "open_run",
     "push",
     "report",
+    "run",
     "search",
     "submission",
     "table",
     "tokenizer",
-    "train",
     "view",
 ]
 
@@ -82,6 +82,7 @@ __getattr__ = names_of(
         "api.callbacks": "CallbackFailed",
         "api.evaluation": "Evaluation",
         "api.explanation": "Explanations",
+        "api.front": "FailedRun",
         "api.model": "Model load",
         "api.run": "Run open_run",
         "commands.check.api": "check Findings",
@@ -90,14 +91,13 @@ __getattr__ = names_of(
         "commands.export.api": "export",
         "commands.export.plan": "Export",
         "commands.features.api": "Features features",
-        "commands.label_errors.api": "label_errors",
+        "commands.label_errors": "label_errors",
         "commands.label_next.api": "NextRows label_next",
         "commands.ls": "Leaderboard Listing ls",
         "commands.push.api": "push",
         "commands.report": "report",
-        "commands.run.api": "FailedRun train",
-        "commands.search.api": "search",
-        "commands.search.result": "Search",
+        "commands.run": "run",
+        "commands.search": "Search search",
         "commands.submission.api": "submission",
         "commands.table": "ResultTable table",
         "commands.tokenizer.api": "tokenizer Vocabulary",

@@ -26,4 +26,7 @@ class GivenOptions:
 
     def command(self, name: str, *arguments: str) -> str:
         """`finetune report 1a2b --out runs`, quoted for a shell."""
-        return shlex.join(["finetune", name, *arguments, *self.options(name)])
+        options = self.options(name)
+        pairs = zip(options[::2], options[1::2], strict=True)
+        added = [word for pair in pairs if pair[0] not in arguments for word in pair]
+        return shlex.join(["finetune", name, *arguments, *added])

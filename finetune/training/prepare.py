@@ -1,10 +1,9 @@
 """A run before it trains: first what decides its result, and so its id; then model, tokenizer and features."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.models import pretrained
 from finetune.models.building import build_model
@@ -17,15 +16,13 @@ from finetune.models.untrained import size_of
 from finetune.runs.events import Watcher, Working, unwatched
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import lineage_at
-from finetune.runs.recipe import Recipe, is_new, recipe_from_here
+from finetune.runs.recipe import is_new, recipe_from_here
 from finetune.runs.run_id import data_fingerprint
-from finetune.task_types.held_out import divided
+from finetune.task_types.held_out import trained_on_rows
 from finetune.task_types.parts import batch_maker
 from finetune.task_types.prepare import array_features, load_splits, require_positions
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.shared_rows import known_keys, leaks
-from finetune.task_types.task import Task
-from finetune.task_types.train_share import with_share
 from finetune.task_types.vocabulary import vocabulary_notes
 from finetune.training.extras import Extra, RunState, extras_of
 
@@ -86,12 +83,6 @@ def _find_weights(run: RunState) -> None:
     run.watch(Working("finding the encoder's weights"))
     files = pretrained.resolve(str(run.resolved.encoder or run.recipe.model), tokenizer=run.vocabulary)
     run.weights = replace(files, name=run.recipe.model)
-
-
-def trained_on_rows(recipe: Recipe, task: Task, splits: Mapping[str, Rows]) -> Rows:
-    """The rows that are trained on: without those that are held out, and of these a share."""
-    train, _ = divided(task, splits[task.train_split], recipe.held_out)
-    return with_share(task, train, recipe.train_share, seed=recipe.seeds[1])
 
 
 def build_run(run: RunState) -> None:
