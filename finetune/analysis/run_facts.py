@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from finetune.analysis.diagnosis import Diagnosis
+from finetune.analysis.run_figures import Figures
 from finetune.analysis.table import Command, Line, Part, as_plain_text
 from finetune.data.files import is_data
 from finetune.data.messages import so_many
@@ -104,15 +105,17 @@ def next_commands(records: Sequence[RunRecord]) -> list[list[str]]:
 
 
 def _use(record: RunRecord) -> list[list[str]]:
-    """The commands for a run's model: to use it, and where rows are few to choose more of them to label.
-
-    A pre-trained encoder is fine-tuned next.
+    """The commands for a run's model: to use it, where rows are few to choose more of them to label, and where it is
+    worse than a baseline to check the data. A pre-trained encoder is fine-tuned next.
     """
     if record.is_pretraining:
         return [["run", "FILE", f"model={record.id}"]]
+    task = str(record.recipe["task"])
     commands = [["predict", record.id, "FILE"], ["serve", record.id]]
-    if is_data(str(record.recipe["task"])) and record.labels and record.rows.get("train", 0) < FEW_ROWS:
+    if is_data(task) and record.labels and record.rows.get("train", 0) < FEW_ROWS:
         commands.append(["label-next", record.id, "FILE", "--rows", "50", "-o", "next.csv"])
+    if is_data(task) and verdict_of([record]).level == "worse":
+        commands.append([*Figures(record, None, 1).checked()])
     return commands
 
 

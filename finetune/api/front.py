@@ -1,7 +1,7 @@
 """Where a command runs: called from Python it prints nothing that was not asked for; the command line sets another."""
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,9 +20,10 @@ class FailedRun(UserWarning):
 
 
 class Front:
-    """A caller in Python. `brief`: a line for each result is enough."""
+    """A caller in Python. `brief`: a line for each result is enough. `noted`: the notes that were shown."""
 
     brief = False
+    noted: Collection[str] = ()
 
     def tell(self, *parts: Part) -> None:
         """Shows something while a command works, such as how data was read."""

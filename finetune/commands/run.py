@@ -47,7 +47,7 @@ from finetune.training.trackers import tracker_names
 
 FILES = ("dev", "test", "split", "encoding", "sheet")  # options of data that a table in memory does not have
 MOST_ROWS = 1_000  # for training, on which the baselines take a second
-MOST_LABELS, MOST_FINDINGS = 6, 2  # that the end of a run shows; `show` has all
+MOST_LABELS, MOST_FINDINGS, MOST_NOTES = 6, 2, 3  # that the end of a run shows; `show` has all
 
 
 @plainly
@@ -190,11 +190,14 @@ def _with_first_scores(first: ResolvedRun, options: RunOptions) -> ResolvedRun:
     task, recipe = first.task, first.recipe
     if own_data(task) is None or hasattr(task, "decide") or recipe.keep_labels or recipe.distil.teachers:
         return first
-    splits = load_splits(task, options.source, limit=recipe.limit)
-    rows = {split: loaded.rows for split, loaded in splits.items()}
-    if len(rows[task.train_split]) > MOST_ROWS or records_on(data_fingerprint(rows), options.out):
+    try:
+        splits = load_splits(task, options.source, limit=recipe.limit)
+        train = trained_on_rows(recipe, task, splits).rows
+    except UserError:  # the run fails with it, and others of the call do not
         return first
-    train = trained_on_rows(recipe, task, splits).rows
+    rows = {split: loaded.rows for split, loaded in splits.items()}
+    if len(train) > MOST_ROWS or records_on(data_fingerprint(rows), options.out):
+        return first
     task = task.fit(train)
     baselines = {split: task.baselines(train, rows[split]) for split in task.dev_splits}
     split, metric = task.dev_splits[0], task.metrics[0]
@@ -213,11 +216,12 @@ def as_json(result: Run) -> Iterator[Mapping[str, Any]]:
 def shown(result: Run) -> Iterator[Part]:
     """A run on one screen: rows, scores next to the baselines, verdict, cause, next commands; several in one table."""
     records = result.records
+    notes = _new_notes(records[0]) if len(records) == 1 else []
     if here().brief:
         for record in records:
             yield Line(f"{record.task} {record.id}  {in_words(record.scores, record.metric)}")
     elif len(records) == 1:
-        yield from _single(records[0])
+        yield from _single(records[0], notes)
     if len(records) > 1:
         yield summary_table(records)
         yield from map(Line, summary_lines(of_largest_sizes(records), diverged=_diverged(result)))
@@ -234,11 +238,11 @@ def shown(result: Run) -> Iterator[Part]:
     if len({record.task for record in records}) == 1:
         yield from cause_parts(result.diagnosis)
     if len(records) == 1:
-        yield _more(records[0])
+        yield _more(records[0], notes)
     yield Next(next_commands(records), piped=True)
 
 
-def _single(record: RunRecord) -> Iterator[Part]:
+def _single(record: RunRecord, notes: Sequence[str]) -> Iterator[Part]:
     """The rows of a run, its scores, and what is wrong with these."""
     yield rows_line(record)
     for finding in record.findings[:MOST_FINDINGS]:
@@ -247,17 +251,23 @@ def _single(record: RunRecord) -> Iterator[Part]:
     labels = labels_table(record)
     if labels is not None and len(labels.rows) <= MOST_LABELS:
         yield labels
-    yield from map(Note, dev_choices(record))
+    yield from map(Note, notes[:MOST_NOTES])
 
 
-def _more(record: RunRecord) -> Line:
+def _new_notes(record: RunRecord) -> list[str]:
+    """The notes that were not shown while the run trained, those on its score first."""
+    notes = dict.fromkeys([*dev_choices(record), *record.notes])
+    return [note for note in notes if note not in here().noted]
+
+
+def _more(record: RunRecord, notes: Sequence[str]) -> Line:
     """What the screen has no room for."""
     labels, findings = labels_table(record), len(record.findings) - MOST_FINDINGS
-    notes = set(record.notes) - {*dev_choices(record)}
+    left = len(notes) - MOST_NOTES
     parts = [
         so_many(findings, "finding") if findings > 0 else "",
         "scores by label" if labels is not None and len(labels.rows) > MOST_LABELS else "",
-        so_many(len(notes), "note") if notes else "",
+        so_many(left, "note") if left > 0 else "",
         "settings",
     ]
     return Line(f"  `show` has the rest: {', '.join(filter(None, parts))}")
