@@ -215,17 +215,16 @@ def as_json(result: Run) -> Iterator[Mapping[str, Any]]:
 
 def shown(result: Run) -> Iterator[Part]:
     """A run on one screen: rows, scores next to the baselines, verdict, cause, next commands; several in one table."""
-    records = result.records
-    notes = _new_notes(records[0]) if len(records) == 1 else []
-    if here().brief:
+    records, curves = result.records, result.learning_curves
+    if here().brief or curves:
         for record in records:
             yield Line(f"{record.task} {record.id}  {in_words(record.scores, record.metric)}")
     elif len(records) == 1:
-        yield from _single(records[0], notes)
+        yield from _single(records[0])
     if len(records) > 1:
         yield summary_table(records)
         yield from map(Line, summary_lines(of_largest_sizes(records), diverged=_diverged(result)))
-    for curve in result.learning_curves:
+    for curve in curves:
         seeds = len(curve.sizes[-1].records)
         notes = [f"mean of {so_many(seeds, 'seed')}"] if seeds > 1 else []
         title = "by size of the data"
@@ -233,17 +232,19 @@ def shown(result: Run) -> Iterator[Part]:
         yield Line(curve.answer)
     if not records or here().brief:
         return
+    said = (note for record in records for note in (*dev_choices(record), *record.notes))
+    new = [note for note in dict.fromkeys(said) if note not in here().noted]
+    yield from map(Note, new[:MOST_NOTES])
     yield Line("")
     yield from verdict_lines(records)
     if len({record.task for record in records}) == 1:
         yield from cause_parts(result.diagnosis)
-    if len(records) == 1:
-        yield _more(records[0], notes)
+    yield Line(f"  `show` has the rest: {_rest(records, len(new) - MOST_NOTES)}")
     yield Next(next_commands(records), piped=True)
 
 
-def _single(record: RunRecord, notes: Sequence[str]) -> Iterator[Part]:
-    """The rows of a run, its scores, and what is wrong with these."""
+def _single(record: RunRecord) -> Iterator[Part]:
+    """The rows of a run, what is wrong with them, and its scores."""
     yield rows_line(record)
     for finding in record.findings[:MOST_FINDINGS]:
         yield from finding_lines(finding)
@@ -251,26 +252,19 @@ def _single(record: RunRecord, notes: Sequence[str]) -> Iterator[Part]:
     labels = labels_table(record)
     if labels is not None and len(labels.rows) <= MOST_LABELS:
         yield labels
-    yield from map(Note, notes[:MOST_NOTES])
 
 
-def _new_notes(record: RunRecord) -> list[str]:
-    """The notes that were not shown while the run trained, those on its score first."""
-    notes = dict.fromkeys([*dev_choices(record), *record.notes])
-    return [note for note in notes if note not in here().noted]
-
-
-def _more(record: RunRecord, notes: Sequence[str]) -> Line:
+def _rest(records: Sequence[RunRecord], notes: int) -> str:
     """What the screen has no room for."""
-    labels, findings = labels_table(record), len(record.findings) - MOST_FINDINGS
-    left = len(notes) - MOST_NOTES
+    several, first = len(records) > 1, records[0]
+    findings = 0 if several else len(first.findings) - MOST_FINDINGS
+    labels = labels_table(first)
+    hidden = labels is not None and (several or len(labels.rows) > MOST_LABELS)
     parts = [
-        so_many(findings, "finding") if findings > 0 else "",
-        "scores by label" if labels is not None and len(labels.rows) > MOST_LABELS else "",
-        so_many(left, "note") if left > 0 else "",
-        "settings",
-    ]
-    return Line(f"  `show` has the rest: {', '.join(filter(None, parts))}")
+        so_many(findings, "finding") if findings > 0 else "", "scores by label" * hidden,
+        so_many(notes, "note") if notes > 0 else "", "settings",
+    ]  # fmt: skip
+    return ", ".join(filter(None, parts))
 
 
 def _diverged(result: Run) -> int:
