@@ -244,10 +244,10 @@ def shown(result: Run) -> Iterator[Part]:
 
 
 def _single(record: RunRecord) -> Iterator[Part]:
-    """The rows of a run, what is wrong with them, and its scores."""
-    yield rows_line(record)
+    """What is wrong with the rows of a run, how many there are, and its scores."""
     for finding in record.findings[:MOST_FINDINGS]:
         yield from finding_lines(finding)
+    yield rows_line(record)
     yield record_table(record)
     labels = labels_table(record)
     if labels is not None and len(labels.rows) <= MOST_LABELS:
