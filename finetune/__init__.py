@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from finetune.api.callbacks import CallbackFailed
     from finetune.api.evaluation import Evaluation
     from finetune.api.explanation import Explanations
+    from finetune.api.front import FailedRun
     from finetune.api.model import Model, load
     from finetune.api.run import Run, open_run
     from finetune.commands.check import check
@@ -20,16 +21,15 @@ if TYPE_CHECKING:
     from finetune.commands.export.api import export
     from finetune.commands.export.plan import Export
     from finetune.commands.features import Features, features
-    from finetune.commands.label_errors.api import label_errors
+    from finetune.commands.label_errors import label_errors
     from finetune.commands.label_next.api import NextRows, label_next
     from finetune.commands.ls import Leaderboard, Listing, ls
     from finetune.commands.push.api import push
     from finetune.commands.report import report
-    from finetune.commands.run.api import FailedRun, train
-    from finetune.commands.search.api import search
-    from finetune.commands.search.result import Search
     from finetune.commands.show import show
     from finetune.commands.submission import submission
+    from finetune.commands.run import run
+    from finetune.commands.search import Search, search
     from finetune.commands.table import ResultTable, table
     from finetune.commands.tokenizer import Vocabulary, tokenizer
     from finetune.commands.view.api import view
@@ -68,12 +68,12 @@ __all__ = [
     "open_run",
     "push",
     "report",
+    "run",
     "search",
     "show",
     "submission",
     "table",
     "tokenizer",
-    "train",
     "view",
 ]
 
@@ -85,6 +85,7 @@ __getattr__ = names_of(
         "api.callbacks": "CallbackFailed",
         "api.evaluation": "Evaluation",
         "api.explanation": "Explanations",
+        "api.front": "FailedRun",
         "api.model": "Model load",
         "api.run": "Run open_run",
         "commands.check": "check",
@@ -94,16 +95,15 @@ __getattr__ = names_of(
         "commands.export.api": "export",
         "commands.export.plan": "Export",
         "commands.features": "Features features",
-        "commands.label_errors.api": "label_errors",
+        "commands.label_errors": "label_errors",
         "commands.label_next.api": "NextRows label_next",
         "commands.ls": "Leaderboard Listing ls",
         "commands.push.api": "push",
         "commands.report": "report",
-        "commands.run.api": "FailedRun train",
-        "commands.search.api": "search",
-        "commands.search.result": "Search",
         "commands.show": "show",
         "commands.submission": "submission",
+        "commands.run": "run",
+        "commands.search": "Search search",
         "commands.table": "ResultTable table",
         "commands.tokenizer": "tokenizer Vocabulary",
         "commands.view.api": "view",

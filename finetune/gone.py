@@ -117,6 +117,7 @@ GONE: dict[str, tuple[str, str]] = {
         "Leave it out, and write them into README.md in the run's folder `model`, which is pushed in place of the card",
     ),
     "word2vec": ("was a model of vectors without layers", "Train one: model=new:0x128 objective=skip-gram"),
+    "finetune.train": ("trained on data in memory or a recipe", "Call finetune.run, with the same arguments"),
     "-electra": ("was a new encoder of the type ELECTRA", "Name the size alone: model=new:mini"),
     "-prenorm": ("was a new encoder with LayerNorm before each part", "Name the size alone: model=new:mini"),
     "-rotary": ("was a new encoder with rotary positions", "Name the size alone: model=new:mini"),

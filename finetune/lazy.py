@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
+from finetune.gone import gone
+
 
 def names_of(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     """The `__getattr__` of a package: `homes` are modules of finetune and the names that each gives, which may be that
@@ -14,7 +16,8 @@ def names_of(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
 
     def attribute(name: str) -> Any:
         if name not in home:
-            raise AttributeError(f"module '{package}' has no attribute '{name}'")
+            taken_out = gone(f"{package}.{name}")
+            raise AttributeError(str(taken_out or f"module '{package}' has no attribute '{name}'"))
         module = import_module(f"finetune.{home[name]}")
         value = getattr(module, name, module)
         setattr(sys.modules[package], name, value)

@@ -193,7 +193,7 @@ def usage(record: RunRecord, name: str, inputs: str) -> tuple[str, str]:
     """
     if record.is_pretraining:
         words = ["run", "YOURS.csv", f"model={name}"]
-        python = f'run = finetune.train("YOURS.csv", model={quoted(name)})\nprint(run)'
+        python = f'run = finetune.run("YOURS.csv", model={quoted(name)})\nprint(run)'
     else:
         ending = data_ending(record)
         words = ["predict", name, f"new{ending}", "-o", f"predictions{ending}"]

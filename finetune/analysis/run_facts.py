@@ -1,9 +1,11 @@
 """What `show` and `run` print of runs next to their scores: the verdict, six facts, and every field of the record."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from finetune.analysis.table import Line, as_plain_text
+from finetune.analysis.diagnosis import Diagnosis
+from finetune.analysis.run_figures import Figures
+from finetune.analysis.table import Command, Line, Part, as_plain_text
 from finetune.data.files import is_data
 from finetune.data.messages import so_many
 from finetune.runs.events import duration
@@ -11,11 +13,11 @@ from finetune.runs.folder import RunFolder
 from finetune.runs.lineage import SEEDS, lineage_words
 from finetune.runs.recipe_diff import settings_of
 from finetune.runs.record import RunRecord
-from finetune.runs.seeds import best_group, by_setting, differing_settings, of_largest_sizes
-from finetune.runs.toml import typed_settings
+from finetune.runs.seeds import best_group, best_run, by_setting, differing_settings, of_largest_sizes
 from finetune.runs.verdict import Verdict, verdict_of
 
 IN_TABLES = {"scores", "baselines", "epochs", "headline", "notes", "margins"}  # fields of a record
+FEW_ROWS = 1_000  # training rows below which more labels are what helps most
 MOST_REPORTED = 9  # runs after the first in a suggested command
 NOT_SETTINGS = ("model", "task", *SEEDS)
 SIGNS = {  # of a verdict: the sign and its colour
@@ -72,40 +74,51 @@ def best_of_tasks(records: Sequence[RunRecord]) -> list[tuple[str, Sequence[RunR
     return found
 
 
-def next_commands(records: Sequence[RunRecord], settings: Mapping[str, Any]) -> list[list[str]]:
-    """Commands for a run of these settings, or for several, by their words; those of different settings of a task are
-    compared, with all their seeds.
+def cause_parts(diagnosis: Diagnosis) -> Iterator[Part]:
+    """The most certain cause why a model is bad, what shows it, and the command that comes next."""
+    for cause in diagnosis.causes[:1]:
+        yield Line(f"diagnosis: {cause.name}", "bold")
+        yield Line(f"  {cause.evidence}")
+        if cause.words:
+            yield Command(cause.words)
+
+
+def next_commands(records: Sequence[RunRecord]) -> list[list[str]]:
+    """Commands for a run, or for several, by their words; those of different settings of a task are compared, with all
+    their seeds.
 
     For runs of several sizes of the data it is the page that has their curve.
     """
     first, *others = [record.id for record in records]
     report = ["report", first, *others]
     if not others:
-        return [*_use(records[0], settings), report]
+        return [*_use(records[0]), ["show", first], report]
     if len(of_largest_sizes(records)) < len(records):
         return [report]
     mine, *groups = by_setting(records)
     same = [group for group in groups if group[0].task == mine[0].task]
     seeds = ["--seeds"] * any(len(group) > 1 for group in (mine, *same))
-    commands = [["compare", first, same[-1][0].id, *seeds]] if same else []
+    commands = [["predict", best_run(records).id, "FILE"]] if same or not groups else []
+    commands += [["compare", first, same[-1][0].id, *seeds]] if same else []
     commands += [report] if len(others) <= MOST_REPORTED else []
     return [*commands, ["show", first]]
+
+
+def _use(record: RunRecord) -> list[list[str]]:
+    """The commands for a run's model: to use it, where rows are few to choose more of them to label, and where it is
+    worse than a baseline to check the data. A pre-trained encoder is fine-tuned next.
+    """
+    if record.is_pretraining:
+        return [["run", "FILE", f"model={record.id}"]]
+    task = str(record.recipe["task"])
+    commands = [["predict", record.id, "FILE"], ["serve", record.id]]
+    if is_data(task) and record.labels and record.rows.get("train", 0) < FEW_ROWS:
+        commands.append(["label-next", record.id, "FILE", "--rows", "50", "-o", "next.csv"])
+    if is_data(task) and verdict_of([record]).level == "worse":
+        commands.append([*Figures(record, None, 1).checked()])
+    return commands
 
 
 def _part(record: RunRecord) -> str:
     trained, every = record.trained_of_all
     return f", {trained:,} of {every:,} weights" if trained < every else ""
-
-
-def _use(record: RunRecord, settings: Mapping[str, Any]) -> list[list[str]]:
-    """The next commands for a run's model: to use it, or, where it is worse than a baseline, to see why.
-
-    A pre-trained encoder is fine-tuned next.
-    """
-    if record.is_pretraining:
-        return [["run", "FILE", f"model={record.id}"]]
-    task = str(record.recipe["task"])
-    if verdict_of([record]).level == "worse":
-        check = [["check", task, *typed_settings(settings)]] if is_data(task) else []
-        return [["show", record.id], *check]
-    return [["predict", record.id, "FILE"]]

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 
 from finetune.analysis.published import published_for
 from finetune.analysis.table import Line, Note, Part, Table, as_plain_text
-from finetune.data.messages import noun, so_many
+from finetune.data.messages import first_of, noun, so_many
 from finetune.metrics.scores import plain_metrics
 from finetune.runs.record import RunRecord
+from finetune.runs.record_parts import DataFinding
 from finetune.runs.seeds import (
     best_group,
     by_setting,
@@ -25,34 +26,52 @@ if TYPE_CHECKING:
     from finetune.task_types.columns import Layout
 
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}  # of what was found in data
+LABELS_SHOWN = 4
 CONSTANT = "no better than constant"  # runs, as `failed` counts them
 
 
 def record_parts(record: RunRecord) -> Iterator[Part]:
     """What is wrong with a run's data, its scores, scores by label if it has any, and notes."""
     for finding in record.findings:
-        code = f"{finding.severity} {finding.code}"
-        yield Line(f"{code}: {finding.what}", STYLES[finding.severity], styled=len(code))
-        yield Line(f"  -> {finding.remedy}")
-        if finding.command:
-            yield Line(f"  {finding.command}")
+        yield from finding_lines(finding)
     yield record_table(record)
     if (labels := labels_table(record)) is not None:
         yield labels
     yield from map(Note, record.notes)
 
 
+def finding_lines(finding: DataFinding) -> Iterator[Line]:
+    """An error or warning on a run's data, and what to do."""
+    code = f"{finding.severity} {finding.code}"
+    yield Line(f"{code}: {finding.what}", STYLES[finding.severity], styled=len(code))
+    yield Line(f"  -> {finding.remedy}")
+    if finding.command:
+        yield Line(f"  {finding.command}")
+
+
+def rows_line(record: RunRecord) -> Line:
+    """`rows: train 240 (bad 120, good 120), dev 60`: as they were read, with the most frequent labels."""
+    parts = []
+    for split, count in record.rows.items():
+        labels = [f"{name} {rows:,}" for name, rows in record.labels.get(split, {}).items()]
+        listed = first_of(labels, LABELS_SHOWN) if split == "train" else ""
+        parts.append(f"{split} {count:,}" + f" ({listed})" * bool(listed))
+    return Line(f"rows: {', '.join(parts)}")
+
+
 def record_table(record: RunRecord) -> Table:
     """A run's scores next to its baselines and published scores of the same model and split."""
-    metrics, rows, bold = plain_metrics(record.scores[record.first_split]), list[dict[str, str]](), list[int]()
+    metrics, headline = plain_metrics(record.scores[record.first_split]), record.headline
+    rows, bold = list[dict[str, str]](), list[int]()
     for split, ours in record.scores.items():
         anchors = [(f"published: {one.source}", {one.metric: one.score}) for one in published_for(record, split)]
         bold.append(len(rows))
         for method, scores in [("this run", ours), *record.baselines[split].items(), *anchors]:
             shown = {name: _shown(record, name, scores.get(name)) for name in metrics}
-            rows.append({"split": split, "method": method, **shown})
+            ends = record.metric(headline).ends(interval_of([record], split, headline)) if scores is ours else ""
+            rows.append({"split": split, "method": method, **shown, f"95 % of {headline}": ends})
     title = f"{record.task}, run {record.id} ({record.model})"
-    return Table.of_cells(title, rows, right=metrics, words=["method"], bold=bold)
+    return Table.of_cells(title, rows, left=2, words=["method"], bold=bold)
 
 
 def _shown(record: RunRecord, name: str, score: float | None) -> str:

@@ -1,6 +1,7 @@
 """Where a command runs: called from Python it prints nothing that was not asked for; the command line sets another."""
 
-from collections.abc import Iterable, Iterator
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,8 +15,15 @@ if TYPE_CHECKING:
     from finetune.errors import UserError
 
 
+class FailedRun(UserWarning):
+    """One of several runs failed; the result has the others."""
+
+
 class Front:
-    """A caller in Python."""
+    """A caller in Python. `brief`: a line for each result is enough. `noted`: the notes that were shown."""
+
+    brief = False
+    noted: Collection[str] = ()
 
     def tell(self, *parts: Part) -> None:
         """Shows something while a command works, such as how data was read."""
@@ -24,13 +32,22 @@ class Front:
         """The answer to a question of yes or no; from Python the call itself is a yes."""
         return True
 
-    def failed(self, failures: "Iterable[UserError]") -> None:
-        """Shows why some of several runs failed, whose errors the result has too."""
+    def failed(self, failures: "Sequence[UserError]", *, every: bool = False) -> None:
+        """Warns of runs that failed, whose errors the result has too; where `every` run failed, the first is raised."""
+        if failures and every:
+            raise failures[0]
+        for failure in failures:
+            warnings.warn(str(failure), FailedRun, stacklevel=4)
 
     @contextmanager
     def working(
-        self, doing: str, *, model: str | Path = "", progress: bool | None = None, callbacks: Iterable[Callback] = ()
-    ) -> Iterator[Watcher]:
+        self,
+        doing: str,
+        *,
+        model: str | Path = "",
+        progress: bool | None = None,
+        callbacks: Callback | Iterable[Callback] = (),
+    ) -> Iterator[Watcher]:  # fmt: skip
         """Imports torch and transformers, unless `model` is an export, and gives what follows the events meanwhile.
 
         `doing` is what takes seconds, for a person.

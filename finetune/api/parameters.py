@@ -12,7 +12,8 @@ class Cli:
 
     Attributes:
         names: Its options, such as `-o` and `--output`.
-        setting: It is typed as `key=value`.
+        setting: It is typed as `key=value`, and where it has `names` as an option too.
+        default: What it is where it is not typed, if that is not its default in Python.
         python: It is for callers in Python alone.
         least: Its least value.
         help: Its line in `--help`, if that of the docstring is not for a terminal.
@@ -22,6 +23,7 @@ class Cli:
 
     names: tuple[str, ...] = ()
     setting: bool = False
+    default: str | None = None
     python: bool = False
     least: float | None = None
     help: str | None = None

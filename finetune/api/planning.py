@@ -1,4 +1,4 @@
-"""From recipes or data to finished runs: what `finetune run` and `finetune.train` both call."""
+"""From recipes or data to finished runs: what `finetune run` and `finetune.run` both call."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

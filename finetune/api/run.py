@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from finetune.analysis.diagnosis import Diagnosis, diagnosis_of_seeds
 from finetune.api.quiet import command, plainly
+from finetune.errors import UserError
 from finetune.metrics.scores import plain_metrics
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import require_run
@@ -30,7 +31,7 @@ COLUMNS = ("settings", "split", "metric", "method", "score", "sd", "low", "high"
 
 @dataclass(frozen=True)
 class Run:
-    """One finished run, or several with other seeds or settings: what `finetune.train` and `open_run` return.
+    """One finished run, or several with other seeds or settings: what `finetune.run` and `open_run` return.
 
     Example: `run.scores`, `run.model.predict(["a text"])`, `run.report()`
 
@@ -38,11 +39,13 @@ class Run:
         records: The record of each run.
         out: The folder of runs.
         moved: The folders of those that are not at `out/task/id`, by id.
+        failures: Why others of the same call failed.
     """
 
     records: Sequence[RunRecord]
     out: Path
     moved: Mapping[str, Path] = field(default_factory=dict)
+    failures: Sequence[UserError] = ()
 
     @property
     def record(self) -> RunRecord:
@@ -198,9 +201,10 @@ class Run:
         return f"<Run of {first.task} with {first.model}: {several}{self.id}, {_headline(self.record)}>"
 
 
-def runs_of_records(records: Sequence[RunRecord], *, out: Path) -> Run:
+def runs_of_records(records: Sequence[RunRecord], *, out: Path, failures: Sequence[UserError] = ()) -> Run:
     """The object of these runs; a run that two points of a grid share is there once."""
-    return Run(records=tuple({record.id: record for record in records}.values()), out=out)
+    different = {record.id: record for record in records}
+    return Run(records=tuple(different.values()), out=out, failures=tuple(failures))
 
 
 @plainly

@@ -54,11 +54,12 @@ def command_line(name: str) -> Callable[..., None]:
         words, values = list(given.pop(listed, None) or ()) if listed else [], dict[str, Any]()
         if words and (settings or anything):
             words, values = _split(words)
-            for key in () if anything else values:
-                if key not in settings:
+            for key in values:
+                if key not in settings and (not anything or key in ours):
                     near = nearest(key, list(settings))
-                    ours_are = f"Its settings are {', '.join(sorted(settings))}"
-                    raise UserError(f"'{key}' is not a setting of {name}", f"{near}{ours_are}")
+                    known = f"{near}Its settings are {', '.join(sorted(settings))}"
+                    how_to = f"`finetune {name} --help` lists the options" if anything else known
+                    raise UserError(f"'{key}' is not a setting of {name}", how_to)
         if words and several is None:
             raise UserError(f"'{words[0]}' is not a setting", f"Write key=value; `finetune {name} --help` shows how")
         names = [given.pop(one.name) for one in typed if one.kind is one.POSITIONAL_OR_KEYWORD and several is not None]
@@ -66,7 +67,7 @@ def command_line(name: str) -> Callable[..., None]:
         from finetune.cli.printing import print_result
 
         print_result(
-            module_of(name), lambda chosen: function(*names, *words, **{**given, **chosen}), values, how,
+            module_of(name), lambda chosen: function(*names, *words, **(given | chosen)), values, how,
             given=given, quiet=quiet, as_json=as_json,
         )  # fmt: skip
 
@@ -74,7 +75,7 @@ def command_line(name: str) -> Callable[..., None]:
     mine = [
         _typed(one, helps.get(one.name, ""))
         for one in typed
-        if not _mark(one).setting and one.kind is not one.VAR_KEYWORD
+        if one.kind is not one.VAR_KEYWORD and (_mark(one).names or not _mark(one).setting)
     ]
     if listed == WORDS:
         help_text = ", ".join(f"{one}=..." for one in sorted(settings)) if not anything else "Settings as key=value."
@@ -114,7 +115,7 @@ def _typed(parameter: inspect.Parameter, described: str) -> inspect.Parameter:
     """A parameter as typer reads it: an argument if Python takes it by place, else an option."""
     mark, kind = _mark(parameter), _kind(parameter.annotation)
     help_text = described if mark.help is None else mark.help
-    keyword, default = inspect.Parameter.KEYWORD_ONLY, mark.default or parameter.default
+    keyword, default = inspect.Parameter.KEYWORD_ONLY, parameter.default if mark.default is None else mark.default
     if parameter.kind is parameter.VAR_POSITIONAL:
         how: Any = typer.Argument(help=help_text, autocompletion=_complete if mark.recipes else None)
         needed = mark.least == 1

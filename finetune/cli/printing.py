@@ -115,7 +115,7 @@ class TerminalFront(front.Front):
 
     def __init__(self, *, given: GivenOptions, quiet: bool) -> None:
         self.given = given
-        self.quiet = quiet or not first_process()
+        self.quiet = self.brief = quiet or not first_process()
         self.noted = set[str]()
         self.failures: list[UserError] = []
 
@@ -128,14 +128,19 @@ class TerminalFront(front.Front):
         """The answer to a question on the terminal."""
         return typer.confirm(printable(question), err=True)
 
-    def failed(self, failures: Iterable[UserError]) -> None:
+    def failed(self, failures: Sequence[UserError], *, every: bool = False) -> None:
         """Keeps the errors, which are printed after the results."""
         self.failures += failures
 
     @contextmanager
     def working(
-        self, doing: str, *, model: str | Path = "", progress: bool | None = None, callbacks: Iterable[Callback] = ()
-    ) -> Iterator[Watcher]:
+        self,
+        doing: str,
+        *,
+        model: str | Path = "",
+        progress: bool | None = None,
+        callbacks: Callback | Iterable[Callback] = (),
+    ) -> Iterator[Watcher]:  # fmt: skip
         """Imports the libraries with a message, then gives the display of progress."""
         from finetune.inference.export_facts import is_export
 

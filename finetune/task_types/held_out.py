@@ -1,15 +1,22 @@
 """Training rows held out from a search, for the score of its winner."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from finetune.data.rows import Row, Rows, chosen_rows, grouped
 from finetune.errors import UserError
+from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import HeldOut
 from finetune.task_types.columns import own_data
 from finetune.task_types.task import Task
-from finetune.task_types.train_share import spread_evenly
+from finetune.task_types.train_share import spread_evenly, with_share
 from finetune.task_types.types import type_of
+
+
+def trained_on_rows(recipe: Recipe, task: Task, splits: Mapping[str, Rows]) -> Rows:
+    """The rows that are trained on: without those that are held out, and of these a share."""
+    train, _ = divided(task, splits[task.train_split], recipe.held_out)
+    return with_share(task, train, recipe.train_share, seed=recipe.seeds[1])
 
 
 def divided(task: Task, train: Rows, held_out: HeldOut) -> tuple[Rows, Rows]:

@@ -1,11 +1,13 @@
 """A recipe resolved: with the task, and so the data, that its name means. What trains or checks takes this, no name."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from finetune.runs.recipe import Recipe
 from finetune.runs.record_parts import DataFinding
 from finetune.task_types.options import resolved
+from finetune.task_types.parts import Answer
 from finetune.task_types.task import Task
 
 
@@ -15,7 +17,8 @@ class ResolvedRun:
 
     `first` is the run whose encoder it starts from, if its model is a recipe; once that is finished, `encoder` is its
     folder. `typed` are the words behind `finetune run` that give this run alone; empty where none are known. `notes`
-    say which run a name was taken for, and `findings` are errors and warnings on its data.
+    say which run a name was taken for, and `findings` are errors and warnings on its data. `baselines` are predictions
+    by split and method that were made before training; empty where they are made after it.
     """
 
     name: str
@@ -27,6 +30,7 @@ class ResolvedRun:
     typed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     findings: tuple[DataFinding, ...] = ()
+    baselines: Mapping[str, dict[str, list[Answer]]] = field(default_factory=dict)
 
     @property
     def before(self) -> "list[ResolvedRun]":

@@ -18,7 +18,7 @@ from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import lineage_at
 from finetune.runs.recipe import is_new, recipe_from_here
 from finetune.runs.run_id import data_fingerprint
-from finetune.task_types.held_out import divided
+from finetune.task_types.held_out import trained_on_rows
 from finetune.task_types.parts import batch_maker
 from finetune.task_types.prepare import array_features, load_splits, require_positions
 from finetune.task_types.resolved_run import ResolvedRun

@@ -117,7 +117,7 @@ def _save(state: RunState, *, started: float) -> None:
     """Writes predictions, model and last the record, while the folder where the run will be is locked."""
     task, found, watch, attempt = state.task, state.found, state.watch, state.folder
     watch(Working("predicting with the baselines"))
-    baselines = state.evaluation.baselines(state.train_rows, found)
+    baselines = dict(state.resolved.baselines) or state.evaluation.baselines(state.train_rows, found)
     for split, methods in state.baselines.items():
         baselines[split] = baselines.get(split, {}) | methods
     watch(Working("saving predictions and the model"))

@@ -62,4 +62,4 @@ def test_both_scripts_run_on_the_same_file_and_the_recipe_is_that_run(
     made = dict[str, Any]()
     exec(ours, made)
     assert made["run"].record.recipe["train"]["batch_size"] == 16
-    assert finetune.train("bert.toml").id == made["run"].id
+    assert finetune.run("bert.toml").id == made["run"].id

@@ -231,7 +231,7 @@ def interrupt(command: str) -> None:
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # processes that run tests ignore it
     try:
-        finetune.train(target, callbacks=stop, **{name: plain(value) for name, value in settings.items()})
+        finetune.run(target, callbacks=stop, **{name: plain(value) for name, value in settings.items()})
     except KeyboardInterrupt:
         return
     finally:

@@ -29,7 +29,7 @@ def trained(every: Sequence[Situation], folder: Path, model: Path) -> Iterator[t
             key: value for key, value in settings.items() if key != "train.epochs" or "train.updates" not in settings
         }
         with chdir(home):
-            yield one, finetune.train(data.name, model=model, progress=False, **given)
+            yield one, finetune.run(data.name, model=model, progress=False, **given)
 
 
 def planned(words: list[str]) -> dict[str, Any]:

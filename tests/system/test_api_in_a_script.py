@@ -20,27 +20,27 @@ model, out = sys.argv[1], "runs"
 rows = [(f"the {'cat' if i % 2 else 'dog'} sat {i // 2}", "good" if i % 2 else "bad") for i in range(80)]
 df = pd.DataFrame(rows, columns=["review", "stars"])
 small = dict(model=model, max_length=16, train={"epochs": 1}, out=out)
-run = finetune.train(df, text="review", label="stars", seeds=2, **small)
+run = finetune.run(df, text="review", label="stars", seeds=2, **small)
 run.scores, run.baselines, run.predictions, run.record, run.folder
 assert len(run.model.predict(df)) == 80
 run.model.predict(Dataset.from_pandas(df))
 run.model.transformers()
 run.report()
-other = finetune.train(df, text="review", label="stars", seed=9, **small)
+other = finetune.run(df, text="review", label="stars", seed=9, **small)
 finetune.compare(run, other), finetune.check(df), finetune.evaluate(run.model, df)
 finetune.open_run(other.id, out=out), finetune.load(other.folder)("the cat sat")
 assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 from transformers.utils import logging
 assert logging.is_progress_bar_enabled() and logging.get_verbosity() == logging.WARNING
 print("asked for", file=sys.stderr)
-finetune.train(df, text="review", label="stars", seed=11, progress=True, **small)
+finetune.run(df, text="review", label="stars", seed=11, progress=True, **small)
 """
 LAZY = """
 import sys, time
 started = time.process_time()
 import finetune
 seconds = time.process_time() - started
-finetune.train  # what trains is imported, torch is not
+finetune.run  # what trains is imported, torch is not
 finetune.table, finetune.evaluate, finetune.compare, finetune.check, finetune.open_run, finetune.UserError
 assert "torch" not in sys.modules and "transformers" not in sys.modules
 print(seconds)
@@ -79,7 +79,7 @@ def test_an_import_takes_no_time_and_loads_no_torch(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_an_error_in_a_script_is_one_traceback(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("text,label\na,b\n")
-    done = script("import finetune; finetune.train('rows.csv', label='stars')", folder=tmp_path)
+    done = script("import finetune; finetune.run('rows.csv', label='stars')", folder=tmp_path)
     assert done.returncode == 1
     assert done.stderr.count("Traceback") == 1
     assert done.stderr.splitlines()[-1].startswith("finetune.errors.UserError: rows.csv: has no column 'stars'")

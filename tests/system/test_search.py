@@ -72,7 +72,7 @@ def test_a_repeated_search_runs_nothing_and_more_trials_continue_it(
     code, whole, err = in_process(*command, "--trials", "5", "--json", "--force", "--out", "other", data="")
     assert facts(whole)["trials"] == facts(more)["trials"]
     assert scores(reviews / "other") == scores(reviews / "results")
-    recipe = finetune.train("best.toml", out=reviews / "again", seeds=1)
+    recipe = finetune.run("best.toml", out=reviews / "again", seeds=1)
     assert {"held_out": recipe.record.recipe["held_out"]["share"]} == {"held_out": 0.0}
     with (reviews / "best.toml").open("a") as file:
         file.write("# mine\n")

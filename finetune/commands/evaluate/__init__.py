@@ -44,7 +44,7 @@ def evaluate(
     Args:
         model: A run, a model, the name of a run, any fine-tuned checkpoint (folder or Hub name), or predictions by row
             id: a dictionary, a DataFrame with the columns `id` and `prediction`, or a JSON file.
-        task: The name of a task, the path of a data file, or rows in memory as for `finetune.train`.
+        task: The name of a task, the path of a data file, or rows in memory as for `finetune.run`.
         text: The column or columns of the inputs, if they have other names than in training.
         label: The column of the labels, if it has another name than in training.
         encoding: The encoding of a data file, if it is not detected.

@@ -76,7 +76,7 @@ def label_next(
 
     Args:
         run: A run on your own data, its folder or id, or the file that it was trained on.
-        pool: Rows without labels, with the columns of training: a data file, or in memory as for `finetune.train`.
+        pool: Rows without labels, with the columns of training: a data file, or in memory as for `finetune.run`.
         text: The column or columns of the inputs, if they have other names than in training.
         rows: How many rows to choose.
         path: The file to write, a table or JSON Lines; without one the rows are in memory alone.

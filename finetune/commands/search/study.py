@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from finetune.api.run import runs_of_records
-from finetune.commands.search.result import Search, plain_settings
+from finetune.commands.search import Search, plain_settings
 from finetune.commands.search.space import SearchPlan, Space, count_points, optuna_package, settings_at, with_point
 from finetune.data.messages import so_many
 from finetune.errors import UserError

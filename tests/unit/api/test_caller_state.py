@@ -57,7 +57,7 @@ STATES: dict[str, Callable[[], AbstractContextManager[Any]]] = {
 def trained(tiny_bert: Path, tmp_path: Path) -> Callable[..., finetune.Run]:
     def train(out: str, **settings: Any) -> finetune.Run:
         given = {"max_length": 16, "device": "cpu", "train": TRAIN, "model": str(tiny_bert)} | settings
-        return finetune.train(FRAME, out=tmp_path / out, **given)
+        return finetune.run(FRAME, out=tmp_path / out, **given)
 
     return train
 
@@ -134,7 +134,7 @@ def test_a_callback_that_changes_the_folder_does_not_move_the_run(
         called.append(event)
         os.chdir(tmp_path / "elsewhere")
 
-    run = finetune.train(
+    run = finetune.run(
         "reviews.csv", seeds=2, callbacks=moves, max_length=16, device="cpu", train=TRAIN,
         model=str(trained("other").record.model),
     )  # fmt: skip

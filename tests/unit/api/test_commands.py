@@ -123,7 +123,7 @@ def test_labels_are_names_in_any_form(tiny_bert: Path, tmp_path: Path, labels: A
     """A list, a table by number, or what `datasets` has; of a column that has names already too."""
     rows = {"text": [f"the cat sat {i}" for i in range(20)], "mark": [written[i % 2] for i in range(20)]}
     given = ClassLabel(names=["bad", "good"]) if labels is ClassLabel else labels
-    run = finetune.train(rows, label="mark", labels=given, model=tiny_bert, out=tmp_path, **FAST)
+    run = finetune.run(rows, label="mark", labels=given, model=tiny_bert, out=tmp_path, **FAST)
     assert set(run.record.labels["train"]) == {"bad", "good"}
     assert set(run.record.recipe["options"]) >= {"labels"}
 
@@ -134,7 +134,7 @@ def test_shares_of_the_data_are_runs_with_a_curve(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     frame = pd.DataFrame(REVIEWS, columns=["review", "mark"])
-    run = finetune.train(frame, model=tiny_bert, data_sizes=[1, 0.5], seeds=2, **FAST)
+    run = finetune.run(frame, model=tiny_bert, data_sizes=[1, 0.5], seeds=2, **FAST)
     assert silent.readouterr() == ("", "")
     (curve,) = run.learning_curves
     assert list(curve.frame["share"]) == [0.5, 1.0]
@@ -142,11 +142,11 @@ def test_shares_of_the_data_are_runs_with_a_curve(
     assert curve.frame["rows"].is_monotonic_increasing
     assert "more labels" in curve.answer.lower()
     assert curve.answer in repr(curve)
-    whole = finetune.train(frame, model=tiny_bert, **FAST)
+    whole = finetune.run(frame, model=tiny_bert, **FAST)
     assert whole.id in [record.id for record in run.records]  # it is not trained again
     assert whole.learning_curves == []
     with pytest.raises(finetune.UserError, match="data_sizes"):
-        finetune.train(frame, model=tiny_bert, data_sizes=0.5, **FAST)
+        finetune.run(frame, model=tiny_bert, data_sizes=0.5, **FAST)
 
 
 def test_lists_are_those_of_the_command(finished_run: FinishedRun, in_process: InProcess, tmp_path: Path) -> None:

@@ -140,8 +140,12 @@ def test_a_log_has_time_left_in_its_first_line_of_training(here: Finetune, tmp_p
     assert re.search(r"^epoch 1/1  1 of \d+  loss .* examples/s  \d+ s left$", done.stderr, re.MULTILINE), done.stderr
     last = done.stdout.splitlines()
     head = last.index("next:")
-    assert (last[head - 3], last[head + 1][:18]) == ("", "  finetune report ")
-    assert " than " in last[head - 2] and last[head - 1].startswith("  Dev macro f1 is ") and "95 %" in last[head - 1]
+    verdict = last.index("")
+    assert last[head + 1].startswith("  finetune predict ")
+    assert " than " in last[verdict + 1]
+    assert last[verdict + 2].startswith("  Dev macro f1 is ") and "95 %" in last[verdict + 2]
+    assert 24 <= len(last) <= 40
+    assert done.stderr.index("to beat, macro f1 on") < done.stderr.index("epoch 1/1")
 
 
 def test_a_note_that_several_runs_have_is_shown_once() -> None:

@@ -60,7 +60,7 @@ def test_a_record_has_the_cost_and_a_resumed_run_has_that_of_both_parts(
     rows = [{"text": f"the {'cat' if i % 2 else 'dog'} {i}", "label": "ab"[i % 2]} for i in range(40)]
 
     def trained() -> Cost:
-        found = finetune.train(
+        found = finetune.run(
             rows, model=tiny_bert, out=tmp_path / "out", max_length=16, device="cpu", train={"epochs": 1}
         )
         there = found.record.cost

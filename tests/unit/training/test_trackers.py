@@ -31,7 +31,7 @@ def train(own_trackers: None, tiny_bert: Path, tmp_path: Path, monkeypatch: pyte
         def watch(event: Any) -> None:
             notes.extend([event.text] if isinstance(event, Note) else [])
 
-        run = finetune.train(
+        run = finetune.run(
             tmp_path / "rows.csv", model=tiny_bert, out=tmp_path / out, device="cpu", max_length=16, callbacks=watch,
             train={"epochs": 2, "batch_size": 8, "learning_rate": 1e-3}, track=track,
         )  # fmt: skip

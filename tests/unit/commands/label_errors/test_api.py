@@ -9,8 +9,8 @@ import pytest
 from support.toys import cat_rows
 
 import finetune
-from finetune.commands.label_errors import api as labels
-from finetune.commands.label_errors.api import in_folds
+from finetune.commands import label_errors as labels
+from finetune.commands.label_errors import in_folds
 from finetune.task_types.types import named_type
 
 LEARNS = {"learning_rate": 2e-3, "epochs": 3, "batch_size": 16}

@@ -1,4 +1,4 @@
-"""`finetune.train`: the runs of the command line, from rows in memory; nothing unasked for, and nothing lost."""
+"""`finetune.run`: the runs of the command line, from rows in memory; nothing unasked for, and nothing lost."""
 
 import os
 import signal
@@ -33,28 +33,28 @@ def small(tiny_bert: Path) -> dict[str, Any]:
 @pytest.mark.slow
 def test_a_frame_finds_the_run_of_its_csv_and_a_csv_that_of_a_frame_with_its_name(small: dict[str, Any]) -> None:
     FRAME.to_csv("reviews.csv", index=False)
-    from_file = finetune.train("reviews.csv", **small)
+    from_file = finetune.run("reviews.csv", **small)
     assert from_file.folder == Path("results/reviews.csv") / from_file.id
     for rows in (FRAME, pd.read_csv("reviews.csv"), FRAME.to_dict("records"), Dataset.from_pandas(FRAME)):
-        found = finetune.train(rows, **small)
+        found = finetune.run(rows, **small)
         assert (found.folder, found.record.finished) == (from_file.folder, from_file.record.finished)
-    named = finetune.train(FRAME, name="reviews.csv", out="others", **small)
-    assert finetune.train("reviews.csv", out="others", **small).record.finished == named.record.finished
+    named = finetune.run(FRAME, name="reviews.csv", out="others", **small)
+    assert finetune.run("reviews.csv", out="others", **small).record.finished == named.record.finished
     assert named.id == from_file.id
     assert finetune.load("reviews.csv", out="others").task.name == "reviews.csv"
 
 
 def test_equal_frames_are_one_run_and_another_row_another(small: dict[str, Any]) -> None:
-    first = finetune.train(FRAME, **small)
-    assert finetune.train(FRAME.copy(), **small).record == first.record
+    first = finetune.run(FRAME, **small)
+    assert finetune.run(FRAME.copy(), **small).record == first.record
     assert first.record.task == "data.parquet"
-    other = finetune.train(FRAME.iloc[1:], **small)
+    other = finetune.run(FRAME.iloc[1:], **small)
     assert other.id != first.id
 
 
 def test_columns_of_other_names_do_not_find_a_run_on_the_same_texts(small: dict[str, Any]) -> None:
-    first = finetune.train(FRAME, name="one", **small)
-    other = finetune.train(FRAME.rename(columns={"review": "body"}), **small)
+    first = finetune.run(FRAME, name="one", **small)
+    other = finetune.run(FRAME.rename(columns={"review": "body"}), **small)
     assert (first.record.data, first.record.task) == (other.record.data, "one")
     assert other.record.task == "data.parquet"
 
@@ -64,18 +64,18 @@ def test_a_dataset_is_the_run_of_its_parquet_file_with_the_names_of_its_classes(
     rows = {"text": FRAME["review"].tolist(), "label": [int(mark == "good") for mark in FRAME["mark"]]}
     dataset = Dataset.from_dict(rows, features=kinds)
     dataset.to_parquet("rows.parquet")
-    from_file = finetune.train("rows.parquet", **small)
-    found = finetune.train(dataset, **small)
+    from_file = finetune.run("rows.parquet", **small)
+    found = finetune.run(dataset, **small)
     assert found.record == from_file.record
     assert found.model.labels == ("bad", "good")
-    split = finetune.train(
+    split = finetune.run(
         DatasetDict(train=dataset.select(range(60)), validation=dataset.select(range(60, 80))), **small
     )
     assert split.record.rows == {"train": 60, "dev": 20}
 
 
 def test_several_seeds_are_one_object(small: dict[str, Any]) -> None:
-    run = finetune.train(FRAME, text="review", label="mark", seeds=2, **small)
+    run = finetune.run(FRAME, text="review", label="mark", seeds=2, **small)
     assert [one.record.recipe["seed"] for one in run.runs] == [42, 43]
     scores = run.scores
     assert list(scores.columns) == ["split", "metric", "method", "score", "sd", "low", "high", "runs"]
@@ -103,7 +103,7 @@ LABELLED = {
 @pytest.mark.parametrize("task_type", LABELLED)
 def test_saved_predictions_have_the_probabilities_that_predict_writes(task_type: str, small: dict[str, Any]) -> None:
     frame = pd.DataFrame(LABELLED[task_type], columns=["text", "label"])
-    run = finetune.train({"train": frame, "dev": frame}, **small)
+    run = finetune.run({"train": frame, "dev": frame}, **small)
     saved, written = run.predictions, run.model.predict(frame)
     names = [name for name in written.columns if name.startswith("p(")]
     assert names == [f"p({label})" for label in run.model.labels]
@@ -114,17 +114,17 @@ def test_saved_predictions_have_the_probabilities_that_predict_writes(task_type:
 
 def test_probabilities_of_tags_stay_lists(small: dict[str, Any]) -> None:
     frame = pd.DataFrame({"tokens": [["Anna", "saw", "Rome"]] * 12, "tags": [["B-PER", "O", "B-LOC"]] * 12})
-    saved = finetune.train({"train": frame, "dev": frame}, **small).predictions
+    saved = finetune.run({"train": frame, "dev": frame}, **small).predictions
     assert len(saved.loc[0, "probabilities"]) == 3
     assert not [name for name in saved.columns if name.startswith("p(")]
 
 
 def test_settings_are_those_of_a_recipe(small: dict[str, Any], glue: Path) -> None:
-    nested = finetune.train(FRAME, **small)
+    nested = finetune.run(FRAME, **small)
     flat = {key: value for key, value in small.items() if key != "train"}
-    dotted = finetune.train(FRAME, **flat, **{"train.epochs": 1, "train.batch_size": 8})
+    dotted = finetune.run(FRAME, **flat, **{"train.epochs": 1, "train.batch_size": 8})
     assert dotted.record == nested.record
-    recipe = finetune.train("glue-rte", data_folder=glue, **small)
+    recipe = finetune.run("glue-rte", data_folder=glue, **small)
     assert (recipe.record.task, recipe.record.recipe["train"]["epochs"]) == ("rte", 1)
 
 
@@ -151,7 +151,7 @@ def glue(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_an_error_is_one_without_those_that_led_to_it(small: dict[str, Any], given: dict[str, Any], words: str) -> None:
     with pytest.raises(finetune.UserError) as error:
-        finetune.train(FRAME, **small | given)
+        finetune.run(FRAME, **small | given)
     assert words in str(error.value)
     assert error.value.__cause__ is None
     assert error.value.__suppress_context__
@@ -161,13 +161,13 @@ def test_an_error_is_one_without_those_that_led_to_it(small: dict[str, Any], giv
 @pytest.mark.parametrize("label", [None, float("nan"), "", "one"], ids=str)
 def test_labels_that_cannot_be_learned_are_refused(small: dict[str, Any], label: Any) -> None:
     with pytest.raises(finetune.UserError, match="label"):
-        finetune.train(FRAME.assign(mark=label), label="mark", **small)
+        finetune.run(FRAME.assign(mark=label), label="mark", **small)
     assert not list(Path("results").glob("*/*/record.json"))
 
 
 def test_one_run_of_several_that_fails_is_a_warning(small: dict[str, Any]) -> None:
     with pytest.warns(finetune.FailedRun, match="freeze_layers"):
-        run = finetune.train(FRAME, **small, grid={"freeze_layers": [0, 9]})
+        run = finetune.run(FRAME, **small, grid={"freeze_layers": [0, 9]})
     assert len(run.runs) == 1
 
 
@@ -187,7 +187,7 @@ class Epochs:
 def test_callbacks_receive_typed_events(small: dict[str, Any]) -> None:
     events: list[Event] = []
     epochs = Epochs()
-    run = finetune.train(FRAME, **small | {"train": {"epochs": 2}}, callbacks=[events.append, epochs])
+    run = finetune.run(FRAME, **small | {"train": {"epochs": 2}}, callbacks=[events.append, epochs])
     assert epochs.seen == [1, 2, str(run.folder)]
     names = [event.name for event in events]
     first = next(name for name in names if name != "working")  # rows are encoded before, unless the cache has them
@@ -205,7 +205,7 @@ def test_a_callback_that_fails_is_reported_and_the_run_continues(small: dict[str
 
     epochs = Epochs()
     with pytest.warns(finetune.CallbackFailed, match="ZeroDivisionError: no such thing"):
-        run = finetune.train(FRAME, **small, callbacks=[broken, epochs])
+        run = finetune.run(FRAME, **small, callbacks=[broken, epochs])
     assert len(calls) == 1
     assert epochs.seen == [1, str(run.folder)]
 
@@ -233,12 +233,12 @@ def test_ctrl_c_saves_a_checkpoint_and_the_same_call_resumes(small: dict[str, An
 
     longer = small | {"train": {"epochs": 4, "batch_size": 4, "patience": 4}}
     with pytest.raises(KeyboardInterrupt, match="with a checkpoint: the same call resumes") as stopped:
-        finetune.train(FRAME, **longer, callbacks=stop)
+        finetune.run(FRAME, **longer, callbacks=stop)
     assert stopped.value.__suppress_context__
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == handlers
     assert (during, own_handlers) == ([handlers[1]], [signal.SIGTERM])
     events: list[Event] = []
-    run = finetune.train(FRAME, **longer, callbacks=events.append)
+    run = finetune.run(FRAME, **longer, callbacks=events.append)
     assert next(event.done for event in events if isinstance(event, finetune.events.Training)) > 0
     assert len(run.record.epochs) == 4
 
@@ -252,7 +252,7 @@ def test_a_programs_own_handler_of_ctrl_c_stays(small: dict[str, Any]) -> None:
             os.kill(os.getpid(), signal.SIGINT)
 
     try:
-        run = finetune.train(FRAME, **small, callbacks=stop)
+        run = finetune.run(FRAME, **small, callbacks=stop)
     finally:
         signal.signal(signal.SIGINT, before)
     assert received == [signal.SIGINT]

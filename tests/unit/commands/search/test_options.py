@@ -1,6 +1,5 @@
-"""`finetune search` and `finetune.search` have the same options, and mean the same by them."""
+"""What `finetune search` types reaches the search, and the best recipe is written where it was asked for."""
 
-import inspect
 from pathlib import Path
 from typing import Any
 
@@ -8,17 +7,7 @@ import pytest
 from support.cli import InProcess
 
 import finetune
-from finetune.commands.search.command import search_command
 from finetune.errors import UserError
-
-NAMES = {"targets": "data", "data": "data_folder"}  # as they are in Python
-TYPED = {"output", "force", "quiet", "as_json"}  # what is written and printed
-IN_MEMORY = {"space", "text", "label", "model", "progress", "callbacks", "settings"}
-
-
-def test_both_front_ends_have_the_same_options() -> None:
-    typed = set(inspect.signature(search_command).parameters) - TYPED
-    assert {NAMES.get(name, name) for name in typed} == set(inspect.signature(finetune.search).parameters) - IN_MEMORY
 
 
 def test_both_front_ends_pass_on_every_option(
@@ -36,13 +25,18 @@ def test_both_front_ends_pass_on_every_option(
     Path("sets").mkdir()
     chosen: dict[str, Any] = {"trials": 4, "seeds": 2, "test_share": 0.1, "out": "runs", "device": "cpu"}
     typed = [f"--{name.replace('_', '-')}={value}" for name, value in chosen.items()]
-    in_process("search", "reviews.csv", "--data", "sets", *typed, data="")
-    with pytest.raises(UserError, match="far enough"):
-        finetune.search("reviews.csv", data_folder="sets", **chosen)
-    (one, other) = given
-    assert one == other
-    options, others = one
+    in_process("search", "reviews.csv", "lora", "--data", "sets", *typed, data="")
+    for targets, space in ((["reviews.csv", "lora"], None), (["reviews.csv"], "lora")):
+        with pytest.raises(UserError, match="far enough"):
+            finetune.search(*targets, space=space, data_folder="sets", **chosen)
+    first, *same = given
+    assert same == [first, first]
+    options, others = first
     assert (options.out, options.source.folder, options.device) == (Path("runs"), Path("sets"), "cpu")
-    assert {name: others[name] for name in chosen.keys() & others.keys()} == {
-        name: chosen[name] for name in ("trials", "seeds", "test_share")
-    }
+    assert others == {name: chosen[name] for name in ("trials", "seeds", "test_share")}
+
+
+def test_a_recipe_and_one_space_are_searched() -> None:
+    for targets, space in (([], None), (["a", "b", "c"], None), (["a", "b"], "lora")):
+        with pytest.raises(UserError, match="takes a recipe and a space"):
+            finetune.search(*targets, space=space)

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from support.records import run as record
 
-from finetune.commands.search import study
-from finetune.commands.search.result import Search
+from finetune.commands.search import Search, study
 from finetune.commands.search.space import SearchPlan, parse_space, plan_search
 from finetune.data.source import Source
 from finetune.errors import UserError

@@ -4,19 +4,20 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from finetune.api.callbacks import watcher_of
+from finetune.api.front import here
 from finetune.api.inputs import in_memory, is_path, recipe_settings
 from finetune.api.planning import plan
-from finetune.api.quiet import plainly, quiet
+from finetune.api.quiet import plainly
 from finetune.api.run import Run, runs_of_records
 from finetune.data.rows import OwnRow
 from finetune.data.source import source_of
 from finetune.errors import UserError
+from finetune.runs.events import Watcher
 from finetune.task_types.columns import own_data
 from finetune.task_types.own_type import OwnType
 from finetune.task_types.pretraining.own import Text
@@ -53,7 +54,7 @@ def label_errors(
     Example: `finetune.label_errors(df).head(20)`
 
     Args:
-        data: Rows in memory as for `finetune.train`, or a data file.
+        data: Rows in memory as for `finetune.run`, or a data file.
         text: The column of the text, or the columns of a pair.
         label: The column of the label.
         model: A Hub name, a folder, or `minilm`.
@@ -70,7 +71,7 @@ def label_errors(
         No run is left in `results`.
 
     Raises:
-        UserError: For data that `finetune.train` refuses, text without labels, and settings that choose an epoch on
+        UserError: For data that `finetune.run` refuses, text without labels, and settings that choose an epoch on
             dev, which is the fold that is judged.
     """
     import pandas as pd
@@ -80,23 +81,20 @@ def label_errors(
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         path = os.fspath(data) if is_path(data) else str(stack.enter_context(in_memory(data, folder)))
-        given = _judging_last(recipe_settings(settings, text=text, label=label, model=model))
+        chosen = _judging_last(recipe_settings(settings, text=text, label=label, model=model))
+        splits = _splits(path, chosen, folds, folder)
         options = RunOptions(source=source_of(None), out=folder / "runs", device=device)
-        found = [
-            _trained(path, given | {"split": str(split)}, options, progress=progress).label_errors
-            for split in _splits(path, given, folds, folder)
-        ]
-    every = pd.concat(found, ignore_index=True).sort_values("belief", ignore_index=True)
-    return every[[name for name in COLUMNS if name in every.columns]]
+        watch = stack.enter_context(here().working(f"{path}: loading {model}", progress=progress))
+        judged = [_trained(path, chosen | {"split": str(split)}, options, watch).label_errors for split in splits]
+    rows = pd.concat(judged, ignore_index=True).sort_values("belief", ignore_index=True)
+    return rows[[name for name in COLUMNS if name in rows.columns]]
 
 
-def _trained(path: str, settings: dict[str, Any], options: RunOptions, *, progress: bool | None) -> Run:
+def _trained(path: str, settings: dict[str, Any], options: RunOptions, watch: Watcher) -> Run:
     """The finished run on data with these settings. Raises UserError if it failed."""
     from finetune.training.run_many import run_all
 
-    with quiet():
-        planned = plan([path], settings, out=options.out)
-        records, failures = run_all(planned, options, watch=watcher_of(progress, ()))
+    records, failures = run_all(plan([path], settings, out=options.out), options, watch=watch)
     if failures:
         raise failures[0]
     return runs_of_records(records, out=options.out)
@@ -110,8 +108,8 @@ def _judging_last(settings: dict[str, Any]) -> dict[str, Any]:
     return {"train.epochs": EPOCHS} | settings | CHOSEN_ON_DEV
 
 
-def _splits(path: str, settings: dict[str, Any], folds: int, folder: Path) -> Iterator[Path]:
-    """A split.json for each fold, which is dev there."""
+def _splits(path: str, settings: dict[str, Any], folds: int, folder: Path) -> list[Path]:
+    """A file for each fold, which is dev there."""
     task = plan([path], settings)[0].task
     read = own_data(task)
     if read is None or len(read.files) > 1:
@@ -123,10 +121,10 @@ def _splits(path: str, settings: dict[str, Any], folds: int, folder: Path) -> It
     if (units := len({kind.unit(row) for row in rows})) < folds:
         what = f"{path}: {units} different texts cannot be divided into {folds} folds"
         raise UserError(what, "Give more rows, or fewer folds")
-    for number, part in enumerate(in_folds(kind, rows, folds), start=1):
-        file = folder / f"fold-{number}.json"
+    files = [folder / f"fold-{number + 1}.json" for number in range(folds)]
+    for file, part in zip(files, in_folds(kind, rows, folds), strict=True):
         file.write_text(json.dumps({"dev": [rows[index].id for index in part]}))
-        yield file
+    return files
 
 
 def in_folds(kind: OwnType, rows: Sequence[OwnRow], count: int) -> list[list[int]]:

@@ -1,1 +1,0 @@
-"""Rows whose label may be wrong."""

@@ -1,1 +1,0 @@
-"""Trains models and scores them."""
