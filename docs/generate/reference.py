@@ -12,7 +12,6 @@ from finetune.analysis.form import Cells, markdown_table
 from finetune.cli import app as cli
 from finetune.metrics.metric import Metric
 from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_faults import allowed_values
 from finetune.runs.recipe_tables import LARGEST
 from finetune.runs.record import RunRecord
 from finetune.task_types.registry import available
@@ -43,7 +42,7 @@ def settings() -> str:
     for key, kind, name in _settings(Recipe, ""):
         field = kind.model_fields[name]
         default = "" if field.is_required() else f"`{_default(field.get_default())}`"
-        allowed = _cell(allowed_values(kind, name).replace(f"{LARGEST:,}", "2⁶³ - 1"))
+        allowed = _cell(_allowed(kind, name).replace(f"{LARGEST:,}", "2⁶³ - 1"))
         lines.append([f"`{key}`", default, allowed, field.description or ""])
     return markdown_table(head, lines)
 
@@ -56,6 +55,35 @@ def _settings(kind: type[BaseModel], prefix: str) -> Iterator[tuple[str, type[Ba
             yield from _settings(inner, f"{prefix}{name}.")
         elif name not in ("grid", "options"):
             yield f"{prefix}{name}", kind, name
+
+
+def _allowed(kind: type[BaseModel], name: str) -> str:
+    """The values that a field allows: `a whole number of at least 1`."""
+    schema = kind.model_json_schema()["properties"][name]
+    options = schema.get("anyOf", [schema])
+    return " or ".join(_allowed_kind(option) for option in options if option.get("type") != "null")
+
+
+def _allowed_kind(schema: dict[str, Any]) -> str:
+    if "enum" in schema:
+        return "one of " + ", ".join(schema["enum"])
+    noun = {
+        "integer": "a whole number",
+        "number": "a number",
+        "boolean": "true or false",
+        "string": "a string",
+        "object": "a table of lists",
+        "array": "a list",
+    }.get(schema.get("type", ""), "a value")
+    words = {"minimum": "at least", "exclusiveMinimum": "over", "maximum": "at most", "exclusiveMaximum": "under"}
+    bounds = [f"{word} {_bound(schema[key])}" for key, word in words.items() if key in schema]
+    sizes = {"maxLength": "characters", "maxItems": "values"}
+    bounds += [f"of at most {schema[key]:,} {unit}" for key, unit in sizes.items() if key in schema]
+    return f"{noun} {' and '.join(bounds)}".strip()
+
+
+def _bound(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
 
 
 def _default(value: object) -> str:

@@ -34,10 +34,7 @@ SettingsArgument = Annotated[list[str] | None, typer.Argument(help="Settings as 
 
 def complete(incomplete: str) -> list[str]:
     """Names of recipes and settings, for shell completion."""
-    from finetune.runs.recipe import Recipe
-    from finetune.runs.recipe_faults import setting_names
-    from finetune.training.targets import recipe_files
+    from finetune.runs.recipe import setting_fields
+    from finetune.runs.toml import recipe_files
 
-    return [
-        name for name in (*recipe_files(), *(f"{key}=" for key in setting_names(Recipe))) if name.startswith(incomplete)
-    ]
+    return [name for name in (*recipe_files(), *(f"{key}=" for key in setting_fields())) if name.startswith(incomplete)]

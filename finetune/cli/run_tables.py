@@ -11,7 +11,7 @@ from finetune.cli.options import note_line, with_options
 from finetune.cli.tables import FittedTable, TextCell, table_from_cells
 from finetune.cli.terminal import one_line
 from finetune.data.messages import noun, so_many
-from finetune.metrics.scores import plain_metrics
+from finetune.metrics.metric import plain_metrics
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import (
     best_group,
@@ -26,7 +26,7 @@ from finetune.runs.seeds import (
 from finetune.runs.verdict import interval_of
 
 if TYPE_CHECKING:
-    from finetune.runs.lookup import InterruptedRun
+    from finetune.runs.listing import InterruptedRun
 
 CONSTANT = "no better than constant"  # runs, as `failed` counts them
 

@@ -7,8 +7,9 @@ from finetune.errors import UserError
 from finetune.gone import gone_setting
 from finetune.models.tokenizers.encoding import POSITIONS
 from finetune.models.untrained import longest_input, size_of
-from finetune.runs.recipe import Recipe, is_new, parse
+from finetune.runs.recipe import Recipe, parse
 from finetune.runs.recipe_tables import LARGEST
+from finetune.runs.toml import is_new
 from finetune.task_types import registry
 from finetune.task_types.columns import OPTIONS, Layout, own_data
 from finetune.task_types.dev_split import DEV_SHARE

@@ -14,9 +14,10 @@ from finetune.models.building import build_model
 from finetune.models.feature import Feature
 from finetune.models.model_folder import FAMILY, FEW_ROWS, UNIT
 from finetune.runs.events import Note, Working, unwatched
-from finetune.runs.recipe import Recipe, is_new
+from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import HeldOut, Train
 from finetune.runs.record_parts import Margin, best_baseline
+from finetune.runs.toml import is_new
 from finetune.task_types.columns import own_data
 from finetune.task_types.held_out import held_out_rows
 from finetune.task_types.parts import Answer

@@ -14,25 +14,14 @@ from finetune.runs import recipe
 from finetune.runs.grid import expand, full_name, require_different, require_set_once, set_by
 from finetune.runs.lookup import near_files
 from finetune.runs.recipe import Recipe
-from finetune.runs.toml import flat, override_value, read_toml, typed_settings
+from finetune.runs.toml import RECIPES, flat, override_value, read_toml, recipe_files, typed_settings
 from finetune.task_types import registry
 from finetune.task_types.options import data_options, option_names
 from finetune.task_types.resolved_run import ResolvedRun, resolved_run
 from finetune.task_types.task import Task
 
-RECIPES = Path(__file__).parents[1] / "recipes"
 GRID = "grid."  # begins the settings of a grid
 PRESET = "preset"  # the setting that names a preset
-
-
-def recipe_files() -> dict[str, Path]:
-    """The built-in recipes by name."""
-    if not RECIPES.is_dir():
-        raise UserError(
-            f"{RECIPES} is not a folder: this checkout was made without symbolic links",
-            "Clone again with `git -c core.symlinks=true clone`, or install the wheel",
-        )
-    return {file.stem: file for file in sorted(RECIPES.glob("*.toml"))}
 
 
 def find_recipes(target: str) -> list[Path]:

@@ -17,8 +17,7 @@ from torch.nn.parallel import DistributedDataParallel
 from finetune.data.messages import so_many
 from finetune.data.rows import Row
 from finetune.inference.engine import Engine
-from finetune.metrics.metric import Metric
-from finetune.metrics.scores import Scores
+from finetune.metrics.metric import Metric, Scores
 from finetune.models.fast_paths import used_rows_alone
 from finetune.models.feature import Feature
 from finetune.models.head import EncoderWithHead

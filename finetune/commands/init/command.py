@@ -10,10 +10,10 @@ from finetune.cli.options import note_line
 from finetune.cli.terminal import echo, say
 from finetune.data.paths import exists, read_small_text
 from finetune.errors import UserError, nearest
-from finetune.runs.toml import MOST_BYTES
+from finetune.runs.toml import MOST_BYTES, recipe_files
 from finetune.task_types.starting_recipe import commented, starting_recipe
 from finetune.training.first_runs import checkpoint_of
-from finetune.training.targets import recipe_files, split_arguments
+from finetune.training.targets import split_arguments
 
 
 def init_command(

@@ -11,12 +11,12 @@ from finetune.api.inputs import in_memory, is_path, recipe_settings
 from finetune.api.planning import plan
 from finetune.api.quiet import plainly, quiet
 from finetune.api.run import Run, runs_of_records
+from finetune.data.paths import STORE
 from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.runs.grid import shares_of
 from finetune.runs.record_files import records_on
 from finetune.runs.run_id import data_fingerprint
-from finetune.storage.stored import STORE
 from finetune.task_types.columns import OPTIONS
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.resolved_run import ResolvedRun

@@ -10,8 +10,8 @@ from finetune.api.inputs import in_memory, is_path, recipe_settings
 from finetune.api.quiet import plainly, quiet
 from finetune.commands.search.result import Search
 from finetune.commands.search.space import GivenSpace, plan_search
+from finetune.data.paths import STORE
 from finetune.data.source import source_of
-from finetune.storage.stored import STORE
 from finetune.training.run_options import RunOptions
 
 TRIALS, SEEDS = 30, 3  # defaults

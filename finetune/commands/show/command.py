@@ -22,16 +22,15 @@ from finetune.data.files import is_data
 from finetune.data.messages import so_many
 from finetune.data.paths import is_file
 from finetune.errors import UserError
-from finetune.runs.folder import RunFolder
+from finetune.runs.folder import RunFolder, read_predictions
 from finetune.runs.lookup import find_run, latest_run, no_run
-from finetune.runs.predictions import read_predictions
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
-from finetune.runs.toml import to_toml
+from finetune.runs.toml import recipe_files, to_toml
 from finetune.task_types.options import option_values
 from finetune.task_types.predictions import Line, Predictions
 from finetune.task_types.saved_predictions import run_predictions
-from finetune.training.targets import load_target, recipe_files, split_arguments
+from finetune.training.targets import load_target, split_arguments
 
 SIDES = ("label", "prediction")
 

@@ -10,7 +10,8 @@ from support.records import run
 from finetune.api.run import Run
 from finetune.cli.run_facts import verdicts
 from finetune.cli.run_tables import summary_lines, summary_table
-from finetune.runs.record import RunRecord, SavedMetric
+from finetune.runs.record import RunRecord
+from finetune.runs.record_parts import SavedMetric
 from finetune.runs.seeds import best_group, best_run
 
 LUCKY, STEADY = {"train": {"learning_rate": 1e-5}}, {"train": {"learning_rate": 2e-5}}

@@ -16,7 +16,8 @@ from finetune.cli.console import Terminal
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.run_facts import next_commands
 from finetune.cli.run_tables import print_record
-from finetune.runs.record import RunRecord, SavedMetric
+from finetune.runs.record import RunRecord
+from finetune.runs.record_parts import SavedMetric
 from finetune.runs.toml import typed_settings
 from finetune.training.targets import split_arguments
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from support.cli import Finetune, InProcess
 
-from finetune.training.targets import RECIPES
+from finetune.runs.toml import RECIPES
 
 REVIEWS = [(f"the {'cat' if i % 2 else 'dog'} sat {i // 2}", "good" if i % 2 else "bad") for i in range(80)]
 
