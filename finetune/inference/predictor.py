@@ -269,7 +269,7 @@ def saved(model: str | Path, *, out: str | Path = "results") -> SavedRun:
 
 def _files_of(name: str, run: RunFolder | None, out: Path) -> ModelFiles:
     """The files of a run's model, or of a model by its name. Raises UserError for none."""
-    if run is None and not exists(name) and name in registry.available():
+    if run is None and not exists(name) and name in registry.metric_names():
         raise UserError(
             f"there is no finished run of {name} in {out}", f"Train one: {with_results('run', name, out=out)}"
         )

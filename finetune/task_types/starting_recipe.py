@@ -91,7 +91,7 @@ def _table(path: str, read: OwnData, settings: Mapping[str, Any], *, model: str,
     if length > LENGTHS[-1] and parts > 1 and not any(key.endswith(("batch_size", "max_length")) for key in settings):
         training["accumulation"] = parts  # so that long texts take no more memory than others
     return {
-        "task": f"./{path}" if path in registry.available() else path,
+        "task": f"./{path}" if path in registry.metric_names() else path,
         "model": model,
         "max_length": length,
         **({"pooling": "auto"} if kind.labels_rows else {}),

@@ -35,10 +35,8 @@ def find_recipes(target: str) -> list[Path]:
     named = recipe_files()
     found = [file for name, file in named.items() if fnmatch.fnmatchcase(name, target)]
     if not found:
-        raise UserError(
-            f"no recipe or file is called '{target}'",
-            f"{nearest(target, [*near_files(target), *named, *registry.available()])}`finetune ls` lists the recipes",
-        )
+        near = nearest(target, [*near_files(target), *named, *registry.metric_names()])
+        raise UserError(f"no recipe or file is called '{target}'", f"{near}`finetune ls` lists the recipes")
     return found
 
 
@@ -113,7 +111,7 @@ def _loaded(
     grid = {key.removeprefix(GRID): values for key, values in flat(settings).items() if key.startswith(GRID)}
     require_set_once(settings, set_by(grid), origin="settings")
     own = is_data(target)
-    is_task = not own and (registry.in_file(target) or (not _is_recipe(target) and target in registry.available()))
+    is_task = not own and (registry.in_file(target) or (not _is_recipe(target) and target in registry.metric_names()))
     if (is_task or own) and (other := settings.get("task", target)) != target:
         raise UserError(f"{target} and task={other} name two tasks", "Name the one to train on, and leave out `task=`")
     if own:
