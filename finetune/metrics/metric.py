@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ class Spacing:
 
     def mean(self, scores: Sequence[float]) -> float:
         """The mean on the scale, as a score: arithmetic, or geometric; of a single score the same bits."""
-        return self._score(fmean(self.values(scores))) if len(scores) > 1 else float(scores[0])
+        return self._score(math.fsum(self.values(scores)) / len(scores)) if len(scores) > 1 else float(scores[0])
 
     def interval(self, ends: Interval | None) -> Interval | None:
         """An interval of a score, from its ends on the scale."""

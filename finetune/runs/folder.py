@@ -16,10 +16,10 @@ from finetune.data.atomic import remove_scratch, require_no_link, require_no_lin
 from finetune.data.checksums import CHECKSUMS, checksums_of, sha256_of, verify
 from finetune.data.paths import fixed_folder, is_pattern, paths_in, require_own_folder
 from finetune.errors import UserError
-from finetune.runs.events import Note, Watcher, unwatched
 from finetune.runs.record_files import load_record, write_record
 
 if TYPE_CHECKING:
+    from finetune.runs.events import Watcher
     from finetune.runs.recipe import Recipe
     from finetune.runs.record import RunRecord
 
@@ -94,13 +94,15 @@ class RunFolder:
         return self.model
 
     @contextmanager
-    def locked(self, *, wait: bool, watch: Watcher) -> Iterator[None]:
+    def locked(self, *, wait: bool, watch: "Watcher") -> Iterator[None]:
         """Creates the folder, locks it for this process, and finishes or removes what killed processes left.
 
         With `wait` it waits until another process releases the lock. Raises UserError where the folder cannot be
         written, is an address, or is, has or is in a symbolic link, and without `wait` where it is locked.
         """
         from filelock import FileLock, Timeout
+
+        from finetune.runs.events import Note
 
         lock, holder = FileLock(self.path / ".lock"), self.path / HOLDER
         require_own_folder(self.path)
@@ -137,6 +139,8 @@ class RunFolder:
     def clean(self) -> None:
         """Removes what a process left that was killed after it finished the run, unless another has the lock."""
         if any((self.path / name).exists() for name in (HOLDER, NEW)):
+            from finetune.runs.events import unwatched
+
             with suppress(UserError), self.locked(wait=False, watch=unwatched):
                 pass  # which has removed it
 

@@ -2,7 +2,6 @@
 
 import json
 import math
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -155,7 +154,7 @@ def paired(pairs: Sequence[tuple[float, float]], metric: Metric) -> Summary:
     differences = [second - first for first, second in pairs]
     steps = [y - x for x, y in zip(*map(spacing.values, sides), strict=True)]
     (half, interval), (a, b) = _student(steps), map(spacing.mean, sides)
-    mean = spacing.difference(statistics.fmean(steps), a, b)
+    mean = spacing.difference(math.fsum(steps) / len(steps), a, b)
     return Summary(
         n=len(pairs), mean=mean, best=max(differences, key=metric.rank), sd=_deviation(differences),
         interval=metric.possible_difference(spacing.differences(interval, a, b), around=mean),
@@ -170,12 +169,16 @@ def _student(values: Sequence[float]) -> tuple[float, Interval | None]:
         return 0.0, None
     from scipy.special import stdtrit  # in half the time that scipy.stats takes to import
 
-    mean, half = statistics.fmean(values), float(stdtrit(n - 1, 0.975)) * sd / math.sqrt(n)
+    mean, half = math.fsum(values) / n, float(stdtrit(n - 1, 0.975)) * sd / math.sqrt(n)
     return half, (mean - half, mean + half)
 
 
 def _deviation(values: Sequence[float]) -> float | None:
-    return statistics.stdev(values) if len(values) > 1 and all(map(math.isfinite, values)) else None
+    if len(values) < 2 or not all(map(math.isfinite, values)):
+        return None
+    from statistics import stdev  # imported when used: it takes longer than reading 100 records
+
+    return stdev(values)
 
 
 def groups(records: Iterable["RunRecord"], *, over: Sequence[str] = ()) -> list[list["RunRecord"]]:
