@@ -95,7 +95,7 @@ class HiddenStates:
         """
         every = {*self.layers, *range(self.backbone.config.num_hidden_layers + 1)}
         files = {n: kept.folder / ("pooled.npy" if n == POOLED else f"layer-{n}.npy") for n in sorted(every)}
-        with kept.required(), kept.locked():
+        with kept.locked():
             lacking = [number for number in self.layers if not kept.holds(files[number].name)]
             for number in lacking:
                 if files[number].is_file():

@@ -200,8 +200,7 @@ def own_vocabulary(lines: Sequence[str], *, content: str, size: int, watch: Watc
         files = {file.name for file in saved.folder.glob("*.json")} - {FACTS}
         saved.seal(files, tokens=len(trained), notes=notes)
 
-    with saved.required():
-        saved.read_or_make(read=dict, make=make)
+    saved.ensure(make)
     return saved.folder
 
 
