@@ -102,40 +102,42 @@ class Recipe(Settings):
     def _settings_fit(self) -> Self:
         """Raises ValueError for settings that exclude each other. LoRA's are checked at each point of a grid."""
         train, out, lora = self.train, "leave one of them out", f"lora = {self.lora} with"
-        pooled = self.pooling in ("cls", "mean", "unit")
-        adapted = {name: getattr(self, name) for name in ("lora_targets", "lora_alpha", "lora_dropout", "adapter")}
-        useless = next((name for name, value in adapted.items() if value), "")
-        faults = {
-            f"'{useless}' does nothing without LoRA: set a rank, such as lora = 8, or leave it out": (
-                useless and not (self.lora or self.grid)
+        has_lora, pooled = self.lora and not self.grid, self.pooling in ("cls", "mean", "unit")
+        changed = [name for name in ("lora_targets", "lora_alpha", "lora_dropout", "adapter") if getattr(self, name)]
+        for is_wrong, fault in (
+            (
+                changed and not self.lora and not self.grid,
+                f"'{next(iter(changed), '')}' does nothing without LoRA: set a rank, such as lora = 8, or leave it out",
             ),
-            **{
-                text: clashes and self.lora and not self.grid
-                for text, clashes in {
-                    f"{lora} frozen = true: nothing of a frozen encoder is trained; {out}": self.frozen,
-                    f"{lora} reinit_layers = {self.reinit_layers}: the new layers would stay random; {out}": (
-                        self.reinit_layers
-                    ),
-                    f"{lora} train.solver = 'logistic': it trains the output layer alone; {out}": (
-                        train.solver == "logistic"
-                    ),
-                    "adapter = true with layers, bilstm or pooling, which transformers lacks: leave adapter out, or "
-                    "these": self.adapter and (self.layers != "last" or self.bilstm or pooled),
-                }.items()
-            },
-            "train.gradient_checkpointing and frozen: a frozen encoder has no gradients; leave it out": (
-                train.gradient_checkpointing and self.frozen
+            (has_lora and self.frozen, f"{lora} frozen = true: nothing of a frozen encoder is trained; {out}"),
+            (
+                has_lora and self.reinit_layers,
+                f"{lora} reinit_layers = {self.reinit_layers}: the new layers would stay random; {out}",
             ),
-            f"keep_labels and train.solver {train.solver}, which fits a new head; {out}": (
-                self.keep_labels and train.solver != "adam"
+            (
+                has_lora and train.solver == "logistic",
+                f"{lora} train.solver = 'logistic': it trains the output layer alone; {out}",
             ),
-            f"distil and train.solver {train.solver}, which learns labels alone; {out}": (
-                self.distil.teachers and train.solver != "adam"
+            (
+                has_lora and self.adapter and (self.layers != "last" or self.bilstm or pooled),
+                "adapter = true with layers, bilstm or pooling, which transformers lacks: leave adapter out, or these",
             ),
-            f"pooling {self.pooling} and a BiLSTM, which pools by itself; {out}": self.bilstm and pooled,
-        }
-        if fault := next((text for text, is_wrong in faults.items() if is_wrong), ""):
-            raise ValueError(fault)
+            (
+                train.gradient_checkpointing and self.frozen,
+                "train.gradient_checkpointing and frozen: a frozen encoder has no gradients; leave it out",
+            ),
+            (
+                self.keep_labels and train.solver != "adam",
+                f"keep_labels and train.solver {train.solver}, which fits a new head; {out}",
+            ),
+            (
+                self.distil.teachers and train.solver != "adam",
+                f"distil and train.solver {train.solver}, which learns labels alone; {out}",
+            ),
+            (self.bilstm and pooled, f"pooling {self.pooling} and a BiLSTM, which pools by itself; {out}"),
+        ):
+            if is_wrong:
+                raise ValueError(fault)
         return self
 
     @property

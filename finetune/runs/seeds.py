@@ -4,6 +4,8 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from finetune.data.messages import so_many
@@ -266,13 +268,9 @@ def exact_percent(share: float) -> str:
 
 def by_share(records: Sequence["RunRecord"]) -> list[dict[float, list["RunRecord"]]]:
     """The runs of each setting that was run with several shares of the same rows, by share, smallest first."""
-    settings = []
-    for group in groups(records, over=[SHARE]):
-        sizes = dict[float, list["RunRecord"]]()
-        for record in sorted(group, key=lambda record: record.train_share):
-            sizes.setdefault(record.train_share, []).append(record)
-        settings += [sizes] if len(sizes) > 1 else []
-    return settings
+    share, sizes = attrgetter("train_share"), groups(records, over=[SHARE])
+    by_size = [{size: [*runs] for size, runs in groupby(sorted(group, key=share), key=share)} for group in sizes]
+    return [runs for runs in by_size if len(runs) > 1]
 
 
 def of_largest_sizes(records: Sequence["RunRecord"]) -> list["RunRecord"]:
