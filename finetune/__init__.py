@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from finetune.commands.ls import Leaderboard, Listing, ls
     from finetune.commands.push.api import push
     from finetune.commands.report import report
-    from finetune.commands.show import show
-    from finetune.commands.submission import submission
     from finetune.commands.run import run
     from finetune.commands.search import Search, search
+    from finetune.commands.show import show
+    from finetune.commands.submission import submission
     from finetune.commands.table import ResultTable, table
     from finetune.commands.tokenizer import Vocabulary, tokenizer
     from finetune.commands.view.api import view

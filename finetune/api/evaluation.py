@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from finetune.metrics.metric import Metric, find_metric
-from finetune.metrics.scores import Scores, plain_metrics
+from finetune.metrics.metric import Metric, Scores, find_metric, plain_metrics
 from finetune.task_types.task import Task
 
 if TYPE_CHECKING:

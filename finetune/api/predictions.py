@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from finetune.analysis.label_errors import beliefs
-from finetune.runs.folder import RunFolder
-from finetune.runs.predictions import PredictionLine, read_lines
+from finetune.runs.folder import PredictionLine, RunFolder, read_lines
 from finetune.runs.record import RunRecord
 from finetune.task_types.predictions import Predictions, named_chances
 from finetune.task_types.saved_predictions import run_predictions

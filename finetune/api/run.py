@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 from finetune.analysis.diagnosis import Diagnosis, diagnosis_of_seeds
 from finetune.api.quiet import command, plainly
 from finetune.errors import UserError
-from finetune.metrics.scores import plain_metrics
-from finetune.runs.folder import RunFolder
+from finetune.metrics.metric import plain_metrics
+from finetune.runs.folder import NEEDED, RunFolder
 from finetune.runs.lookup import require_run
-from finetune.runs.predictions import NEEDED
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import all_records, load_record
 from finetune.runs.seeds import best_group, best_run, by_setting, differing_settings, same_but_seeds, summarised

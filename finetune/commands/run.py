@@ -27,6 +27,7 @@ from finetune.api.quiet import plainly
 from finetune.api.run import Run, runs_of_records
 from finetune.data.files import is_data
 from finetune.data.messages import so_many
+from finetune.data.paths import STORE
 from finetune.data.source import Source, source_of
 from finetune.errors import UserError
 from finetune.metrics.scores import in_words
@@ -36,14 +37,12 @@ from finetune.runs.record_files import records_on
 from finetune.runs.run_id import data_fingerprint
 from finetune.runs.seeds import of_largest_sizes
 from finetune.runs.verdict import dev_choices
-from finetune.storage.stored import STORE
 from finetune.task_types.columns import OPTIONS, own_data
 from finetune.task_types.held_out import trained_on_rows
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.pretraining.own import own_text, reading_lines
 from finetune.task_types.resolved_run import ResolvedRun
-from finetune.training.run_options import RunOptions, Saving
-from finetune.training.trackers import tracker_names
+from finetune.training.run_options import RunOptions, Saving, tracker_names
 
 FILES = ("dev", "test", "split", "encoding", "sheet")  # options of data that a table in memory does not have
 MOST_ROWS = 1_000  # for training, on which the baselines take a second

@@ -15,8 +15,8 @@ from finetune.data.messages import noun, so_many
 from finetune.data.paths import read_small
 from finetune.data.source import Source
 from finetune.errors import UserError, first_line
+from finetune.runs.folder import OLDER, PREDICTION
 from finetune.runs.lookup import named_run
-from finetune.runs.predictions import OLDER, PREDICTION
 from finetune.task_types.parts import Answer
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.task import Task

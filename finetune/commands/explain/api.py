@@ -15,8 +15,8 @@ from finetune.errors import UserError
 from finetune.inference.answer_rows import rows_of_records
 from finetune.inference.explanation import ExplainedRow, signed, text_pieces
 from finetune.inference.predict_plan import columns_read, known_type
+from finetune.runs.folder import read_lines
 from finetune.runs.lookup import named_run
-from finetune.runs.predictions import read_lines
 from finetune.runs.record_files import load_record
 from finetune.task_types.explained import Asked
 from finetune.task_types.predictions import row_of_line

@@ -19,8 +19,7 @@ from finetune.data.messages import noun, percent, so_many
 from finetune.errors import UserError
 from finetune.inference.predict_plan import require_predictable
 from finetune.inference.unsure import require_share
-from finetune.metrics.metric import find_metric
-from finetune.metrics.scores import plain_metrics
+from finetune.metrics.metric import find_metric, plain_metrics
 from finetune.task_types.registry import find
 from finetune.task_types.task import Task
 from finetune.training.targets import split_arguments

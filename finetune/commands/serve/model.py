@@ -10,7 +10,7 @@ from typing import Any
 from finetune.inference.answer_rows import WINDOW
 from finetune.inference.predict_plan import known_type
 from finetune.inference.predictor import Predictor, load_predictor
-from finetune.metrics.scores import plain_metrics
+from finetune.metrics.metric import plain_metrics
 from finetune.runs.events import Watcher, unwatched
 from finetune.runs.lookup import named_run
 from finetune.runs.record import RunRecord
