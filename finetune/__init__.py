@@ -9,24 +9,26 @@ if TYPE_CHECKING:
     from finetune.analysis.compare import Comparison
     from finetune.analysis.data_sizes import LearningCurve
     from finetune.api.callbacks import CallbackFailed
-    from finetune.api.evaluation import Evaluation
-    from finetune.api.explanation import Explanations
-    from finetune.api.model import Model, load
+    from finetune.api.model import Explanations, Model, load
     from finetune.api.run import Run, open_run
     from finetune.commands.check.api import Findings, check
     from finetune.commands.compare import compare
     from finetune.commands.evaluate import evaluate
+    from finetune.commands.evaluate.answers import Evaluation
+    from finetune.commands.explain import explain
     from finetune.commands.export.api import export
     from finetune.commands.export.plan import Export
     from finetune.commands.features.api import Features, features
     from finetune.commands.label_errors.api import label_errors
-    from finetune.commands.label_next.api import NextRows, label_next
+    from finetune.commands.label_next import NextRows, label_next
     from finetune.commands.ls import Leaderboard, Listing, ls
+    from finetune.commands.predict import PredictedFile, predict
     from finetune.commands.push.api import push
     from finetune.commands.report import report
     from finetune.commands.run.api import FailedRun, train
     from finetune.commands.search.api import search
     from finetune.commands.search.result import Search
+    from finetune.commands.serve import Server, serve
     from finetune.commands.submission.api import submission
     from finetune.commands.table import ResultTable, table
     from finetune.commands.tokenizer.api import Vocabulary, tokenizer
@@ -48,15 +50,18 @@ __all__ = [
     "Listing",
     "Model",
     "NextRows",
+    "PredictedFile",
     "ResultTable",
     "Run",
     "Search",
+    "Server",
     "UserError",
     "Vocabulary",
     "check",
     "compare",
     "evaluate",
     "events",
+    "explain",
     "export",
     "features",
     "label_errors",
@@ -64,9 +69,11 @@ __all__ = [
     "load",
     "ls",
     "open_run",
+    "predict",
     "push",
     "report",
     "search",
+    "serve",
     "submission",
     "table",
     "tokenizer",
@@ -80,24 +87,26 @@ __getattr__ = names_of(
         "analysis.compare": "Comparison",
         "analysis.data_sizes": "LearningCurve",
         "api.callbacks": "CallbackFailed",
-        "api.evaluation": "Evaluation",
-        "api.explanation": "Explanations",
-        "api.model": "Model load",
+        "api.model": "Explanations Model load",
         "api.run": "Run open_run",
         "commands.check.api": "check Findings",
         "commands.compare": "compare",
         "commands.evaluate": "evaluate",
+        "commands.evaluate.answers": "Evaluation",
+        "commands.explain": "explain",
         "commands.export.api": "export",
         "commands.export.plan": "Export",
         "commands.features.api": "Features features",
         "commands.label_errors.api": "label_errors",
-        "commands.label_next.api": "NextRows label_next",
+        "commands.label_next": "NextRows label_next",
         "commands.ls": "Leaderboard Listing ls",
+        "commands.predict": "PredictedFile predict",
         "commands.push.api": "push",
         "commands.report": "report",
         "commands.run.api": "FailedRun train",
         "commands.search.api": "search",
         "commands.search.result": "Search",
+        "commands.serve": "Server serve",
         "commands.submission.api": "submission",
         "commands.table": "ResultTable table",
         "commands.tokenizer.api": "tokenizer Vocabulary",
