@@ -16,7 +16,7 @@ import json
 import re
 import time
 import traceback
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
 from itertools import accumulate, groupby
@@ -113,7 +113,7 @@ class Endpoints:
                 if self._waiting.locked():
                     raise busy("too many requests wait")
                 async with self._waiting:
-                    predictions = await _unless_left(request, self._in_parts(rows, tokens))
+                    predictions = await self._in_parts(rows, tokens)
             return JSONResponse({"predictions": predictions, "model": self.about["name"]})
         except TimeoutError:
             what = f"the request was not answered in {self.limits.seconds:g} seconds"
@@ -130,22 +130,9 @@ class Endpoints:
         answers, numbered = list[Any](), zip(rows, tokens, accumulate(tokens), strict=True)
         for _, part in groupby(numbered, key=lambda row: row[2] // self.limits.tokens):
             together, sizes, _ = zip(*part, strict=True)
-            answers.extend(await asyncio.wrap_future(self.worker.submit(together, sum(sizes))))
+            answered: list[Any] = await asyncio.wrap_future(self.worker.submit(together, sum(sizes)))
+            answers += answered
         return answers
-
-
-async def _unless_left(request: Request, work: Coroutine[Any, Any, list[Any]]) -> list[Any]:
-    """What the work returns. It ends, and ClientDisconnect is raised, where the client leaves."""
-    done = asyncio.ensure_future(work)
-    left = asyncio.ensure_future(request.receive())  # after its body nothing comes but the end of the client
-    try:
-        await asyncio.wait((done, left), return_when=asyncio.FIRST_COMPLETED)
-        if not done.done():
-            raise ClientDisconnect
-        return done.result()
-    finally:
-        done.cancel()
-        left.cancel()
 
 
 def rows_of_body(body: bytes, limits: ServeLimits) -> tuple[list[Any], list[int]]:

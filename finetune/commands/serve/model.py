@@ -17,7 +17,6 @@ from finetune.inference.predict_plan import known_type
 from finetune.metrics.scores import plain_metrics
 from finetune.runs.events import unwatched
 from finetune.runs.folder import RunFolder
-from finetune.runs.record import RunRecord
 from finetune.task_types.columns import Layout
 
 DATA_SUFFIXES = re.compile(r"(\.[a-z][a-z0-9]*)+$")
@@ -92,7 +91,8 @@ def served_predictor(model: Model) -> Callable[[Sequence[Any]], list[dict[str, A
 
 
 def about_model(model: Model) -> dict[str, Any]:
-    """What it reads and predicts, and the scores of its run; `lists` are columns of which a row has a list of texts.
+    """What it reads and predicts, and the scores of its run on dev, with the 95 % interval of the headline; `lists` are
+    columns of which a row has a list of texts.
 
     Raises UserError for rows of no known type.
     """
@@ -103,6 +103,8 @@ def about_model(model: Model) -> dict[str, Any]:
     example: dict[str, Any] = {name: f"text {number}" for number, name in enumerate(names, start=1)}
     example |= {name: ["text 2", "text 3"] for name in lists} | {name: [0, 1] for name in layout.marked}
     record = run.record() if predictor.exported is None and run.record_file.is_file() else None
+    scores = record.scores[record.first_split] if record else {}
+    margin = record.margins.get(record.first_split) if record else None
     return {
         "name": DATA_SUFFIXES.sub("", model.task.name),
         "task": model.task.name,
@@ -111,20 +113,9 @@ def about_model(model: Model) -> dict[str, Any]:
         "lists": lists,
         "example": example,
         "labels": list(predictor.engine.labels),
-        "scores": {} if record is None else _scores(record),
+        "scores": {name: None if math.isnan(scores[name]) else scores[name] for name in plain_metrics(scores)},
+        "interval": margin and margin.interval,
         "fingerprint": predictor.fingerprint,
         "max_length": predictor.max_length,
         "engine": "torch" if predictor.exported is None else predictor.exported.engine,
     }
-
-
-def _scores(record: RunRecord) -> dict[str, Any]:
-    """The scores on the split that runs are compared on, the headline first with its 95 % interval."""
-    split, scores = record.first_split, dict[str, Any]()
-    margin = record.margins.get(split)
-    for name in sorted(plain_metrics(record.scores[split]), key=lambda name: name != record.headline):
-        score = record.scores[split][name]
-        low, high = (margin and name == record.headline and margin.interval) or (None, None)
-        value, text = (None, "") if math.isnan(score) else (score, record.metric(name).shown(score))
-        scores[name] = {"value": value, "low": low, "high": high, "rows": record.rows.get(split), "shown": text}
-    return scores
