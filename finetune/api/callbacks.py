@@ -10,12 +10,10 @@ from typing import Any
 
 from finetune.api.progress import progress_of
 from finetune.errors import UserError, first_line, nearest, shown_value
-from finetune.runs import events
 from finetune.runs.events import Event, Watcher
 
 Callback = Callable[[Event], Any] | object
-EVENTS = [kind for kind in vars(events).values() if isinstance(kind, type) and issubclass(kind, Event) and kind != Event]
-METHODS = {f"on_{re.sub('(?<!^)(?=[A-Z])', '_', kind.__name__).lower()}": kind for kind in EVENTS}
+METHODS = {f"on_{re.sub('(?<!^)(?=[A-Z])', '_', kind.__name__).lower()}": kind for kind in Event.__subclasses__()}
 BY_KIND = {kind: name for name, kind in METHODS.items()}
 
 
