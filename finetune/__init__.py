@@ -16,13 +16,12 @@ if TYPE_CHECKING:
     from finetune.commands.check.api import Findings, check
     from finetune.commands.compare import compare
     from finetune.commands.evaluate import evaluate
-    from finetune.commands.export.api import export
-    from finetune.commands.export.plan import Export
+    from finetune.commands.export import Export, export
     from finetune.commands.features.api import Features, features
     from finetune.commands.label_errors.api import label_errors
     from finetune.commands.label_next.api import NextRows, label_next
     from finetune.commands.ls import Leaderboard, Listing, ls
-    from finetune.commands.push.api import push
+    from finetune.commands.push import push
     from finetune.commands.report import report
     from finetune.commands.run.api import FailedRun, train
     from finetune.commands.search.api import search
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from finetune.commands.submission.api import submission
     from finetune.commands.table import ResultTable, table
     from finetune.commands.tokenizer.api import Vocabulary, tokenizer
-    from finetune.commands.view.api import view
+    from finetune.commands.view import view
     from finetune.errors import UserError
     from finetune.runs import events
 
@@ -87,13 +86,12 @@ __getattr__ = names_of(
         "commands.check.api": "check Findings",
         "commands.compare": "compare",
         "commands.evaluate": "evaluate",
-        "commands.export.api": "export",
-        "commands.export.plan": "Export",
+        "commands.export": "export Export",
         "commands.features.api": "Features features",
         "commands.label_errors.api": "label_errors",
         "commands.label_next.api": "NextRows label_next",
         "commands.ls": "Leaderboard Listing ls",
-        "commands.push.api": "push",
+        "commands.push": "push",
         "commands.report": "report",
         "commands.run.api": "FailedRun train",
         "commands.search.api": "search",
@@ -101,7 +99,7 @@ __getattr__ = names_of(
         "commands.submission.api": "submission",
         "commands.table": "ResultTable table",
         "commands.tokenizer.api": "tokenizer Vocabulary",
-        "commands.view.api": "view",
+        "commands.view": "view",
         "errors": "UserError",
         "runs.events": "events",
     },

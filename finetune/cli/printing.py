@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -125,8 +126,8 @@ class TerminalFront(front.Front):
             self.print(parts, Terminal(stderr=True))
 
     def asks(self, question: str) -> bool:
-        """The answer to a question on the terminal."""
-        return typer.confirm(printable(question), err=True)
+        """The answer to a question on the terminal; no where nobody can be asked."""
+        return sys.stdin.isatty() and sys.stderr.isatty() and typer.confirm(printable(question), err=True)
 
     def failed(self, failures: Iterable[UserError]) -> None:
         """Keeps the errors, which are printed after the results."""

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.served import Served, error_of, served
 
+import finetune
 from finetune.commands.serve.app import ServeLimits
 from finetune.commands.serve.model import load_served
 from finetune.inference.predictor import Predictor, load_predictor
@@ -194,10 +195,8 @@ def test_what_shows_the_loading_shows_no_request(reviews: Path) -> None:
 
 @pytest.mark.slow
 def test_an_export_is_served_by_the_name_of_its_run(copied_run: Callable[[str], Path]) -> None:
-    from finetune.commands.export.command import export_command
-
     run = copied_run("sentence")
-    export_command(str(run), run / "onnx", quiet=True)
+    finetune.export(run, path=run / "onnx")
     with served(run / "onnx") as exported, served(run) as trained:
         answers = [one.post("/predict", {"rows": ["the cat", ""]}).json()["predictions"] for one in (exported, trained)]
         (about,) = exported.get("/about").json()["models"]
