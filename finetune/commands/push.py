@@ -120,8 +120,8 @@ def _send(card: str, files: Mapping[str, Path], name: str, *, token: str, privat
         earlier = [path for path in api.list_repo_files(name) if "/" not in path and path not in {ABOUT, *files}]
         stale = [path for path in earlier if any(fnmatch(path, pattern) for pattern in DECISIVE)]
         added = [CommitOperationAdd(ABOUT, card.encode()), *(CommitOperationAdd(*file) for file in files.items())]
-        operations = [*added, *map(CommitOperationDelete, stale)]
-        api.create_commit(name, operations, commit_message="Model and card of a run of finetune")
+        removed = map(CommitOperationDelete, stale)
+        api.create_commit(name, [*added, *removed], commit_message="Model and card of a run of finetune")
     except (UserError, *THEIRS):
         raise
     except Exception as error:  # the client's own, of its HTTP library, or of a name that it does not take

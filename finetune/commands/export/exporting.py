@@ -157,20 +157,21 @@ def checked_export(
     """
     task, engine = run.task, run.torch_engine
     run = replace(run, engine=replace(engine, accelerator=build_accelerator(torch.device("cpu"), "fp32")))
-    logits, answers = zip(_answered(run, rows), _answered(export, rows), strict=True)
-    difference = float(np.fmax.reduce(np.abs(logits[0] - logits[1]), initial=0.0))  # without what is infinite in both
+    (logits, ours), (other_logits, theirs) = _answered(run, rows), _answered(export, rows)
+    answers = (ours, theirs)
+    difference = float(np.fmax.reduce(np.abs(logits - other_logits), initial=0.0))  # without what is infinite in both
     changed, score = _changed(task, rows, answers), None
     if tolerance is not None:
         metric = task.metrics[0]
-        ours, theirs = (metric.scaled(task.score(side, rows)[metric.name]) for side in answers)
-        lost = metric.towards_better(ours - theirs)
+        run_score, score_there = (metric.scaled(task.score(side, rows)[metric.name]) for side in answers)
+        lost = metric.towards_better(run_score - score_there)
         if not lost <= tolerance + ROUNDING:  # nor where a score is undefined
             raise UserError(
                 f"int8 loses {lost:.2f} points of {metric.name}, where `tolerance` is {tolerance:g}",
                 "Leave `int8` out, or raise `tolerance`",
             )
-        score = HeadlineOfBoth(metric=metric.name, run=ours, export=theirs)
-    elif difference > CLOSE * np.abs(logits[0][np.isfinite(logits[0])]).max(initial=1.0):
+        score = HeadlineOfBoth(metric=metric.name, run=run_score, export=score_there)
+    elif difference > CLOSE * np.abs(logits[np.isfinite(logits)]).max(initial=1.0):
         raise UserError(
             f"the graph of this encoder of type '{engine.model.backbone.config.model_type}' does not compute the same:"
             f" its logits differ by up to {difference:.2g}, and {len(changed):,} of {so_many(len(rows))} have another"
