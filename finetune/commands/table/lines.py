@@ -82,16 +82,15 @@ class TableLine:
     @property
     def verdicts(self) -> list[str]:
         """How our scores compare with each published one on dev; none without runs."""
-        return [self._verdict(anchor) for anchor in self.published_dev if self.runs]
-
-    def _verdict(self, anchor: Anchor) -> str:
-        if not anchor.is_of(anchor.split, self.runs[0].rows[self.row.split]):
-            return "other rows"
-        ends, margin = (self.dev and self.dev.interval) or (-math.inf, math.inf), self.margin
-        low, high = (self.metric.scaled(end - anchor.score) for end in ends)
-        if -margin <= low and high <= margin:
-            return "equal"
-        return "lower" if high < -margin else "higher" if low > margin else "undecided"
+        verdicts, margin = [], self.margin
+        for anchor in self.published_dev if self.runs else ():
+            ends = (self.dev and self.dev.interval) or (-math.inf, math.inf)
+            low, high = (self.metric.scaled(end - anchor.score) for end in ends)
+            verdict = "lower" if high < -margin else "higher" if low > margin else "undecided"
+            verdict = "equal" if -margin <= low and high <= margin else verdict
+            own_rows = anchor.is_of(anchor.split, self.runs[0].rows[self.row.split])
+            verdicts.append(verdict if own_rows else "other rows")
+        return verdicts
 
 
 def lines_of(table: PaperTable, records: Sequence[RunRecord]) -> list[TableLine]:
