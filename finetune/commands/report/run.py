@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from finetune.analysis.limits import about_classes, about_labels, about_rows
+from finetune.analysis.limits import about_classes, about_training
 from finetune.analysis.pages.svg import Axis, level, line, stacked
 from finetune.analysis.published import published_for
 from finetune.commands.report.content import Block, RunFiles
@@ -118,7 +118,7 @@ def _value_text(value: Any) -> str:
 
 def limits_block(run: RunFiles) -> Iterator[Block]:
     """One sentence each; the run's notes last, such as those on truncated rows."""
-    points = [*about_rows(run.record), *about_labels(run.record)]
+    points = [*about_training(run.record)]
     for split, table in [*run.tables.items()][:1]:
         points += about_classes({} if table is None else table.classes, split)
     points += map(cut, run.record.notes[:MOST_NOTES])
