@@ -197,7 +197,8 @@ def test_more_than_two_are_each_compared_with_the_first(in_process: Any, tmp_pat
     assert (code, err) == (0, "")
     assert f"A is {ids[0]}, C is {ids[2]}" in out
     assert "+31.1" in out
-    shown = json.loads(in_process("compare", *ids, "--json", "--out", str(tmp_path), data=tmp_path)[1])
+    lines = in_process("compare", *ids, "--json", "--out", str(tmp_path), data=tmp_path)[1].splitlines()
+    shown = list(map(json.loads, lines))
     assert [pair["b"] for pair in shown] == [[ids[1]], [ids[2]]]
     code, _, err = in_process("compare", ids[0], ids[1], ids[0], "--out", str(tmp_path), data=tmp_path)
     assert code == 2
