@@ -1,4 +1,4 @@
-"""Seconds from `import finetune` to the first update of `finetune.train` on a DataFrame, in a new process.
+"""Seconds from `import finetune` to the first update of `finetune.run` on a DataFrame, in a new process.
 
 python benchmarks/api_start.py --out results/benchmarks/api_start.json
 
@@ -32,7 +32,7 @@ def watch(event):
     if isinstance(event, finetune.events.Updates) and not first:
         first.append(time.perf_counter())
 
-finetune.train(
+finetune.run(
     df, text="review", label="stars", model=sys.argv[1], out=sys.argv[2], callbacks=watch, device="cpu",
     max_length=16, train={"epochs": 1},
 )

@@ -64,7 +64,7 @@ def texts(path: Path, count: int, labelled_rows: int) -> Path:
 
 def trained(recipe: str, out: Path, **settings: Any) -> Any:
     """The record of a run, which is trained unless it is finished."""
-    return finetune.train(recipe, model="minilm", out=out, progress=False, **{"limit": ROWS, **settings}).records[0]
+    return finetune.run(recipe, model="minilm", out=out, progress=False, **{"limit": ROWS, **settings}).records[0]
 
 
 def measured(name: str, seed: int, student: str, work: Path) -> dict[str, Any]:

@@ -161,14 +161,14 @@ def files(name: str, size: int, draw: int, folder: Path) -> tuple[Path, Path] | 
 def measured(train: Path, test: Path, out: Path) -> dict[str, Any]:
     """The scores on test of the default run and of its baselines, from its record."""
     started = time.process_time()
-    run = finetune.train(str(train), test=str(test), out=out, progress=False)
+    run = finetune.run(str(train), test=str(test), out=out, progress=False)
     record = run.records[0]
     seconds = time.process_time() - started
     name = record.headline
     scores = {"finetune": record.scores["test"][name]}
     scores |= {method: found[name] for method, found in record.baselines["test"].items()}
     if "linear-probe" not in scores and record.rows["train"] >= FEW_ROWS and train.suffix != ".conll":
-        probe = finetune.train(str(train), test=str(test), out=out, progress=False, **PROBE)
+        probe = finetune.run(str(train), test=str(test), out=out, progress=False, **PROBE)
         scores["linear-probe"] = probe.records[0].scores["test"][name]
     interval = record.margins["test"].interval
     return {

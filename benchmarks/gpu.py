@@ -264,7 +264,7 @@ def predicted(device: str, rows: int) -> dict[str, Any]:
         file = Path(scratch) / "rows.csv"
         lines = (f"{text},{'ab'[number % 2]}\n" for number, text in enumerate(texts[:TRAINED_ROWS]))
         file.write_text("".join(["text,label\n", *lines]))
-        run = finetune.train(
+        run = finetune.run(
             str(file),
             model=MODEL,
             tokenizer=str(resolve("minilm").folder),

@@ -74,7 +74,7 @@ def measured(name: str, seed: int, work: Path) -> dict[str, Any]:
 
     Heads are put in order by the first half of dev, and those switched off together are scored on the other half.
     """
-    record = finetune.train(
+    record = finetune.run(
         f"glue-{name}", model="minilm", limit=ROWS, out=work, progress=False, seed=seed, **SETTINGS
     ).records[0]
     dev = Dev(name, RunFolder.of(work, record.task, record.id).path / "model")

@@ -84,7 +84,7 @@ def files(kind: str, seed: int, folder: Path) -> dict[str, Path]:
 def trained(path: Path, given: dict[str, Path], seed: int, out: Path, **settings: Any) -> dict[str, Any]:
     """The scores of a run on both files of rows, by its record."""
     scored: dict[str, Any] = {"dev": str(given["new-dev"]), "test": str(given["old-dev"])}
-    run = finetune.train(str(path), out=out, progress=False, seed=seed, **scored, **TRAINING, **settings)
+    run = finetune.run(str(path), out=out, progress=False, seed=seed, **scored, **TRAINING, **settings)
     record = run.records[0]
     name = metric_of(record)
     return {
@@ -101,7 +101,7 @@ def metric_of(record: RunRecord) -> str:
 def measured(kind: str, seed: int, work: Path) -> dict[str, Any]:
     """The scores of each way, on the same rows."""
     given, out = files(kind, seed, work), work / "results"
-    first = finetune.train(str(given["old"]), dev=str(given["old-dev"]), out=out, progress=False, seed=seed, **TRAINING)
+    first = finetune.run(str(given["old"]), dev=str(given["old-dev"]), out=out, progress=False, seed=seed, **TRAINING)
     record = first.records[0]
     found: dict[str, Any] = {
         "the old model": {"rows": record.rows["train"], "old dev": record.scores["dev"][metric_of(record)]},

@@ -109,7 +109,7 @@ def measured(given: dict[str, Path], seed: int, loss: str, out: Path) -> dict[st
     """The scores of a run on test, and those of its baselines."""
     started = time.process_time()
     batch: dict[str, Any] = {"train.batch_size": QUERIES_IN_BATCH * (1 if loss != "row" else 1 + NEGATIVES)}
-    run = finetune.train(
+    run = finetune.run(
         str(given["train"]), dev=str(given["dev"]), test=str(given["test"]), loss=loss, seed=seed,
         out=out, progress=False, **SETTINGS, **batch,
     )  # fmt: skip

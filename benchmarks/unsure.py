@@ -74,7 +74,7 @@ def trained(name: str, folder: Path) -> finetune.Run:
     folder.mkdir(parents=True, exist_ok=True)
     train = few_rows.write(folder / f"{name}-train", header, rows[:size])
     dev = few_rows.write(folder / f"{name}-pool", header, rows[size : size + POOL])
-    return finetune.train(str(train), dev=str(dev), out=folder / "results", progress=False, **SETTINGS)
+    return finetune.run(str(train), dev=str(dev), out=folder / "results", progress=False, **SETTINGS)
 
 
 @dataclass(frozen=True)

@@ -18,14 +18,13 @@ if TYPE_CHECKING:
     from finetune.commands.evaluate import evaluate
     from finetune.commands.evaluate.answers import Evaluation
     from finetune.commands.explain import explain
-    from finetune.commands.export.api import export
-    from finetune.commands.export.plan import Export
+    from finetune.commands.export import Export, export
     from finetune.commands.features import Features, features
     from finetune.commands.label_errors import label_errors
     from finetune.commands.label_next import NextRows, label_next
     from finetune.commands.ls import Leaderboard, Listing, ls
     from finetune.commands.predict import PredictedFile, predict
-    from finetune.commands.push.api import push
+    from finetune.commands.push import push
     from finetune.commands.report import report
     from finetune.commands.run import run
     from finetune.commands.search import Search, search
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from finetune.commands.submission import submission
     from finetune.commands.table import ResultTable, table
     from finetune.commands.tokenizer import Vocabulary, tokenizer
-    from finetune.commands.view.api import view
+    from finetune.commands.view import view
     from finetune.errors import UserError
     from finetune.runs import events
 
@@ -99,14 +98,13 @@ __getattr__ = names_of(
         "commands.evaluate": "evaluate",
         "commands.evaluate.answers": "Evaluation",
         "commands.explain": "explain",
-        "commands.export.api": "export",
-        "commands.export.plan": "Export",
+        "commands.export": "export Export",
         "commands.features": "Features features",
         "commands.label_errors": "label_errors",
         "commands.label_next": "NextRows label_next",
         "commands.ls": "Leaderboard Listing ls",
         "commands.predict": "PredictedFile predict",
-        "commands.push.api": "push",
+        "commands.push": "push",
         "commands.report": "report",
         "commands.run": "run",
         "commands.search": "Search search",
@@ -115,7 +113,7 @@ __getattr__ = names_of(
         "commands.submission": "submission",
         "commands.table": "ResultTable table",
         "commands.tokenizer": "tokenizer Vocabulary",
-        "commands.view.api": "view",
+        "commands.view": "view",
         "errors": "UserError",
         "runs.events": "events",
     },

@@ -121,14 +121,6 @@ class Comparison:
             f"metrics and sides. {drawn.capitalize()} needed: for 80 % power at a level of 5 %."
         )
 
-    def as_json(self) -> dict[str, Any]:
-        """The comparison as JSON values."""
-        plain = asdict(replace(self, metrics={}))
-        del plain["metrics"], plain["shape"]
-        for name, difference in self.differences.items():
-            plain["differences"][name]["difference"] = difference.value
-        return plain
-
     @property
     def frame(self) -> "pd.DataFrame":
         """A row for each metric; scores as computed, 0.843 for 84.3 points."""
@@ -152,6 +144,7 @@ class Side:
 
     letter: str
     records: Sequence[RunRecord]
+    rows: Sequence[Row]
     answers: Sequence[Sequence[Answer]]
 
 
@@ -172,43 +165,38 @@ def compare_runs(
     of different tasks or rows, and if predictions are not available.
     """
     names, several = names or (a[0].path.name, b[0].path.name), len(a) > 1 or len(b) > 1
-    folders = [[group[0], *filter(_has_predictions, group[1:])] for group in (a, b)]
+    folders = [
+        [group[0], *(run for run in group[1:] if any(run.path.glob("predictions-*.parquet")))] for group in (a, b)
+    ]
     split = _common_split(folders, names, split, several=several)
     task = trained_on(folders[0][0], task=task)
-    rows, left = _side(task, folders[0], split, rows=None, letter="A")
-    _, right = _side(task, folders[1], split, rows=rows, letter=letter)
-    kind = type_of(task)
+    left = _side(task, folders[0], split, "A")
+    right = _side(task, folders[1], split, letter, like=left)
+    rows, kind = left.rows, type_of(task)
     scored = [[resampled_metrics(task, answers, rows) for answers in side.answers] for side in (left, right)]
     sides = {name: [[metrics[name] for metrics in side] for side in scored] for name in scored[0][0]}
+    metrics = {name: find_metric(name, task.metrics) for name in sides}
     differences = {}
     for name, (ours, theirs) in sides.items():
         quick = all(isinstance(metric, Counted) for metric in (*ours, *theirs))
         resamples = RESAMPLES if quick else RESAMPLES // 10
-        differences[name] = difference_of(find_metric(name, task.metrics), ours, theirs, resamples=resamples)
+        differences[name] = difference_of(metrics[name], ours, theirs, resamples=resamples)
     exact = next((metric.name for metric in task.metrics if metric.per_row), "")
     alone = [metric for side in sides.get(exact, ()) if len(side) == 1 for metric in side]
     hits = [metric.counts[:, 0] > 0 for metric in alone if isinstance(metric, Counted)]
     sums = next(iter(task.sums(left.answers[0], rows).values()), None)
-    units = len(rows) if sums is None else sums.size
-    notes = [*_notes(left, right, split, units=(units, "row" if units == len(rows) else "group"))]
+    groups = 0 if sums is None or sums.size == len(rows) else sums.size
+    notes = [*_notes(left, right, split, *((groups, "group") if groups else (len(rows), "row")))]
     if left_out := len(a) + len(b) - sum(map(len, folders)):
         notes.append(f"seeds left out because their predictions are not available: {left_out}")
     return Comparison(
-        a=[record.id for record in left.records],
-        b=[record.id for record in right.records],
-        letter=letter,
-        task=task.name,
-        shape="" if kind is None else kind.name,
-        split=split,
-        rows=len(rows),
-        metrics={name: find_metric(name, task.metrics) for name in differences},
+        a=[record.id for record in left.records], b=[record.id for record in right.records], letter=letter,
+        task=task.name, shape="" if kind is None else kind.name, split=split, rows=len(rows), metrics=metrics,
         differences=differences,
         holm=dict(zip(differences, holm([difference.p for difference in differences.values()]), strict=True)),
-        mcnemar=mcnemar(*hits) if len(hits) == 2 else None,
-        changed=_changed(task, rows, left.answers[0], right.answers[0]),
-        notes=notes,
-        groups=0 if units == len(rows) else units,
-    )
+        mcnemar=mcnemar(*hits) if len(hits) == 2 else None, changed=_changed(task, left, right), notes=notes,
+        groups=groups,
+    )  # fmt: skip
 
 
 def _common_split(
@@ -228,15 +216,9 @@ def _common_split(
     return split
 
 
-def _has_predictions(folder: RunFolder) -> bool:
-    return any(folder.path.glob("predictions-*.parquet"))
-
-
-def _side(
-    task: Task, folders: Sequence[RunFolder], split: str, *, rows: Sequence[Row] | None, letter: str
-) -> tuple[Sequence[Row], Side]:
-    """The rows and the predictions of each run. Raises UserError if a run predicted rows other than `rows`."""
-    answers = []
+def _side(task: Task, folders: Sequence[RunFolder], split: str, letter: str, like: Side | None = None) -> Side:
+    """The rows and the predictions of each run. Raises UserError if a run predicted other rows than one before."""
+    answers, rows = [], None if like is None else like.rows
     for folder in folders:
         lines = read_predictions(folder.predictions(split))
         here = [row_of_line(task, line, folder.path) for line in lines]
@@ -244,8 +226,8 @@ def _side(
             raise UserError(f"{folder.path}: {unlike}", "Compare runs that predicted the same rows")
         rows = here
         answers.append([Answer(value=line["prediction"], probabilities=line["probabilities"]) for line in lines])
-    assert rows is not None  # there is at least one folder
-    return rows, Side(letter=letter, records=[load_record(folder.record_file) for folder in folders], answers=answers)
+    records = [load_record(folder.record_file) for folder in folders]
+    return Side(letter=letter, records=records, rows=rows or [], answers=answers)
 
 
 def _unlike(rows: Sequence[Row], others: Sequence[Row]) -> str:
@@ -260,10 +242,10 @@ def _unlike(rows: Sequence[Row], others: Sequence[Row]) -> str:
     return ""
 
 
-def _notes(left: Side, right: Side, split: str, *, units: tuple[int, str]) -> Iterator[str]:
+def _notes(left: Side, right: Side, split: str, count: int, unit: str) -> Iterator[str]:
     sides, first, second = (left, right), left.records[0], right.records[0]
-    failures = [(side.letter, shortfall(side.records, split=split)) for side in sides]
-    if words := "; ".join(f"{letter}: {failure}" for letter, failure in failures if failure):
+    failures = [f"{side.letter}: {words}" for side in sides if (words := shortfall(side.records, split=split))]
+    if words := "; ".join(failures):
         yield f"{words} ({split} {first.headline}): a difference to such a run says little"
     if first.data != second.data:
         yield "the runs were trained on different data; they predicted the same rows"
@@ -271,13 +253,12 @@ def _notes(left: Side, right: Side, split: str, *, units: tuple[int, str]) -> It
     if objectives[0] != objectives[1]:
         yield f"{objectives[0]} and {objectives[1]} predict from different context, so perplexities do not compare"
     yield from (f"{side.letter}: {note}" for side in sides if (note := shared_encoders(side.records)))
-    lineages = [record.lineage for record in (first, second)]
-    began = [lineage and lineage.settings_without_seeds for lineage in lineages]
-    if began[0] != began[1]:
-        for side, lineage in zip(sides, lineages, strict=True):
-            yield from [f"{side.letter}: the encoder is {lineage.words}"] if lineage is not None else []
-    if units[0] < FEW_ROWS:
-        yield f"only {so_many(*units)}: the bootstrap's interval is too narrow for so few, most of all for F1"
+    lineages = {side.letter: side.records[0].lineage for side in sides}
+    before, after = (lineage and lineage.settings_without_seeds for lineage in lineages.values())
+    if before != after:
+        yield from (f"{letter}: the encoder is {lineage.words}" for letter, lineage in lineages.items() if lineage)
+    if count < FEW_ROWS:
+        yield f"only {so_many(count, unit)}: the bootstrap's interval is too narrow for so few, most of all for F1"
     fewest = min(len(side.records) for side in sides)
     if fewest == 1:
         yield "one seed on a side: this compares models, not training methods"
@@ -285,26 +266,24 @@ def _notes(left: Side, right: Side, split: str, *, units: tuple[int, str]) -> It
         yield "two seeds on a side: use 3 or more, as the interval of two is too wide to tell anything"
 
 
-def _changed(task: Task, rows: Sequence[Row], a: Sequence[Answer], b: Sequence[Answer]) -> list[Changed]:
-    """The rows that only one side has right: whose counts equal the label's in the first metric with counts.
+def _changed(task: Task, left: Side, right: Side) -> list[Changed]:
+    """The rows that only the first run of one side has right: whose counts equal the label's in the first metric with
+    counts.
 
     All are counted together, since counts may depend on the set of labels. None where rows are scored in groups.
     """
+    rows, a, b = left.rows, left.answers[0], right.answers[0]
     labels = task.labels_of(rows)
     sums = {} if task.scored_by else task.sums([*labels, *a, *b], list(rows) * 3)
     if not sums:
         return []
     perfect, *counts = np.split(next(iter(sums.values())).counts, 3)
     right_a, right_b = (np.isclose(of_side, perfect).all(1) for of_side in counts)
+    sides = np.select([right_a & ~right_b, right_b & ~right_a], ["a", "b"], "").tolist()
     return [
-        Changed(
-            better="a" if right_a[index] else "b",
-            row=asdict(rows[index]),
-            gold=labels[index].value,
-            a=a[index].value,
-            b=b[index].value,
-        )
-        for index in np.flatnonzero(right_a != right_b).tolist()
+        Changed(better=better, row=asdict(row), gold=label.value, a=ours.value, b=theirs.value)
+        for better, row, label, ours, theirs in zip(sides, rows, labels, a, b, strict=True)
+        if better
     ]
 
 

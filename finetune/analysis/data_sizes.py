@@ -58,12 +58,12 @@ class LearningCurve:
     @property
     def cells(self) -> list[list[str]]:
         """For each size its rows, the mean score, its interval, and the best baseline at that size."""
+        shown = self.sizes[0].verdict.metric.shown
         cells = []
         for size in self.sizes:
-            metric, verdict = size.verdict.metric, size.verdict
-            base = "" if verdict.baseline_score is None else metric.shown(verdict.baseline_score)
-            shown = [metric.shown(verdict.score), metric.ends(verdict.interval), base]
-            cells.append([exact_percent(size.share), f"{size.rows:,}", *shown])
+            verdict, base = size.verdict, size.verdict.baseline_score
+            scores = [shown(verdict.score), verdict.metric.ends(verdict.interval), "" if base is None else shown(base)]
+            cells.append([exact_percent(size.share), f"{size.rows:,}", *scores])
         return cells
 
     @property

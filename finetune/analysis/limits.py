@@ -16,31 +16,35 @@ COMMON_SHARE = 0.9  # share of the labels that one class has, from which others 
 
 def limits_of(seeds: Sequence[RunRecord], table: Predictions | None, split: str) -> list[str]:
     """Every limit of a run, the first of `seeds`, and of its predictions of a split, where there are any."""
-    record = seeds[0]
-    return [
-        *_about_baseline(seeds),
-        *_about_choices(record),
-        *about_rows(record),
-        *about_labels(record),
-        *about_classes({} if table is None else table.classes, split),
-        *_about_lengths(record, table, split),
+    record, verdict, limits = seeds[0], verdict_of(seeds), list[str]()
+    if verdict.level in ("worse", "unclear") and verdict.baseline is not None:
+        words = "worse than" if verdict.level == "worse" else "not clearly better than"
+        limits.append(f"On {verdict.split} it is {words} {baseline_words(verdict.baseline)}, which is simpler.")
+    # What dev chose, so that its scores are optimistic, rows that the model knows, and what is wrong with the data.
+    notes = [*dev_choices(record), known_to_model(record), *(finding.what for finding in record.findings)]
+    limits += [f"{note[:1].upper()}{note[1:]}." for note in notes if note]
+    limits += [*about_training(record), *about_classes({} if table is None else table.classes, split)]
+    if table is not None:
+        longest = f"{max(table.lengths):,} characters"
+        limits.append(
+            f"The longest of the {len(table):,} rows of {split} has {longest}: nothing is known of longer ones."
+        )
+    limits += [
+        f"{percent(share)} of the rows of {name} were truncated, at {record.recipe.get('max_length')} tokens."
+        for name, share in record.truncated.items()
+        if share
     ]
+    return limits
 
 
-def about_rows(record: RunRecord) -> Iterator[str]:
-    """Few training rows."""
-    count = record.rows.get("train", 0)
-    if 0 < count < FEW_ROWS:
-        yield f"Trained on {so_many(count)}: another seed or other rows may give quite another score."
-
-
-def about_labels(record: RunRecord) -> Iterator[str]:
-    """Labels of few training rows, and one that nearly all rows have."""
-    counts = record.labels.get("train", {})
-    total = sum(counts.values())
-    few = [name for name, count in counts.items() if count < FEW_OF_A_CLASS]
-    if few:
+def about_training(record: RunRecord) -> Iterator[str]:
+    """Few training rows, labels with few of them, and one that nearly all rows have."""
+    rows, counts = record.rows.get("train", 0), record.labels.get("train", {})
+    if 0 < rows < FEW_ROWS:
+        yield f"Trained on {so_many(rows)}: another seed or other rows may give quite another score."
+    if few := [name for name, count in counts.items() if count < FEW_OF_A_CLASS]:
         yield f"Fewer than {FEW_OF_A_CLASS} training labels: {_first(few)}. Do not rely on their scores."
+    total = sum(counts.values())
     if total and len(counts) > 1 and max(counts.values()) > COMMON_SHARE * total:
         name = max(counts, key=counts.__getitem__)
         share = 100 * counts[name] / total
@@ -49,44 +53,15 @@ def about_labels(record: RunRecord) -> Iterator[str]:
 
 def about_classes(classes: Mapping[str, tuple[int, int, int]], split: str) -> Iterator[str]:
     """Classes that are never predicted, and those whose scores are of few labels."""
-    never = [
-        f"{name} ({so_many(there, 'label')})" for name, (there, given, _) in classes.items() if there and not given
-    ]
-    if never:
+    labels = {name: (there, predicted) for name, (there, predicted, _) in classes.items() if there}
+    if never := [f"{name} ({so_many(there, 'label')})" for name, (there, predicted) in labels.items() if not predicted]:
         yield f"Never predicted in {split}: {_first(never)}."
-    few = [f"{name} ({there:,})" for name, (there, _, _) in classes.items() if 0 < there < FEW_OF_A_CLASS]
-    if few:
+    if few := [f"{name} ({there:,})" for name, (there, _) in labels.items() if there < FEW_OF_A_CLASS]:
         yield (
             f"Classes with fewer than {FEW_OF_A_CLASS} labels in {split}: {_first(few)}. Their scores may be quite "
             "different on other rows."
         )
 
 
-def _about_baseline(records: Sequence[RunRecord]) -> Iterator[str]:
-    """A run, or several that differ in seeds alone, that is not clearly better than the best baseline."""
-    found = verdict_of(records)
-    if found.level in ("worse", "unclear") and found.baseline is not None:
-        words = "worse than" if found.level == "worse" else "not clearly better than"
-        yield f"On {found.split} it is {words} {baseline_words(found.baseline)}, which is simpler."
-
-
-def _about_choices(record: RunRecord) -> Iterator[str]:
-    """What dev chose, so that its scores are optimistic, rows that the model knows, and what is wrong with the data."""
-    yield from (f"{sentence[:1].upper()}{sentence[1:]}." for sentence in dev_choices(record))
-    known = [known_to_model(record), *(one.what for one in record.findings)]
-    yield from (f"{text[:1].upper()}{text[1:]}." for text in known if text)
-
-
-def _about_lengths(record: RunRecord, table: Predictions | None, split: str) -> Iterator[str]:
-    """The longest row that was scored, and the share of rows that were truncated."""
-    if table is not None:
-        longest = f"{max(table.lengths):,} characters"
-        yield f"The longest of the {len(table):,} rows of {split} has {longest}: nothing is known of longer ones."
-    for name, share in record.truncated.items():
-        if share:
-            yield f"{percent(share)} of the rows of {name} were truncated, at {record.recipe.get('max_length')} tokens."
-
-
 def _first(names: Sequence[str]) -> str:
-    """The first of some names, and how many more there are."""
     return first_of([cut(name, 60) for name in names], NAMED)

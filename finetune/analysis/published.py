@@ -47,6 +47,7 @@ def structure(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def anchors(*, task: str, settings: Mapping[str, Any] = MappingProxyType({})) -> list[Anchor]:
     """Published scores of a task, by models with the same `structure`."""
+    published = _published()
     return [
         Anchor(
             source=entry["source"],
@@ -54,10 +55,10 @@ def anchors(*, task: str, settings: Mapping[str, Any] = MappingProxyType({})) ->
             split=entry["split"],
             metric=metric,
             score=score / 100,
-            rows=entry.get("rows", {}).get(task, _published()["rows"].get(entry["split"], {}).get(task)),
+            rows=entry.get("rows", {}).get(task, published["rows"].get(entry["split"], {}).get(task)),
             outdated=task in entry.get("rows", {}),
         )
-        for entry in _published()["anchor"]
+        for entry in published["anchor"]
         for metric, score in entry["scores"].get(task, {}).items()
         if structure(entry.get("settings", {})) == structure(settings)
     ]

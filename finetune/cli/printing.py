@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -131,8 +132,8 @@ class TerminalFront(front.Front):
         return Terminal(stderr=True)
 
     def asks(self, question: str) -> bool:
-        """The answer to a question on the terminal."""
-        return typer.confirm(printable(question), err=True)
+        """The answer to a question on the terminal; no where nobody can be asked."""
+        return sys.stdin.isatty() and sys.stderr.isatty() and typer.confirm(printable(question), err=True)
 
     def failed(self, failures: Sequence[UserError], *, every: bool = False) -> None:
         """Keeps the errors, which are printed after the results."""

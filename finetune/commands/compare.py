@@ -1,6 +1,7 @@
 """`finetune compare`: whether runs, or groups of seeds, differ by more than chance."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
@@ -69,7 +70,12 @@ def _folders(run: Run) -> Sequence[RunFolder]:
 
 def as_json(compared: Comparison | list[Comparison]) -> Iterator[Mapping[str, Any]]:
     """An object for each comparison."""
-    yield from (pair.as_json() for pair in _pairs(compared))
+    for pair in _pairs(compared):
+        plain = asdict(replace(pair, metrics={}))
+        del plain["metrics"], plain["shape"]
+        for name, difference in pair.differences.items():
+            plain["differences"][name]["difference"] = difference.value
+        yield plain
 
 
 def _pairs(compared: Comparison | list[Comparison]) -> list[Comparison]:

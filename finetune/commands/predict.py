@@ -18,8 +18,7 @@ from finetune.data.messages import noun, percent, so_many
 from finetune.errors import UserError
 from finetune.inference.predict_plan import require_predictable
 from finetune.inference.unsure import require_share
-from finetune.metrics.metric import find_metric
-from finetune.metrics.scores import plain_metrics
+from finetune.metrics.metric import find_metric, plain_metrics
 from finetune.task_types.task import Task
 
 STDIN = "-"
@@ -144,7 +143,7 @@ def predict(
 
 
 def _predicted_lines(predictor: Any) -> Iterator[dict[str, Any]]:
-    from finetune.inference.python_rows import stream_lines
+    from finetune.inference.answer_rows import stream_lines
 
     yield from predictor.predict_lines(stream_lines(sys.stdin))
 

@@ -191,7 +191,7 @@ def test_what_shows_the_loading_shows_no_request(reviews: Path) -> None:
 @pytest.mark.slow
 def test_an_export_is_served_by_the_name_of_its_run(copied_run: Callable[[str], Path]) -> None:
     run = copied_run("sentence")
-    finetune.export(run, run / "onnx")
+    finetune.export(run, path=run / "onnx")
     with served(run / "onnx") as exported, served(run) as trained:
         answers = [one.post("/predict", {"rows": ["the cat", ""]}).json()["predictions"] for one in (exported, trained)]
         (about,) = exported.get("/about").json()["models"]

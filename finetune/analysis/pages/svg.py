@@ -5,12 +5,14 @@ page's style sheet, so that they follow its light or dark scheme.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 from unicodedata import east_asian_width
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
+from finetune.analysis.pages.templates import templates_of
 from finetune.task_types.marked_text import clean, cut
 
 SIZE = 11.0  # units of a character's height
@@ -33,7 +35,7 @@ SHAPES = {
 }
 MARKERS = ("circle", "square", "diamond", "right", "left")
 Coordinates = tuple[float, float]
-Placement = Callable[[float, float], Coordinates]  # from values to units
+UNITS = {"width": WIDTH, "line": LINE, "gap": GAP, "drop": SIZE * 0.36}  # of the template
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,34 +93,20 @@ class Mark:
     tips: bool = False
     bars: bool = False
 
-    def draw(self, place: Placement, points: Sequence[Coordinates]) -> Iterator[Markup]:
-        """The elements of these points."""
-        placed = [place(*point) for point in points]
-        if self.dash:
-            path = Markup("M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in placed))
-            line = '<path d="{d}" class="line {colour}" stroke-dasharray="{dash}"/>'
-            yield _element(line, d=path, colour=self.colour, dash=self.dash)
-        for (a, b), (c, d) in zip(placed[::2], placed[1::2], strict=False) if self.bars else ():
-            yield _element(
-                '<rect x="{x}" y="{y}" width="{width}" height="{height}" class="bar {colour}"/>',
-                x=min(a, c), y=min(b, d), width=abs(c - a), height=abs(d - b), colour=self.colour,
-            )  # fmt: skip
-        for (x, y), value in zip(placed, points, strict=True) if self.shape else ():
-            wide = (2 if self.shape in ("circle", "square") else 1.3) * self.radius
-            yield _element(
-                '<path transform="translate({x} {y})" d="{d}" class="{kind} {colour}">{said}</path>',
-                x=float(x), y=float(y), d=SHAPES[self.shape].format(r=f"{self.radius:g}", d=f"{wide:g}"),
-                kind="line" if self.shape == "cross" else "dot", colour=self.colour,
-                said=_element("<title>{0:.4g}: {1:.4g}</title>", *value) if self.tips else "",
-            )  # fmt: skip
-
     @property
-    def key(self) -> Markup:
-        """Its picture in the legend."""
-        ends: list[Coordinates] = [(2, -5), (18, 5)] if self.bars else [(0, 0), (22, 0)] if self.dash else []
-        line, middle = replace(self, shape="", tips=False), replace(self, dash="", bars=False, tips=False)
-        at_place = [*line.draw(lambda x, y: (x, y), ends), *middle.draw(lambda x, y: (x, y), [(11, 0)])]
-        return Markup("").join(at_place)
+    def outline(self) -> str:
+        """The path of its marker."""
+        wide = (2 if self.shape in ("circle", "square") else 1.3) * self.radius
+        return SHAPES[self.shape].format(r=f"{self.radius:g}", d=f"{wide:g}")
+
+    def drawn(self, ends: Sequence[Coordinates], dots: Sequence[tuple[float, float, object]]) -> dict[str, Any]:
+        """What the template draws, in units: a line through `ends` or rectangles between them, and markers."""
+        return {
+            "path": "L".join(f"{x:.1f} {y:.1f}" for x, y in ends) if self.dash else "",
+            "boxes": [(min(a, c), min(b, d), abs(c - a), abs(d - b))
+                      for (a, b), (c, d) in zip(ends[::2], ends[1::2], strict=False) if self.bars],
+            "dots": dots if self.shape else (),
+        }  # fmt: skip
 
 
 def line(points: Sequence[Coordinates], *, dash: str = "none", marker: str = "", **how: object) -> Mark:
@@ -160,52 +148,46 @@ def _picture(panels: Sequence[tuple[Sequence[Mark], Axis, float]], x: Axis, says
     """Panels of marks, a vertical axis and a height, over a horizontal axis, and one legend."""
     axes = [y.over([b for mark in marks for _, b in mark.points], max(2, int(high // 34))) for marks, y, high in panels]
     left = max((text_width(name) for y in axes for _, name in y.ticks), default=0.0) + GAP + 2
-    body, bottom = list[Markup](), -2 * LINE
-    for number, ((marks, _, height), y) in enumerate(zip(panels, axes, strict=True), start=1):
-        across = x if number == len(panels) else replace(x, label="")
+    drawn, bottom = list[dict[str, Any]](), -2 * LINE
+    for (marks, _, height), y in zip(panels, axes, strict=True):
         top = bottom + 2 * LINE + (LINE + 4 if y.label else 6.0)
         bottom = top + height
-        body += _panel(marks, across.over([a for mark in marks for a, _ in mark.points], 6), y, left, top, bottom)
-    key_at, y_at = WIDTH, bottom + LINE * (1 + bool(x.label)) + 2
+        drawn.append(_panel(marks, x.over([a for mark in marks for a, _ in mark.points], 6), y, left, top, bottom))
+    key_at, y_at, keys = WIDTH, bottom + LINE * (1 + bool(x.label)) + 2, []
     for mark in {mark.name: mark for marks, _, _ in panels for mark in marks if mark.name}.values():
         width = KEY + min(text_width(mark.name), WIDTH - KEY)
         if key_at - 4 + width > WIDTH:
             key_at, y_at = 4.0, y_at + LINE
-        body.append(_element('<g transform="translate({x} {y})">{key}</g>', x=key_at, y=y_at, key=mark.key))
-        body.append(_text(key_at + 27, y_at + SIZE * 0.36, fitted(mark.name, WIDTH - KEY)))
+        ends: Sequence[Coordinates] = [(2, -5), (18, 5)] if mark.bars else [(0, 0), (22, 0)]
+        keys.append((key_at, y_at, mark, mark.drawn(ends, [(11, 0, None)]), fitted(mark.name, WIDTH - KEY)))
         key_at += width
-    said = escape(clean(cut(says, DESCRIPTION_CHARS)))
-    head = f'<svg viewBox="0 0 {WIDTH:.0f} {y_at + 12:.0f}" role="img" aria-label="{said}"><title>{said}</title>'
-    return Markup(clean(head + "\n".join(body) + "</svg>"))
+    template = templates_of("finetune.analysis.pages").get_template("chart.svg.j2")
+    text = template.render(panels=drawn, keys=keys, x=x, height=y_at + 12, says=cut(says, DESCRIPTION_CHARS), **UNITS)
+    return Markup(text.strip() + "</svg>")
 
 
-def _panel(marks: Sequence[Mark], x: Axis, y: Axis, left: float, top: float, bottom: float) -> Iterator[Markup]:
-    """The elements of a chart between two heights; texts of ticks are left of `left`."""
+def _panel(marks: Sequence[Mark], x: Axis, y: Axis, left: float, top: float, bottom: float) -> dict[str, Any]:
+    """What the template draws of a chart between two heights; texts of ticks are left of `left`."""
     right = WIDTH - max(12.0, text_width(x.ticks[-1][1]) / 2 if x.ticks else 0.0)
-
-    def place(a: float, b: float) -> Coordinates:
-        return left + x.share(a) * (right - left), bottom - y.share(b) * (bottom - top)
-
-    if y.label:
-        yield _text(0, top - 8, fitted(y.label, WIDTH), kind="axis")
-    for at, name in y.ticks:
-        _, down = place(x.low or 0.0, at)
-        yield _element('<path d="M{left} {y}H{right}" class="grid"/>', left=left, right=right, y=down)
-        yield _text(left - GAP, down + SIZE * 0.36, name, anchor="end")
-    end = -math.inf  # of the text before: those that would overlap it are left out
-    for value, text in x.ticks:
-        at, half = place(value, 0.0)[0], text_width(text) / 2
-        yield _element('<path d="M{x} {top}V{bottom}" class="grid"/>', x=at, top=top, bottom=bottom)
-        if at - half >= end:
-            yield _text(at, bottom + LINE, text, anchor="middle")
-            end = at + half + 3
-    yield _element('<path d="M{left} {y}H{right}" class="edge"/>', left=left, right=right, y=bottom)
+    across = [(left + x.share(value) * (right - left), text) for value, text in x.ticks]
+    texts, end = list[tuple[float, str]](), -math.inf  # those that would overlap the one before are left out
+    for at, text in across:
+        half = text_width(text) / 2
+        shows = at - half >= end
+        texts.append((at, text if shows else ""))
+        end = at + half + 3 if shows else end
+    shapes = []
     for mark in marks:
-        yield from mark.draw(place, mark.points)
-    if x.label:
-        label = fitted(x.label, WIDTH)
-        middle = min((left + right) / 2, WIDTH - text_width(label) / 2)
-        yield _text(middle, bottom + 2 * LINE, label, anchor="middle", kind="axis")
+        placed = [(left + x.share(a) * (right - left), bottom - y.share(b) * (bottom - top)) for a, b in mark.points]
+        dots = [(*place, value) for place, value in zip(placed, mark.points, strict=True)]
+        shapes.append((mark, mark.drawn(placed, dots)))
+    label = fitted(x.label, WIDTH)
+    return {
+        "left": left, "right": right, "top": top, "bottom": bottom, "across": texts, "shapes": shapes,
+        "up": [(bottom - y.share(value) * (bottom - top), text) for value, text in y.ticks],
+        "label": fitted(y.label, WIDTH), "below": label,
+        "middle": min((left + right) / 2, WIDTH - text_width(label) / 2),
+    }  # fmt: skip
 
 
 def text_width(text: str) -> float:
@@ -217,22 +199,6 @@ def fitted(text: str, width: float) -> str:
     """The text, with its end replaced by `…` where it may be wider."""
     text = clean(text)
     return text if text_width(text) <= width else f"{text[: int(width / SIZE) - 1]}…"
-
-
-def _element(template: str, *values: object, **named: object) -> Markup:
-    """An element from a template, with its values escaped and numbers rounded."""
-    short = {
-        name: f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else value for name, value in named.items()
-    }
-    return Markup(template).format(*values, **short)
-
-
-def _text(x: float, y: float, text: str, *, anchor: str = "start", kind: str = "") -> Markup:
-    """A line of text; `anchor` is start, middle or end."""
-    return _element(
-        '<text x="{x}" y="{y}" text-anchor="{anchor}" class="{kind}">{text}</text>',
-        x=x, y=y, text=clean(text), anchor=anchor, kind=kind,
-    )  # fmt: skip
 
 
 def round_steps(low: float, high: float, most: int = 6, *, whole: bool = False) -> list[float]:

@@ -33,7 +33,7 @@ def _templates(package: str) -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["inline_json"] = inline_json
+    made.filters |= {"inline_json": inline_json, "short": lambda number: f"{number:.1f}".removesuffix(".0")}
     return made
 
 

@@ -86,7 +86,7 @@ def explain(
     if path is not None:
         require_replaceable_output(Path(path), endings=PAGE, reads=[name, rows], force=force)
     with here().working(f"loading {name}") as watch:
-        from finetune.inference.explain import require_captum
+        from finetune.inference.explanation import require_captum
 
         require_captum()
         opened = model if isinstance(model, Model) else loaded(name, task=task, out=out, device=device, watch=watch)

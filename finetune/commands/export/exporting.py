@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from finetune.analysis.card import model_card
+from finetune.commands.export import MAKES_GRAPHS, ChangedAnswer, Export, require_new_folder
 from finetune.commands.export.graph import SERVE, graph_inputs, write_graph, write_in_int8
-from finetune.commands.export.plan import MAKES_GRAPHS, ChangedAnswer, Export, require_new_folder
 from finetune.data.atomic import replace_folder, settle, temporary_folder
 from finetune.data.checksums import ABOUT, write_checksums
 from finetune.data.messages import so_many
@@ -83,7 +83,7 @@ def export_model(
             facts = _write_graph(trained, predictor.task, scratch, about, int8=tolerance is not None)
             _describe(scratch, facts)
             watch(Working(f"checking {so_many(len(rows))}"))
-            check, changed = checked_export(predictor, load_predictor(scratch, task=named), rows, tolerance=tolerance)
+            check, changed = checked_export(predictor, load_predictor(scratch, task=named), rows, tolerance)
             facts = replace(facts, check=check, tolerance=tolerance)
             if run is not None:
                 (scratch / ABOUT).write_text(model_card(run), encoding="utf-8")
@@ -147,24 +147,34 @@ def _describe(folder: Path, facts: ExportFacts) -> None:
 
 
 def checked_export(
-    run: Predictor, export: Predictor, rows: Sequence[Row], *, tolerance: float | None
+    run: Predictor, export: Predictor, rows: Sequence[Row], tolerance: float | None
 ) -> tuple[ExportCheck, Sequence[ChangedAnswer]]:
     """What export.json says of the check, and the rows that a run, in fp32, and its export answer differently.
 
     Raises UserError for a graph with other logits than the run's, but in int8, with a `tolerance`, for one that loses
     more points of the headline. Both sides decide with the options that the run has, such as thresholds.
     """
-    accelerator = build_accelerator(torch.device("cpu"), "fp32")
-    run = replace(run, engine=replace(run.torch_engine, accelerator=accelerator))
-    (a, ours), (b, theirs) = _answered(run, rows), _answered(export, rows)
-    difference = float(np.fmax.reduce(np.abs(a - b), initial=0.0))  # without what is infinite in both
-    changed = _changed(run.task, rows, ours, theirs)
-    score = None if tolerance is None else _headline_of_both(run.task, rows, ours, theirs, tolerance=tolerance)
-    if score is None and difference > CLOSE * np.abs(a[np.isfinite(a)]).max(initial=1.0):
-        kind = run.torch_engine.model.backbone.config.model_type
+    task, engine = run.task, run.torch_engine
+    run = replace(run, engine=replace(engine, accelerator=build_accelerator(torch.device("cpu"), "fp32")))
+    (logits, ours), (other_logits, theirs) = _answered(run, rows), _answered(export, rows)
+    answers = (ours, theirs)
+    difference = float(np.fmax.reduce(np.abs(logits - other_logits), initial=0.0))  # without what is infinite in both
+    changed, score = _changed(task, rows, answers), None
+    if tolerance is not None:
+        metric = task.metrics[0]
+        run_score, score_there = (metric.scaled(task.score(side, rows)[metric.name]) for side in answers)
+        lost = metric.towards_better(run_score - score_there)
+        if not lost <= tolerance + ROUNDING:  # nor where a score is undefined
+            raise UserError(
+                f"int8 loses {lost:.2f} points of {metric.name}, where `tolerance` is {tolerance:g}",
+                "Leave `int8` out, or raise `tolerance`",
+            )
+        score = HeadlineOfBoth(metric=metric.name, run=run_score, export=score_there)
+    elif difference > CLOSE * np.abs(logits[np.isfinite(logits)]).max(initial=1.0):
         raise UserError(
-            f"the graph of this encoder of type '{kind}' does not compute the same: its logits differ by up to"
-            f" {difference:.2g}, and {len(changed):,} of {so_many(len(rows))} have another answer",
+            f"the graph of this encoder of type '{engine.model.backbone.config.model_type}' does not compute the same:"
+            f" its logits differ by up to {difference:.2g}, and {len(changed):,} of {so_many(len(rows))} have another"
+            " answer",
             SERVE,
         )
     check = ExportCheck(
@@ -174,28 +184,14 @@ def checked_export(
     return check, changed
 
 
-def _headline_of_both(
-    task: Task, rows: Sequence[Row], ours: Sequence[Answer], theirs: Sequence[Answer], *, tolerance: float
-) -> HeadlineOfBoth:
-    metric = task.metrics[0]
-    run, export = (metric.scaled(task.score(answers, rows)[metric.name]) for answers in (ours, theirs))
-    lost = metric.towards_better(run - export)
-    if not lost <= tolerance + ROUNDING:  # nor where a score is undefined
-        raise UserError(
-            f"int8 loses {lost:.2f} points of {metric.name}, where `tolerance` is {tolerance:g}",
-            "Leave `int8` out, or raise `tolerance`",
-        )
-    return HeadlineOfBoth(metric=metric.name, run=run, export=export)
-
-
 def _answered(predictor: Predictor, rows: Sequence[Row]) -> tuple[np.ndarray, list[Answer]]:
     """All logits as one array, and the answers."""
     features = predictor.encoded(rows)
     logits = predictor.engine.logits(features)
-    return np.concatenate([each.ravel() for each in logits]), predictor.task.decode(logits, features, rows)
+    return np.concatenate([array.ravel() for array in logits]), predictor.task.decode(logits, features, rows)
 
 
-def _changed(task: Task, rows: Sequence[Row], *sides: Sequence[Answer]) -> list[ChangedAnswer]:
+def _changed(task: Task, rows: Sequence[Row], sides: Sequence[Sequence[Answer]]) -> list[ChangedAnswer]:
     """The rows with two answers."""
     a, b = ([task.cells(*pair)["prediction"] for pair in zip(side, rows, strict=True)] for side in sides)
     apart = ALIKE * float(np.std(a)) if isinstance(a[0], float) else None

@@ -7,7 +7,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from finetune.metrics.metric import Metric
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import require_run
 from finetune.runs.record import RunRecord, without_folders
@@ -39,7 +38,6 @@ class Block:
     bars: Sequence[float] = ()
     matrix: Mapping[str, Any] | None = None
     points: Sequence[str] = ()
-    code: Sequence[tuple[str, str]] = ()
     rows: Sequence[Sequence[Any]] = ()
     filters: Mapping[str, Any] | None = None
     wide: bool = False
@@ -73,20 +71,6 @@ class RunFiles:
         return f"{self.record.task} {self.record.id}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class SplitPage:
-    """The predictions of a split of a run, the id of its section, and how many bytes of the page its rows may take."""
-
-    table: Predictions
-    section: str
-    budget: int = 0
-
-
-def score_text(value: float | None, metric: Metric) -> str:
-    """A score as its metric is shown; empty for none."""
-    return "" if value is None else metric.shown(value)
-
-
 def read_runs(names: Sequence[str], out: Path) -> list[RunFiles]:
     """The runs named by folder, id or task, each once. Raises UserError for a name without a run and damaged files."""
     folders = {folder.path.resolve(): folder for folder in (require_run(name, out) for name in names)}
@@ -95,11 +79,10 @@ def read_runs(names: Sequence[str], out: Path) -> list[RunFiles]:
 
 def read_run_files(folder: RunFolder) -> RunFiles:
     """Reads a run's files. Raises UserError for a damaged record or damaged predictions; missing files are listed."""
-    record, missing = without_folders(load_record(folder.record_file)), list[str]()
-    tables = dict[str, Predictions | None]()
-    for split in record.scores:
-        if folder.predictions(split).is_file():
-            tables[split] = run_predictions(record, folder, split)
-        else:
-            missing.append(f"{folder.predictions(split).name}, so no rows of {split} are shown")
-    return RunFiles(folder=folder, record=record, tables=tables, missing=missing)
+    record = without_folders(load_record(folder.record_file))
+    files = {split: folder.predictions(split) for split in record.scores}
+    there = [split for split, file in files.items() if file.is_file()]
+    return RunFiles(
+        folder=folder, record=record, tables={split: run_predictions(record, folder, split) for split in there},
+        missing=[f"{files[split].name}, so no rows of {split} are shown" for split in files if split not in there],
+    )  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 
 from finetune.analysis.label_errors import LEAST_BELIEVED, beliefs, ranks
 from finetune.analysis.pages.svg import Axis, bars, chart, dots, line
-from finetune.commands.report.content import NAME, Block, SplitPage
+from finetune.commands.report.content import NAME, Block
 from finetune.data.messages import noun, so_many
 from finetune.metrics.calibration import cut_off_cells, expected_error, reliability
 from finetune.metrics.scores import precision_recall_f1
@@ -27,13 +27,22 @@ WIDE_FROM = 5  # classes of a confusion that needs the whole page
 DOTS = 600  # rows of a scatter plot
 
 
-def rows_block(split: SplitPage) -> Iterator[Block]:
+def split_blocks(table: Predictions, section: str, budget: int) -> Iterator[Block]:
+    """All blocks of a section with this id; its rows may take `budget` bytes of the page."""
+    yield rows_block(table, section, budget)
+    yield from confusion_block(table, section)
+    yield from scatter_block(table)
+    yield from class_block(table)
+    yield from calibration_block(table)
+
+
+def rows_block(table: Predictions, section: str, budget: int) -> Block:
     """The rows that fit: errors first, then the labels that are believed least, the most confident on top."""
-    table, count = split.table, len(split.table)
-    wrong, believed, has_confidence = table.wrong, beliefs(table), len(table.decided) > 0
+    count, wrong, lengths, judged = len(table), table.wrong, table.lengths, table.right is not None
+    believed, has_confidence = beliefs(table), len(table.decided) > 0
     certainty = np.where(wrong, table.certainty, table.confidence) if has_confidence else table.certainty
     doubt = np.full(count, LEAST_BELIEVED) if believed is None else ranks(believed.belief)
-    least, lengths = doubt < LEAST_BELIEVED, table.lengths
+    least, errors = doubt < LEAST_BELIEVED, int(wrong.sum())
     pairs = [sorted(set(pairs), key=str) for pairs in table.pairs]
 
     def row(at: int) -> list[Any]:
@@ -55,72 +64,55 @@ def rows_block(split: SplitPage) -> Iterator[Block]:
     for at in np.lexsort((np.arange(count), -np.nan_to_num(certainty, nan=-np.inf), wrong | ~least, ~wrong)).tolist():
         rows.append(row(at))
         size += len(json.dumps(rows[-1], ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")) + 1
-        if size > split.budget and len(rows) > FIRST_ROWS:
+        if size > budget and len(rows) > FIRST_ROWS:
             break
-    names = [sorted({pair[side] for some in pairs for pair in some}, key=str) for side in (0, 1)]
-    errors = int(wrong.sum())
-    note = f"{so_many(count)}. "
-    if table.right is not None:
-        note = f"{errors:,} of {so_many(count)} {noun(errors, 'has', 'have')} an error. "
-    if least.any():
-        note += "“labels believed least” are those to look at first for label errors. "
-    if len(rows) < count:
-        note += f"The page has room for {len(rows):,} rows, the errors first. "
-    yield Block(
-        title="Rows",
-        note=note,
-        rows=rows[:FIRST_ROWS],
+    names = [sorted({pair[side] for of_row in pairs for pair in of_row}, key=str) for side in (0, 1)]
+    note = (
+        f"{errors:,} of {so_many(count)} {noun(errors, 'has', 'have')} an error. " if judged else f"{so_many(count)}. "
+    )
+    note += "“labels believed least” are those to look at first for label errors. " * bool(least.any())
+    note += f"The page has room for {len(rows):,} rows, the errors first. " * (len(rows) < count)
+    return Block(
+        title="Rows", note=note, rows=rows[:FIRST_ROWS], wide=True,
         filters={
-            "id": f"{split.section}-rows",
-            "data": {"rows": rows, "total": count, "least": LEAST_BELIEVED},
-            "sorted_by": table.sorted_by,
-            "bounded": table.right is not None,
-            "errors": errors,
-            "least": int(least.sum()),
+            "id": f"{section}-rows", "data": {"rows": rows, "total": count, "least": LEAST_BELIEVED},
+            "sorted_by": table.sorted_by, "bounded": judged, "errors": errors, "least": int(least.sum()),
             "names": dict(zip(("label", "prediction"), names, strict=True)) if 0 < len(names[0]) <= MOST_NAMES else {},
         },
-        wide=True,
-    )
+    )  # fmt: skip
 
 
-def confusion_block(split: SplitPage) -> Iterator[Block]:
+def confusion_block(table: Predictions, section: str) -> Iterator[Block]:
     """A matrix, where there are two classes or more; of many the most frequent, the others merged.
 
     Rows and columns are in the order of the block by class, and a cell links to its rows.
     """
-    pairs, table = [pair for row in split.table.pairs for pair in row], split.table
+    pairs = [pair for row in table.pairs for pair in row]
     seen = Counter(name for pair in pairs for name in pair)
     if len(seen) < 2 or table.several:
         return
     frequent = {name for name, _ in seen.most_common(MOST_CLASSES - (len(seen) > MOST_CLASSES))}
     counts = Counter(tuple(name if name in frequent else OTHERS for name in pair) for pair in pairs)
     places = {name: place for place, name in enumerate(by_support(table))}
-
-    def ordered(side: int) -> list[str]:
-        names = {pair[at] for pair in counts for at in ((0, 1) if table.closed else (side,))}
-        return sorted(names, key=lambda name: (name in (*LAST, *table.nothing), places.get(name, len(places)), name))
-
-    across = ordered(1)
-    down = [
-        (label, cut(label, NAME), sum(line), line)
-        for label in ordered(0)
-        for line in [[counts[label, prediction] for prediction in across]]
-    ]
+    down, across = (
+        sorted(
+            {pair[at] for pair in counts for at in ((0, 1) if table.closed else (side,))},
+            key=lambda name: (name in (*LAST, *table.nothing), places.get(name, len(places)), name),
+        )
+        for side in (0, 1)
+    )
+    lines = [(label, [counts[label, prediction] for prediction in across]) for label in down]
     note = "Down: label, across: prediction. A cell has its count and its share of the label's row."
     if len(seen) > len(frequent):
         note += f" The {len(frequent)} most frequent of {len(seen):,} classes."
     yield Block(
-        title="Confusion",
-        note=note,
-        hint="A click on a count shows its rows.",
+        title="Confusion", note=note, hint="A click on a count shows its rows.", wide=len(across) >= WIDE_FROM,
         matrix={
-            "rows": f"{split.section}-rows",
-            "down": down,
+            "rows": f"{section}-rows", "others": OTHERS,
+            "down": [(label, cut(label, NAME), sum(line), line) for label, line in lines],
             "across": [(name, cut(name, NAME)) for name in across],
-            "others": OTHERS,
         },
-        wide=len(across) >= WIDE_FROM,
-    )
+    )  # fmt: skip
 
 
 def by_support(table: Predictions) -> list[str]:
@@ -129,82 +121,72 @@ def by_support(table: Predictions) -> list[str]:
     return sorted(table.classes, key=lambda name: (places.get(name, len(places)), -table.classes[name][0]))
 
 
-def class_block(split: SplitPage) -> Iterator[Block]:
+def class_block(table: Predictions) -> Iterator[Block]:
     """A table; of many classes the most frequent. Its foot has means over the classes that occur, as in scikit-learn's
     classification_report: of equal weights (macro), and by support.
     """
-    classes, lines = by_support(split.table), list[tuple[str, int, tuple[float, ...], int]]()
+    classes = by_support(table)
+    shown = classes[:MOST_LINES]
     if not classes:
         return
-    for name in classes[:MOST_LINES]:
-        there, answered, right = split.table.classes[name]
-        precision, recall, f1 = precision_recall_f1(right, answered, there)
-        lines.append((name, there, (f1, precision, recall), answered))
-    seen = [line for line in lines if line[1] or line[3]]
-    support, scores = np.array([line[1] for line in seen]), np.array([line[2] for line in seen])
-    if len(lines) == len(classes) > 1:
-        for name, weights in (("macro average", np.ones(len(seen))), ("weighted average", support)):
+    counts = np.array([table.classes[name] for name in shown])
+    scores = np.array([precision_recall_f1(right, answered, there) for there, answered, right in counts])[:, [2, 0, 1]]
+    lines = [*zip(shown, counts, scores, strict=True)]
+    if len(shown) == len(classes) > 1:
+        seen = counts.any(axis=1)
+        for name, weights in (("macro average", np.ones(seen.sum())), ("weighted average", counts[seen, 0])):
             if weights.any():
-                mean = tuple((weights @ scores / weights.sum()).tolist())
-                lines.append((name, int(support.sum()), mean, sum(line[3] for line in seen)))
+                lines.append((name, counts.sum(axis=0), weights @ scores[seen] / weights.sum()))
     cells = [
-        [cut(name, NAME), f"{support:,}", *(f"{100 * score:.1f}" for score in scores), f"{answered:,}"]
-        for name, support, scores, answered in lines
+        [cut(name, NAME), f"{there:,}", *(f"{100 * score:.1f}" for score in own), f"{answered:,}"]
+        for name, (there, answered, _), own in lines
     ]
-    most = min(len(classes), MOST_LINES)
     yield Block(
         title="By class",
         note="Support is the number of labels; the bar is F1."
-        + f" The {most} most frequent of {len(classes):,}." * (most < len(classes)),
+        + f" The {len(shown)} most frequent of {len(classes):,}." * (len(shown) < len(classes)),
         hint="A click on a column's name sorts by it.",
         columns=["class", "support", "f1", "precision", "recall", "predicted"],
-        cells=cells[:most],
-        foot=cells[most:],
-        bars=[scores[0] for _, _, scores, _ in lines[:most]],
+        cells=cells[: len(shown)],
+        foot=cells[len(shown) :],
+        bars=scores[:, 0].tolist(),
         sorts=True,
     )
 
 
-def scatter_block(split: SplitPage) -> Iterator[Block]:
+def scatter_block(table: Predictions) -> Iterator[Block]:
     """A plot of at most DOTS rows with the diagonal, if labels are numbers."""
-    numbers = split.table.numbers
-    if numbers is None:
+    if table.numbers is None:
         return
-    drawn = np.random.default_rng(0).permutation(len(numbers[0]))[:DOTS]
-    points = [(float(label), float(prediction)) for label, prediction in np.stack(numbers)[:, drawn].T]
-    low, high = float(np.min(numbers)), float(np.max(numbers))
+    values = np.stack(table.numbers).astype(float)
+    drawn = values[:, np.random.default_rng(0).permutation(values.shape[1])[:DOTS]]
+    ends = [(end, end) for end in (float(values.min()), float(values.max()))]
     marks = [
-        line([(low, low), (high, high)], colour="quiet", dash="6 3", name="prediction = label"),
-        dots(points, radius=2.4, colour="s1 faint"),
+        line(ends, colour="quiet", dash="6 3", name="prediction = label"),
+        dots(list(zip(*drawn.tolist(), strict=True)), radius=2.4, colour="s1 faint"),
     ]
-    says = f"Predictions over labels of {so_many(len(drawn))}"
-    yield Block(
-        title="Predicted vs. true", chart=chart(marks, x=Axis(label="label"), y=Axis(label="prediction"), says=says)
-    )
+    says = f"Predictions over labels of {so_many(drawn.shape[1])}"
+    picture = chart(marks, x=Axis(label="label"), y=Axis(label="prediction"), says=says)
+    yield Block(title="Predicted vs. true", chart=picture)
 
 
-def calibration_block(split: SplitPage) -> Iterator[Block]:
+def calibration_block(table: Predictions) -> Iterator[Block]:
     """Accuracy over confidence and the diagonal, and how many decisions have a confidence; if predictions have one."""
-    table, decided = split.table, (split.table.decided.confidence, split.table.decided.right)
+    decided = (table.decided.confidence, table.decided.right)
     if not len(table.decided):
         return
     bins = reliability(*decided)
-    boxes = [(100 * one.low, 0.0, 100 * one.high, 100 * one.accuracy) for one in bins]
+    boxes = [(100 * bin.low, 0.0, 100 * bin.high, 100 * bin.accuracy) for bin in bins]
     marks = [bars(boxes, name="right"), line([(0, 0), (100, 100)], colour="quiet", dash="6 3", name="calibrated")]
-    error = 100 * expected_error(bins)
-    note = f"Expected calibration error (ECE) {error:.1f} points over {len(table.decided):,} {table.unit}. "
-    drawn = chart(
-        marks,
-        x=Axis(label="confidence, %", low=0.0, high=100.0),
-        y=Axis(label="right, %", low=0.0, high=104.0),
-        says="; ".join(
-            f"confidence to {100 * one.high:.0f} %: {100 * one.accuracy:.0f} % right of {one.count}" for one in bins
-        ),
-    )
     yield Block(
         title="Calibration",
-        note=note,
-        chart=drawn,
+        note=f"Expected calibration error (ECE) {100 * expected_error(bins):.1f} points over"
+        f" {len(table.decided):,} {table.unit}. ",
+        chart=chart(
+            marks, x=Axis(label="confidence, %", low=0.0, high=100.0), y=Axis(label="right, %", low=0.0, high=104.0),
+            says="; ".join(f"confidence to {100 * bin.high:.0f} %: {100 * bin.accuracy:.0f} % right of {bin.count}"
+                           for bin in bins),
+        ),
         columns=["confidence", table.unit, "share, %", "right, %"],
         cells=cut_off_cells(*decided),
-    )
+    )  # fmt: skip

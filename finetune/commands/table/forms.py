@@ -15,7 +15,7 @@ from finetune.commands.table.declaration import PaperTable
 from finetune.commands.table.lines import TableLine
 from finetune.data.messages import noun, so_many
 from finetune.errors import UserError
-from finetune.metrics.metric import Interval, Metric
+from finetune.metrics.metric import Metric
 from finetune.runs.lineage import SEEDS
 from finetune.runs.record_parts import Cost
 from finetune.runs.seeds import Summary, settings_of
@@ -33,7 +33,6 @@ HIDDEN = "†"  # marks a published score on labels that a server hides
 def runs_form(table: PaperTable, lines: Sequence[TableLine], *, cost: bool = False) -> Table:
     """A row for each model on each task, with the spread over seeds, the verdict, and with what runs `cost`."""
     sources, over = _sources(lines), "folds" if any(row.over for row in table.row) else "seeds"
-    published = [anchor for line in lines for anchor in line.published]
     cells = []
     for line in lines:
         metric = line.metric
@@ -44,11 +43,12 @@ def runs_form(table: PaperTable, lines: Sequence[TableLine], *, cost: bool = Fal
         cells.append({
             "": line.row.name, "metric": metric.name, "model": line.model,
             "runs": f"{len(line.runs)}{line.best_of}" if line.runs else "no run",
-            "failed": _text(line.failed), "dev": score_words(line.dev, metric),
-            "95 % interval": _ends(line.dev, metric.ends), "published dev": on_dev,
-            "verdict": "; ".join(line.verdicts), "test": score_words(line.test, metric), "published test": on_test,
+            "failed": _text(line.failed), "dev": _score(line.dev, metric),
+            "95 % interval": _part(line.dev, "interval", metric.ends), "published dev": on_dev,
+            "verdict": "; ".join(line.verdicts), "test": _score(line.test, metric), "published test": on_test,
             **{name: _text(value, COST[name]) for name, value in zip(COST, _cost(line), strict=True) if cost},
         })  # fmt: skip
+    published = [anchor for line in lines for anchor in line.published]
     notes = [
         "Scores in points; dev and test: mean ± standard deviation of our runs over "
         f"{over}{', which share most of their training rows' * (over == 'folds')}.",
@@ -74,21 +74,21 @@ def paired_form(table: PaperTable, lines: Sequence[TableLine]) -> Table:
     cells = []
     for line in lines:
         metric, count, change, control = line.metric, len(line.runs), line.difference, line.from_control
-        control_ends = _ends(control, metric.signed_ends)
         cell = {
             "score": f"{line.row.name}: {metric.name}{', lower is better' * (not metric.greater_is_better)}",
             **{name: line.names.get(name, "") for name in names},
             "runs": f"{count} of {line.planned}" if count < line.planned else str(count or ""),
-            "dev": _mean(line.dev, metric.shown), "change": _mean(change, metric.signed),
-            "95 % interval": _ends(change, metric.signed_ends),
+            "dev": _part(line.dev, "mean", metric.shown), "change": _part(change, "mean", metric.signed),
+            "95 % interval": _part(change, "interval", metric.signed_ends),
             "detects": _text((change and change.half) or None, metric.shown),
         }  # fmt: skip
         if table.control:
-            cell[f"from {table.control}"] = _mean(control, metric.signed) + f" ({control_ends})" * bool(control_ends)
+            ends = _part(control, "interval", metric.signed_ends)
+            cell[f"from {table.control}"] = _part(control, "mean", metric.signed) + f" ({ends})" * bool(ends)
         if in_paper:
-            places = 1 if line.paper is None or round(line.paper, 1) == line.paper else 2
-            change_there = _text(line.paper_difference, f" ({{:+.{places}f}})".format)
-            cell["paper*"] = _text(line.paper, f"{{:.{places}f}}".format) + change_there
+            digits = ".1f" if line.paper is None or round(line.paper, 1) == line.paper else ".2f"
+            change_there = _text(line.paper_difference, f" ({{:+{digits}}})".format)
+            cell["paper*"] = _text(line.paper, f"{{:{digits}}}".format) + change_there
         cells.append(cell)
     pairs = {line.difference.n for line in lines if line.difference is not None}
     here = f" ({' or '.join(map(str, sorted(pairs)))} here)" * bool(pairs)
@@ -115,22 +115,21 @@ def paper_form(table: PaperTable, lines: Sequence[TableLine]) -> Table:
         raise UserError(f"the table '{table.title}' has no form with tasks as columns", "Leave `form` out")
     lines = [line for line in lines if line.row.key in columns]
     metrics, sources = {line.row.key: line.metric for line in lines}, _sources(lines)
-    groups: dict[tuple[str, str], dict[tuple[str, str], list[float]]] = {}
+    every: dict[tuple[str, str], dict[tuple[str, str], list[float]]] = {}
     for line in lines:
         for group, name, score in _system_scores(line, sources):
-            groups.setdefault((group, name), {}).setdefault(line.row.key, []).append(score)
-    systems = {system: {key: fmean(some) for key, some in scores.items()} for system, scores in groups.items()}
+            every.setdefault((group, name), {}).setdefault(line.row.key, []).append(score)
+    systems = {system: {key: fmean(of_key) for key, of_key in scores.items()} for system, scores in every.items()}
     ours = {name: scores for (group, name), scores in systems.items() if group == OURS}
     common = [key for key in columns if ours and all(key in scores for scores in ours.values())]
     averages = {"Avg": [*columns]} | ({f"Avg of {len(common)}": common} if 1 < len(common) < len(columns) else {})
     averages = {name: keys for name, keys in averages.items() if any(map({*keys}.issubset, systems.values()))}
     cells = []
     for (group, name), scores in sorted(systems.items(), key=lambda system: GROUPS.index(system[0][0])):
-        row = {"scores": group, "system": name}
-        for column in dict.fromkeys(columns.values()):
+        row = {"scores": group, "system": name} | dict.fromkeys(columns.values(), "")
+        for column in {columns[key] for key in scores}:
             keys = [key for key in columns if columns[key] == column]
-            shown = [metrics[key].shown(scores[key]) if key in scores else "–" for key in keys]
-            row[column] = "/".join(shown) * any(key in scores for key in keys)
+            row[column] = "/".join(metrics[key].shown(scores[key]) if key in scores else "–" for key in keys)
         for heading, keys in averages.items():
             complete = {*keys}.issubset(scores)
             row[heading] = f"{fmean(metrics[key].scaled(scores[key]) for key in keys):.1f}" if complete else ""
@@ -138,12 +137,10 @@ def paper_form(table: PaperTable, lines: Sequence[TableLine]) -> Table:
     lacking = _joined((model, key[0]) for model, scores in ours.items() for key in columns if key not in scores)
     without = f" ({'; '.join(f'{model}: {names}' for model, names in lacking.items())})" * bool(lacking)
     of_metrics = _joined((metric, name) for name, metric in columns)
+    runs = _joined(((line.model, f"{so_many(len(line.runs), 'run')}{line.best_of}{',' * bool(line.best_of)}"),
+                    line.row.name) for line in lines if line.runs)  # fmt: skip
     counts: dict[str, list[str]] = {}
-    for (model, count), names in _joined(
-        ((line.model, f"{so_many(len(line.runs), 'run')}{line.best_of}{',' * bool(line.best_of)}"), line.row.name)
-        for line in lines
-        if line.runs
-    ).items():
+    for (model, count), names in runs.items():
         counts.setdefault(model, []).append(f"{count} of {names}")
     published = [(line.row.name, anchor) for line in lines for anchor in line.published]
     outdated = ", ".join(dict.fromkeys(name for name, anchor in published if anchor.outdated))
@@ -176,18 +173,18 @@ def _system_scores(line: TableLine, sources: Mapping[str, int]) -> Iterator[tupl
 
 
 def _form(
-    table: PaperTable,
-    lines: Sequence[TableLine],
-    cells: Sequence[Mapping[str, str]],
-    notes: Sequence[str],
-    **facts: Any,
+    table: PaperTable, lines: Sequence[TableLine], cells: Sequence[dict[str, str]], notes: Sequence[str], **facts: Any
 ) -> Table:
     behind = []
-    for line in filter(lambda line: line.runs, lines):
-        changed = [one for one in settings_of(line.runs) if one.changed and one.key not in (*SEEDS, "model")]
-        settings = ", ".join(f"{one.key} {' or '.join(dict.fromkeys(map(str, one.values)))}" for one in changed)
+    for line in lines:
+        changed = [setting for setting in settings_of(line.runs) if setting.changed]
+        settings = [
+            f"{setting.key} {' or '.join(dict.fromkeys(map(str, setting.values)))}"
+            for setting in changed
+            if setting.key not in (*SEEDS, "model")
+        ]
         runs = f"{noun(len(line.runs), 'run')} {', '.join(run.id for run in line.runs)}"
-        behind.append(f"{line.row.name}, {line.model}: {settings or 'defaults'}; {runs}")
+        behind += [f"{line.row.name}, {line.model}: {', '.join(settings) or 'defaults'}; {runs}"] * bool(line.runs)
     behind = list(dict.fromkeys(behind))  # two metrics of the same runs are one line
     listed = [f"[{number}] {source}" for source, number in _sources(lines).items()]
     return Table.of_cells(table.title, cells, notes=[*filter(None, notes), *listed], behind=behind, **facts)
@@ -208,47 +205,46 @@ def _caveats(lines: Sequence[TableLine]) -> Iterator[str]:
 
 def numbers_of(line: TableLine, *, pairs: bool = False, cost: bool = False) -> dict[str, str]:
     """A row of a CSV file: a number a column, in points, seconds and bytes."""
-    metric, change = line.metric, line.difference
-    hidden = [anchor for anchor in line.published_test if anchor.hidden]
-    shown = [anchor for anchor in line.published_test if not anchor.hidden]
-    dev, test, server = (
-        "; ".join(f"{metric.scaled(anchor.score):.2f}" for anchor in some)
-        for some in (line.published_dev, shown, hidden)
-    )
+    metric = line.metric
+
+    def points(summary: Summary | None, **columns: str) -> dict[str, str]:
+        values: dict[str, float | None] = {}
+        if summary is not None:
+            low, high = summary.interval or (None, None)
+            values = vars(summary) | {"low": low, "high": high, "half": summary.half or None}
+        return {
+            name: _text(values.get(of), lambda value: f"{metric.scaled(value):.3f}") for name, of in columns.items()
+        }
+
+    def scores(anchors: Iterable[Anchor]) -> str:
+        return "; ".join(f"{metric.scaled(anchor.score):.2f}" for anchor in anchors)
+
     numbers = {
         "row": line.row.name, "metric": metric.name, "model": line.model, "settings_tried": str(line.choices),
         "runs": str(len(line.runs)), "failed": _text(line.failed),
-        **_points(line.dev, metric, dev_mean="mean", dev_sd="sd", dev_low="low", dev_high="high", dev_best="best"),
-        **_points(line.test, metric, test_mean="mean", test_sd="sd"),
-        "published_dev": dev, "verdict": "; ".join(line.verdicts), "published_test": test, "published_server": server,
+        **points(line.dev, dev_mean="mean", dev_sd="sd", dev_low="low", dev_high="high", dev_best="best"),
+        **points(line.test, test_mean="mean", test_sd="sd"),
+        "published_dev": scores(line.published_dev), "verdict": "; ".join(line.verdicts),
+        "published_test": scores(anchor for anchor in line.published_test if not anchor.hidden),
+        "published_server": scores(anchor for anchor in line.published_test if anchor.hidden),
         "sources": "; ".join(f"{anchor.source}{_version(anchor)}" for anchor in line.published),
         "run_ids": "; ".join(run.id for run in line.runs),
     }  # fmt: skip
     if pairs:
         numbers |= {
-            "pairs": _text(change and change.n),
-            **_points(change, metric, difference="mean", difference_low="low", difference_high="high", detects="half"),
-            **_points(line.from_control, metric, from_control="mean", from_control_low="low", from_control_high="high"),
+            "pairs": _part(line.difference, "n"),
+            **points(line.difference, difference="mean", difference_low="low", difference_high="high", detects="half"),
+            **points(line.from_control, from_control="mean", from_control_low="low", from_control_high="high"),
             "paper": _text(line.paper, "{:g}".format),
         }
     if cost:
-        numbers |= {
-            name: _text(value, "{:.12g}".format) for name, value in zip(Cost.model_fields, _cost(line), strict=True)
-        }
+        numbers |= dict(zip(Cost.model_fields, (_text(value, "{:.12g}".format) for value in _cost(line)), strict=True))
     return numbers
 
 
-def _points(summary: Summary | None, metric: Metric, **columns: str) -> dict[str, str]:
-    values: dict[str, float | None] = {}
-    if summary is not None:
-        low, high = summary.interval or (None, None)
-        values = vars(summary) | {"low": low, "high": high, "half": summary.half or None}
-    return {name: _text(values.get(of), lambda value: f"{metric.scaled(value):.3f}") for name, of in columns.items()}
-
-
-def score_words(summary: Summary | None, metric: Metric) -> str:
+def _score(summary: Summary | None, metric: Metric) -> str:
     """Mean in points, ± standard deviation for several runs; empty for None."""
-    return _mean(summary, metric.shown) + _text(summary and summary.sd, lambda sd: f" ± {metric.shown(sd)}")
+    return _part(summary, "mean", metric.shown) + _part(summary, "sd", lambda sd: f" ± {metric.shown(sd)}")
 
 
 def _cost(line: TableLine) -> list[float | None]:
@@ -281,12 +277,9 @@ def _version(anchor: Anchor) -> str:
     return f" ({so_many(anchor.rows) if anchor.rows else 'first version'})" * anchor.outdated
 
 
-def _ends(summary: Summary | None, shown: Callable[[Interval | None], str]) -> str:
-    return shown(None if summary is None else summary.interval)
-
-
-def _mean(summary: Summary | None, shown: Callable[[float], str]) -> str:
-    return _text(summary and summary.mean, shown)
+def _part(summary: Summary | None, name: str, shown: Callable[[Any], str] = str) -> str:
+    """A part of a summary; empty where either is None."""
+    return _text(getattr(summary, name, None), shown)
 
 
 def _text(value: Any, shown: Callable[[Any], str] = str) -> str:
@@ -297,4 +290,4 @@ def _joined(pairs: Iterable[tuple[K, str]]) -> dict[K, str]:
     texts: dict[K, dict[str, None]] = {}
     for key, text in pairs:
         texts.setdefault(key, {})[text] = None
-    return {key: ", ".join(some) for key, some in texts.items()}
+    return {key: ", ".join(of_key) for key, of_key in texts.items()}

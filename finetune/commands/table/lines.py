@@ -82,16 +82,15 @@ class TableLine:
     @property
     def verdicts(self) -> list[str]:
         """How our scores compare with each published one on dev; none without runs."""
-        return [self._verdict(anchor) for anchor in self.published_dev if self.runs]
-
-    def _verdict(self, anchor: Anchor) -> str:
-        if not anchor.is_of(anchor.split, self.runs[0].rows[self.row.split]):
-            return "other rows"
-        ends, margin = (self.dev and self.dev.interval) or (-math.inf, math.inf), self.margin
-        low, high = (self.metric.scaled(end - anchor.score) for end in ends)
-        if -margin <= low and high <= margin:
-            return "equal"
-        return "lower" if high < -margin else "higher" if low > margin else "undecided"
+        verdicts, margin = [], self.margin
+        for anchor in self.published_dev if self.runs else ():
+            ends = (self.dev and self.dev.interval) or (-math.inf, math.inf)
+            low, high = (self.metric.scaled(end - anchor.score) for end in ends)
+            verdict = "lower" if high < -margin else "higher" if low > margin else "undecided"
+            verdict = "equal" if -margin <= low and high <= margin else verdict
+            own_rows = anchor.is_of(anchor.split, self.runs[0].rows[self.row.split])
+            verdicts.append(verdict if own_rows else "other rows")
+        return verdicts
 
 
 def lines_of(table: PaperTable, records: Sequence[RunRecord]) -> list[TableLine]:
@@ -99,12 +98,28 @@ def lines_of(table: PaperTable, records: Sequence[RunRecord]) -> list[TableLine]
 
     If a model was run with several settings, the best on dev are shown.
     """
-    runs = list(zip(records, applied(records), strict=True))
-    return [
-        line
-        for row in table.row
-        for line in _lines(row, table, [run for run, own in runs if not _unlike(run, own, row)])
-    ]
+    runs, lines = list(zip(records, applied(records), strict=True)), list[TableLine]()
+    for row in table.row:
+        fitting = [run for run, own in runs if not _unlike(run, own, row)]
+        metric = fitting[0].metric(row.metric) if fitting else Metric(row.metric)
+        published = [
+            anchor
+            for anchor in (anchors(task=row.task, settings=row.settings) if row.limit is None else ())
+            if anchor.metric == row.metric
+            and anchor.split in (row.split, "test", row.server)
+            and (anchor.source.startswith(table.source) if table.source else "/" in anchor.model)
+        ]
+        for model in dict.fromkeys([*(run.model for run in fitting), *(anchor.model for anchor in published)]) or [""]:
+            choices = groups((run for run in fitting if run.model == model), over=row.over)
+            best = max(choices, key=lambda group: metric.rank(mean_score(group, row.split, row.metric)), default=[])
+            theirs = sorted((anchor for anchor in published if anchor.model == model), key=lambda anchor: anchor.hidden)
+            lines.append(TableLine(
+                row=row, metric=metric, model=model, runs=best, choices=len(choices), margin=table.margin,
+                failed=failures(best, row.split),
+                published_dev=[anchor for anchor in theirs if anchor.split == row.split],
+                published_test=[anchor for anchor in theirs if anchor.split != row.split],
+            ))  # fmt: skip
+    return lines
 
 
 def left_out(table: PaperTable, records: Sequence[RunRecord]) -> list[str]:
@@ -126,27 +141,6 @@ def _unlike(record: RunRecord, settings: Mapping[str, Any], row: TableRow) -> li
     wanted = {"limit": row.limit, **STRUCTURE, **row.settings}
     reasons = [f"{key}={settings.get(key)}" for key, value in wanted.items() if settings.get(key) != value]
     return reasons + [f"no {row.metric}"] * (row.metric not in record.scores[row.split])
-
-
-def _lines(row: TableRow, table: PaperTable, fitting: Sequence[RunRecord]) -> Iterator[TableLine]:
-    metric = fitting[0].metric(row.metric) if fitting else Metric(row.metric)
-    published = [
-        anchor
-        for anchor in (anchors(task=row.task, settings=row.settings) if row.limit is None else ())
-        if anchor.metric == row.metric
-        and anchor.split in (row.split, "test", row.server)
-        and (anchor.source.startswith(table.source) if table.source else "/" in anchor.model)
-    ]
-    for model in dict.fromkeys([*(run.model for run in fitting), *(anchor.model for anchor in published)]) or [""]:
-        choices = groups((run for run in fitting if run.model == model), over=row.over)
-        runs = max(choices, key=lambda runs: metric.rank(mean_score(runs, row.split, row.metric)), default=[])
-        theirs = sorted((anchor for anchor in published if anchor.model == model), key=lambda anchor: anchor.hidden)
-        yield TableLine(
-            row=row, metric=metric, model=model, runs=runs, choices=len(choices), margin=table.margin,
-            failed=failures(runs, row.split),
-            published_dev=[anchor for anchor in theirs if anchor.split == row.split],
-            published_test=[anchor for anchor in theirs if anchor.split != row.split],
-        )  # fmt: skip
 
 
 def paired_lines(table: PaperTable, records: Sequence[RunRecord], plan: Sequence[ResolvedRun]) -> list[TableLine]:

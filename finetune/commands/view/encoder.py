@@ -1,24 +1,27 @@
-"""The encoder that a page shows, and a text as it reads it."""
+"""The encoder that a page shows, a text as it reads it, and what it predicts for hidden words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+import torch
+from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 from finetune.data.characters import shown_jamo
 from finetune.errors import UserError
 from finetune.inference.predictor import saved
-from finetune.models.families import takes_segments
-from finetune.models.model_folder import load_encoder
+from finetune.models.families import is_left_to_right, takes_segments
+from finetune.models.fingerprint import OWN_WEIGHTS
+from finetune.models.model_folder import from_pretrained, load_config, load_encoder
 from finetune.models.tokenizers.load import load_tokenizer
 
 EAGER = "eager"  # the only attention that returns weights
 PART = "\ufffd"  # what a decoder gives for bytes that are a part of a character
 MOST_TOKENS = 64
 MOST_WEIGHTS = 600_000  # attention weights on a page
+BEST = 5  # predictions of a hidden token
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +37,7 @@ class Encoder:
         """A text or a pair as tensors of one sequence. Raises UserError for an empty one, and for too many tokens."""
         if not all(text.strip() for text in texts):
             raise UserError("the text is empty", "Give it at least one word")
-        encoded = self.tokenizer(*texts, return_tensors="pt", verbose=False)
-        config = self.model.config
+        encoded, config = self.tokenizer(*texts, return_tensors="pt", verbose=False), self.model.config
         most = min(MOST_TOKENS, int((MOST_WEIGHTS / config.num_hidden_layers / config.num_attention_heads) ** 0.5))
         if (tokens := encoded["input_ids"].shape[1]) > most:
             raise UserError(f"the text has {tokens} tokens; the page shows at most {most} of this model", "Shorten it")
@@ -63,3 +65,46 @@ def loaded_encoder(name: str, *, out: Path) -> Encoder:
     model, _ = load_encoder(folder)
     model.set_attn_implementation(EAGER)
     return Encoder(name=name, folder=folder, model=model, tokenizer=tokenizer)
+
+
+def hidden_words(encoder: Encoder, inputs: dict[str, Any], numbers: Sequence[int]) -> list[list[dict[str, Any]]] | None:
+    """For each word, all of whose tokens are hidden at once, what is predicted for each token; None where the model was
+    not trained to (Devlin et al. 2019, 3.1). `numbers` has for each token the number of its word, -1 for none.
+
+    A token has its `place`, the most probable `tokens` with their `probabilities`, best first, and of the true token
+    `probability` and `rank` (from 1), which are None where the text itself has the mask.
+    """
+    mask = encoder.tokenizer.mask_token_id
+    model = None if mask is None or is_left_to_right(encoder.model.config) else _word_model(encoder.folder)
+    if model is None:
+        return None
+    ids, words = inputs["input_ids"], list[list[dict[str, Any]]]()
+    for number in range(max(numbers, default=-1) + 1):
+        places = [place for place, word in enumerate(numbers) if word == number]
+        hidden, guesses = ids.clone(), []
+        hidden[0, places] = mask
+        with torch.inference_mode():
+            shares = model(**inputs | {"input_ids": hidden}).logits[0].softmax(-1)
+        for place in places:
+            best, own = shares[place].topk(min(BEST, shares.shape[-1])), int(ids[0, place])
+            guesses.append({
+                "place": place,
+                "tokens": encoder.shown_tokens(best.indices.tolist()),
+                "probabilities": best.values.tolist(),
+                "probability": None if own == mask else float(shares[place, own]),
+                "rank": None if own == mask else int((shares[place] > shares[place, own]).sum()) + 1,
+            })  # fmt: skip
+        words.append(guesses)
+    return words
+
+
+def _word_model(folder: Path) -> Any:
+    """The model with its trained layer for masked words; None where a folder has no such layer."""
+    if (folder / OWN_WEIGHTS).is_file():
+        return None
+    try:
+        model, info = from_pretrained(AutoModelForMaskedLM, folder, config=load_config(folder))
+    except UserError:  # transformers has no such class for this type
+        return None
+    model.set_attn_implementation(EAGER)
+    return None if info["missing_keys"] else model.eval()

@@ -1,4 +1,4 @@
-"""Looks inside an encoder: read this file first."""
+"""Looks inside an encoder: attention, what is summed for each token, hidden words, and a word's vectors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,8 +10,7 @@ import torch
 from scipy.special import entr
 from torch import Tensor, nn
 
-from finetune.commands.view.encoder import Encoder
-from finetune.commands.view.hidden_words import hidden_words
+from finetune.commands.view.encoder import Encoder, hidden_words
 from finetune.commands.view.word_vectors import MarkedSentence, WordVectors, word_vectors
 from finetune.errors import UserError
 from finetune.models.families import FAMILIES, POSITIONS, positions_before
@@ -25,7 +24,8 @@ CLOSE = 1e-4  # of the largest number: what a sum is computed to
 class HeadWeights:
     """Attention weights `(layers, heads, tokens, tokens)`: a row is a token that looks, and sums to 1.
 
-    `separators` marks the tokens that are [SEP], `special` all that the tokenizer put around the text.
+    `separators` marks the tokens that are [SEP], `special` all that the tokenizer put around the text. Measures are
+    `(layers, heads)`.
     """
 
     weights: np.ndarray
@@ -34,7 +34,7 @@ class HeadWeights:
 
     @property
     def entropy(self) -> np.ndarray:
-        """Mean entropy of a token's weights in bits, `(layers, heads)`: 0 for one token, log2 of all for all alike."""
+        """Mean entropy of a token's weights in bits: 0 for one token, log2 of all for all alike."""
         return np.asarray(entr(self.weights).sum(-1).mean(-1) / np.log(2))
 
     @property
@@ -45,17 +45,17 @@ class HeadWeights:
 
     @property
     def distance(self) -> np.ndarray:
-        """Mean distance in tokens to what is attended to, `(layers, heads)`."""
+        """Mean distance in tokens to what is attended to."""
         return np.asarray((self.weights * self.apart).sum(-1).mean(-1))
 
     @property
     def on_separators(self) -> np.ndarray:
-        """Mean share of the weights on [SEP], `(layers, heads)`, 0 to 1."""
+        """Mean share of the weights on [SEP], 0 to 1."""
         return np.asarray(self.weights[..., self.separators].sum(-1).mean(-1))
 
     @property
     def choice(self) -> np.ndarray:
-        """How far tokens of the text choose one other token of it, `(layers, heads)`, 0 to 1.
+        """How far tokens of the text choose one other token of it, 0 to 1.
 
         Of each token the largest weight on a token that is neither special nor next to it, less the mean weight that
         all of the text give to that one; a mean over tokens. It is near 0 for a head that spreads its weight evenly,
@@ -112,8 +112,7 @@ def look(encoder: Encoder, texts: Sequence[str], word: str, sentences: Sequence[
         attentions = encoder.model(**inputs, output_attentions=True).attentions
     if not attentions:
         raise UserError(f"{encoder.name}: its family returns no attention weights", "Choose another encoder")
-    read = token_inputs(encoder, texts, inputs)
-    kind = encoder.model.config.model_type
+    read, kind = token_inputs(encoder, texts, inputs), encoder.model.config.model_type
     return Inside(
         model=encoder.name,
         family=FAMILIES[kind].title if kind in FAMILIES else kind,
@@ -142,42 +141,15 @@ def token_inputs(encoder: Encoder, texts: Sequence[str], inputs: dict[str, Any])
         if type(part).__name__.endswith("Norm"):
             part.register_forward_pre_hook(lambda _, given: None if normed else normed.append(given[0]))
     with torch.inference_mode():
-        given = model(**inputs, output_hidden_states=True).hidden_states[0][0, : len(ids)]
-        positions, segments = _table(model, POSITIONS), _table(model, SEGMENTS)
+        first = model(**inputs, output_hidden_states=True).hidden_states[0][0, : len(ids)]
         vectors = {"token": model.get_input_embeddings()(ids)}
-        if segments is not None:
+        if (segments := _table(model, SEGMENTS)) is not None:
             vectors["segment"] = segments(inputs.get("token_type_ids", torch.zeros_like(inputs["input_ids"]))[0])
-        if positions is not None:
+        if (positions := _table(model, POSITIONS)) is not None:
             vectors["position"] = positions(torch.arange(len(ids)) + positions_before(positions))
-    sums = [given, *(seen.reshape(-1, seen.shape[-1])[: len(ids)] for seen in normed[:1])]
-    parts = dict[str, Tensor]()
-    for count in range(len(vectors), 0, -1):  # all of them, then without positions, then tokens alone
-        some = dict(islice(vectors.items(), count))
-        if not parts and any(_is_close(sum(some.values()), total) for total in sums):
-            parts = some
-    numbers, words = _words_of_tokens(encoder, texts)
-    return TokenInputs(
-        ids=ids.tolist(),
-        numbers=numbers,
-        words=words,
-        unknown=[number == encoder.tokenizer.unk_token_id for number in ids.tolist()],
-        parts={name: part.numpy() for name, part in parts.items()},
-        given=given.numpy(),
-    )
-
-
-def _is_close(total: Any, other: Tensor) -> bool:
-    return total.shape == other.shape and float((total - other).abs().max()) <= CLOSE * float(other.abs().max())
-
-
-def _table(model: nn.Module, names: Sequence[str]) -> nn.Embedding | None:
-    """The first table of this name."""
-    tables = (part for name, part in model.named_modules() if name.rpartition(".")[2] in names)
-    return next((table for table in tables if isinstance(table, nn.Embedding)), None)
-
-
-def _words_of_tokens(encoder: Encoder, texts: Sequence[str]) -> tuple[list[int], list[str]]:
-    """For each token the number of its word, from 0 and -1 for a token of the model's own; and the words."""
+    sums = [first, *(seen.reshape(-1, seen.shape[-1])[: len(ids)] for seen in normed[:1])]
+    fewer = [dict(islice(vectors.items(), count)) for count in range(len(vectors), 0, -1)]  # first without positions
+    parts = next((added for added in fewer if any(_is_sum(added, total) for total in sums)), {})
     encoded = encoder.tokenizer(*texts, verbose=False)
     words, numbers = dict[tuple[int, int], str](), list[int]()
     for text, word in zip(encoded.sequence_ids(), encoded.word_ids(), strict=True):
@@ -187,4 +159,19 @@ def _words_of_tokens(encoder: Encoder, texts: Sequence[str]) -> tuple[list[int],
         span = encoded.word_to_chars(word, sequence_index=text)
         words[text, word] = texts[text][span.start : span.end].strip()
         numbers.append(list(words).index((text, word)))
-    return numbers, list(words.values())
+    return TokenInputs(
+        ids=ids.tolist(), numbers=numbers, words=list(words.values()),
+        unknown=(ids == encoder.tokenizer.unk_token_id).tolist(),
+        parts={name: part.numpy() for name, part in parts.items()}, given=first.numpy(),
+    )  # fmt: skip
+
+
+def _is_sum(parts: dict[str, Tensor], total: Tensor) -> bool:
+    added: Any = sum(parts.values())
+    return added.shape == total.shape and float((added - total).abs().max()) <= CLOSE * float(total.abs().max())
+
+
+def _table(model: nn.Module, names: Sequence[str]) -> nn.Embedding | None:
+    """The first table of this name."""
+    tables = (part for name, part in model.named_modules() if name.rpartition(".")[2] in names)
+    return next((table for table in tables if isinstance(table, nn.Embedding)), None)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 PACKAGE = "finetune.commands.view"
 LANGUAGES = ("en", "ko")
 PARTS = ("tokens", "hidden", "attention", "words")  # in the order of the page
-SCRIPTS = ("drawing", "captions", *PARTS)
 SCALE = 1_000
 FIRST_NUMBERS = 24  # of a vector in a strip
 SAME = 1e-6  # vectors that differ by less are one point
@@ -32,49 +31,30 @@ def captions() -> dict[str, dict[str, dict[str, str]]]:
 
 def require_language(lang: str | None) -> None:
     """Raises UserError for a language that the page does not have; None is the browser's."""
-    if lang is not None and lang not in LANGUAGES:
+    if lang not in (None, *LANGUAGES):
         raise UserError(f"`lang` is '{lang}'", f"Choose {' or '.join(LANGUAGES)}")
 
 
 def render_view(inside: "Inside", *, language: str | None = None) -> str:
-    """The page as HTML. Raises UserError without jinja2."""
-    return (
-        templates_of(PACKAGE)
-        .get_template("page.html.j2")
-        .render(
-            inside=inside,
-            data=_page_data(inside) | {"language": language},
-            language=language or LANGUAGES[0],
-            parts=PARTS,
-            scripts=SCRIPTS,
-            languages=LANGUAGES,
-            captions=captions()["page"],
-        )
-    )
+    """The page as HTML, with all that its script draws; arrays are flat, in whole thousandths.
 
-
-def _page_data(inside: "Inside") -> dict[str, Any]:
-    """All that the scripts of the page draw; arrays are flat, in whole thousandths."""
-    attention, choice = inside.attention, inside.attention.choice
+    Raises UserError without jinja2.
+    """
+    attention, choice, script = inside.attention, inside.attention.choice, captions()["script"].items()
     layers, heads = choice.shape
-    return {
-        "tokens": list(inside.tokens),
-        "segments": list(inside.token_segments),
-        "inputs": _inputs(inside.inputs),
-        "hidden": inside.hidden or [],
-        "layers": layers,
-        "heads": heads,
-        "opens": list(divmod(int(choice.argmax()), heads)),
-        "weights": _thousandths(attention.weights),
-        "choice": _thousandths(choice),
-        "entropy": _thousandths(attention.entropy),
-        "distance": _thousandths(attention.distance),
-        "separators": _thousandths(attention.on_separators),
+    data = {
+        "language": language, "tokens": list(inside.tokens), "segments": list(inside.token_segments),
+        "inputs": _inputs(inside.inputs), "hidden": inside.hidden or [], "layers": layers, "heads": heads,
+        "opens": list(divmod(int(choice.argmax()), heads)), "weights": _thousandths(attention.weights),
+        "choice": _thousandths(choice), "entropy": _thousandths(attention.entropy),
+        "distance": _thousandths(attention.distance), "separators": _thousandths(attention.on_separators),
         "word": _word(inside.word),
-        "captions": {
-            language: {name: text[language] for name, text in captions()["script"].items()} for language in LANGUAGES
-        },
-    }
+        "captions": {language: {name: text[language] for name, text in script} for language in LANGUAGES},
+    }  # fmt: skip
+    return templates_of(PACKAGE).get_template("page.html.j2").render(
+        inside=inside, data=data, language=language or LANGUAGES[0], parts=PARTS, languages=LANGUAGES,
+        captions=captions()["page"],
+    )  # fmt: skip
 
 
 def _thousandths(values: np.ndarray) -> list[int]:
@@ -88,10 +68,7 @@ def _inputs(inputs: "TokenInputs") -> dict[str, Any]:
     vectors["given"] = inputs.given
     count = min(FIRST_NUMBERS, *(vector.shape[-1] for vector in vectors.values()))
     return {
-        "ids": list(inputs.ids),
-        "numbers": list(inputs.numbers),
-        "words": list(inputs.words),
-        "unknown": list(inputs.unknown),
+        **{name: list(getattr(inputs, name)) for name in ("ids", "numbers", "words", "unknown")},
         "parts": list(vectors),
         "lengths": [_thousandths(np.linalg.norm(vector, axis=-1)) for vector in vectors.values()],
         "first": [_thousandths(vector[:, :count]) for vector in vectors.values()],
@@ -109,7 +86,8 @@ def _word(word: "WordVectors") -> dict[str, Any]:
     return {
         "word": word.word,
         "sentences": [
-            [one.text[: one.start], one.text[one.start : one.end], one.text[one.end :]] for one in word.sentences
+            [marked.text[: marked.start], marked.text[marked.start : marked.end], marked.text[marked.end :]]
+            for marked in word.sentences
         ],
         "meanings": ["yours" if meaning is None else meaning for meaning in meanings],
         "close": [float(cosine_similarity(stage[typed])[0, 1]) for stage in stages] if len(typed) == 2 else None,
@@ -129,15 +107,16 @@ def project(vectors: np.ndarray, meanings: Sequence[str | None]) -> dict[str, An
     from sklearn.metrics import silhouette_score
     from sklearn.metrics.pairwise import cosine_similarity
 
+    unjudged = {"silhouette": None, "neighbours": None}
     if np.ptp(vectors, axis=0).max() < SAME:
-        return {"points": np.zeros((len(vectors), 2)), "explained": (0.0, 0.0), "silhouette": None, "neighbours": None}
+        return {"points": np.zeros((len(vectors), 2)), "explained": (0.0, 0.0), **unjudged}
     pca = PCA(2).fit(vectors)
     drawn = {"points": pca.transform(vectors), "explained": tuple(map(float, pca.explained_variance_ratio_))}
     judged = [place for place, meaning in enumerate(meanings) if meaning is not None]
     of, shown = np.array([str(meanings[place]) for place in judged]), vectors[judged]
     _, counts = np.unique(of, return_counts=True)
     if len(counts) < 2 or counts.min() < 2:
-        return drawn | {"silhouette": None, "neighbours": None}
+        return drawn | unjudged
     close = cosine_similarity(shown)
     np.fill_diagonal(close, -np.inf)
     return drawn | {

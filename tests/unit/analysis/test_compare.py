@@ -14,7 +14,7 @@ from support.records import save_run
 from support.runs import as_csv
 from support.toys import choice_task, every_shape, span_task
 
-from finetune.commands.compare import compare
+from finetune.commands.compare import as_json, compare
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.metrics import scores as metrics
@@ -63,7 +63,7 @@ def test_two_runs_are_compared_from_their_predictions(tmp_path: Path) -> None:
     assert len(found.changed) == 30
     assert (found.changed[0].gold, found.changed[0].a) == ("entailment", "not_entailment")
     assert "one seed" in found.notes[0]
-    json.dumps(found.as_json())
+    json.dumps(next(as_json(found)))
 
 
 def test_a_difference_of_few_seeds_is_within_what_two_scores_can_have(tmp_path: Path) -> None:
@@ -197,7 +197,8 @@ def test_more_than_two_are_each_compared_with_the_first(in_process: Any, tmp_pat
     assert (code, err) == (0, "")
     assert f"A is {ids[0]}, C is {ids[2]}" in out
     assert "+31.1" in out
-    shown = json.loads(in_process("compare", *ids, "--json", "--out", str(tmp_path), data=tmp_path)[1])
+    lines = in_process("compare", *ids, "--json", "--out", str(tmp_path), data=tmp_path)[1].splitlines()
+    shown = list(map(json.loads, lines))
     assert [pair["b"] for pair in shown] == [[ids[1]], [ids[2]]]
     code, _, err = in_process("compare", ids[0], ids[1], ids[0], "--out", str(tmp_path), data=tmp_path)
     assert code == 2

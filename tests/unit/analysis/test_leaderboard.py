@@ -27,7 +27,7 @@ def test_runs_that_differ_only_in_seeds_are_a_line_and_the_best_is_the_first() -
     assert (first["settings"], second["settings"]) == ("", "frozen=true")
     assert (first["baseline"], first["baseline_score"]) == ("the majority label", pytest.approx(0.5))
     assert first["test_score"] == pytest.approx(0.75)
-    shown = dict(zip(form.header[1:], form.groups[0][1][1], strict=True))
+    shown = dict(zip(form.columns[1:], form.groups[0][1][1], strict=True))
     assert (shown["score"], shown["test"], shown["parameters"]) == ("72.0", "65.0", "1,000,000")
     assert "the majority label 50.0" in shown["against baseline"]
 

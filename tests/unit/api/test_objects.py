@@ -10,6 +10,7 @@ from support.paths import ROOT
 from support.runs import REVIEWS, FinishedRun, trained_run
 
 import finetune
+from finetune.commands.compare import as_json
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -52,7 +53,7 @@ def test_a_comparison_is_that_of_the_command(
     for seeds in (False, True):  # those of the runs' own folders, wherever the command is given
         given = finetune.compare(reviews, folder, seeds=seeds)
         command = ["compare", str(reviews), str(folder), "--json", *["--seeds"] * seeds]
-        assert json.loads(in_process(*command, data="")[1]) == json.loads(json.dumps(given.as_json(), default=str))
+        assert json.loads(in_process(*command, data="")[1]) == json.loads(json.dumps(next(as_json(given)), default=str))
     assert finetune.compare(reviews, folder).frame.equals(found.frame)
     with pytest.raises(finetune.UserError, match="same run"):
         finetune.compare(a, a)

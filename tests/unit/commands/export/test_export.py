@@ -26,7 +26,7 @@ KINDS = ("sentence", "regression", "multilabel", "tagging", "span", "choice")
 @pytest.mark.parametrize("kind", [KINDS[0], *(pytest.param(kind, marks=pytest.mark.nightly) for kind in KINDS[1:])])
 def test_an_export_answers_as_its_run(kind: str, finished_run: FinishedRun, tmp_path: Path) -> None:
     run = finished_run(kind)
-    found = finetune.export(run, tmp_path / "exported")
+    found = finetune.export(run, path=tmp_path / "exported")
     facts = read_export_facts(found.folder)
     assert facts.check == found.facts.check
     assert facts.check is not None
@@ -39,7 +39,7 @@ def test_an_export_answers_as_its_run(kind: str, finished_run: FinishedRun, tmp_
 
 def test_an_export_is_not_a_run_to_compare(copied_run: Any, tmp_path: Path, in_process: InProcess) -> None:
     run = copied_run("sentence")
-    finetune.export(run, tmp_path / "small", out=run.parents[1])
+    finetune.export(run, path=tmp_path / "small", out=run.parents[1])
     code, _, error = in_process("compare", str(run), "small", "--out", str(run.parents[1]), data="")
     assert code == 2
     assert_error(error, "small is an export, not a run", "export.json")
@@ -73,10 +73,10 @@ def test_int8_that_loses_too_much_is_not_written(
     monkeypatch.setattr(task, "score", lambda *_: next(scores))
     if lost > 0.5 + 1e-9 or lost != lost:
         with pytest.raises(UserError, match=r"int8 loses (1.24|nan) points of macro f1, .*tolerance. is"):
-            finetune.export(run, tmp_path / "small", int8=True, tolerance=tolerance)
+            finetune.export(run, path=tmp_path / "small", int8=True, tolerance=tolerance)
         assert not list(tmp_path.iterdir())
     else:
-        assert finetune.export(run, tmp_path / "small", int8=True).facts.tolerance == 0.5
+        assert finetune.export(run, path=tmp_path / "small", int8=True).facts.tolerance == 0.5
 
 
 def test_a_graph_that_computes_something_else_is_not_written(
@@ -90,7 +90,7 @@ def test_a_graph_that_computes_something_else_is_not_written(
 
     monkeypatch.setattr(exporting, "write_graph", wrong)
     with pytest.raises(UserError, match=r"type .bert. does not compute the same: its logits differ by up to 0.1"):
-        finetune.export(finished_run("sentence"), tmp_path / "exported")
+        finetune.export(finished_run("sentence"), path=tmp_path / "exported")
     assert not list(tmp_path.iterdir())
 
 
@@ -113,7 +113,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(
 
     monkeypatch.setattr(exporting, "write_graph", full)
     with pytest.raises(UserError, match=r"exported: cannot be written .No space left on device"):
-        finetune.export(finished_run("sentence"), tmp_path / "exported")
+        finetune.export(finished_run("sentence"), path=tmp_path / "exported")
     assert not list(tmp_path.iterdir())
 
 
@@ -122,7 +122,7 @@ def test_force_deletes_nothing_that_is_not_of_an_export(
     finished_run: FinishedRun, tmp_path: Path, in_process: InProcess
 ) -> None:
     run, folder = finished_run("sentence"), tmp_path / "exported"
-    finetune.export(run, folder)
+    finetune.export(run, path=folder)
     (folder / "mine.csv").write_text("mine")
     code, _, error = in_process("export", str(run), "-o", "exported", "--force", data="")
     assert code == 2
@@ -143,7 +143,7 @@ def test_what_is_put_there_in_the_meantime_stays(
 
     monkeypatch.setattr(exporting, "checked_export", meanwhile)
     with pytest.raises(UserError, match="not an export"):
-        finetune.export(finished_run("sentence"), folder)
+        finetune.export(finished_run("sentence"), path=folder)
     assert [file.name for file in tmp_path.rglob("*")] == ["exported", "mine.txt"]
 
 
@@ -153,7 +153,7 @@ def test_an_export_has_what_prediction_reads_alone(copied_run: FinishedRun, tmp_
     (model / "checkpoint-8").mkdir()
     for name in ("optimizer.pt", "checkpoint-8/optimizer.pt", "my notes.txt", "tf_model.h5"):
         (model / name).write_bytes(b"0")
-    found = finetune.export(model.parent, tmp_path / "exported").folder
+    found = finetune.export(model.parent, path=tmp_path / "exported").folder
     names = {file.name for file in found.rglob("*")}
     assert names == {
         "README.md", "checksums.json", "config.json", "export.json", "model.onnx",
@@ -166,7 +166,7 @@ def test_a_run_that_predicts_in_half_precision_is_compared_in_fp32(
     finished_run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Engine, "computes_in", property(lambda _: ("cpu", "bf16")))
-    (note,) = finetune.export(finished_run("sentence"), tmp_path / "exported").notes
+    (note,) = finetune.export(finished_run("sentence"), path=tmp_path / "exported").notes
     assert "in fp32" in note and note.endswith("in bf16")
 
 
@@ -194,7 +194,7 @@ def test_settings_that_do_not_fit_are_refused_before_anything_is_loaded(
 def test_a_package_that_is_not_installed_is_named_with_its_extra(
     in_process: InProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("finetune.commands.export.plan.find_spec", lambda name: None if name == "onnxscript" else 1)
+    monkeypatch.setattr("finetune.commands.export.find_spec", lambda name: None if name == "onnxscript" else 1)
     code, _, error = in_process("export", "no-run", data="")
     assert code == 2
     assert_error(error, "onnxscript", "bert-finetune[export]")
@@ -205,13 +205,13 @@ def test_a_run_without_weights_or_predictions_and_an_export_are_refused(
     copied_run: FinishedRun, tmp_path: Path
 ) -> None:
     run = copied_run("sentence")
-    made = finetune.export(run, tmp_path / "exported")
+    made = finetune.export(run, path=tmp_path / "exported")
     with pytest.raises(UserError, match="is an export"):
-        finetune.export(made.folder, tmp_path / "again")
+        finetune.export(made.folder, path=tmp_path / "again")
     (run / "predictions-dev.parquet").unlink()
     with pytest.raises(UserError, match="no predictions found"):
-        finetune.export(run, tmp_path / "again")
+        finetune.export(run, path=tmp_path / "again")
     shutil.rmtree(run / "model")
     with pytest.raises(UserError, match="its model is missing"):
-        finetune.export(run, tmp_path / "again")
+        finetune.export(run, path=tmp_path / "again")
     assert not (tmp_path / "again").exists()

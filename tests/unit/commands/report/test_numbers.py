@@ -8,17 +8,18 @@ import pytest
 from sklearn.metrics import classification_report, precision_recall_fscore_support
 
 from finetune.analysis.limits import about_classes
-from finetune.commands.report.content import Block, SplitPage
+from finetune.commands.report.content import Block
 from finetune.commands.report.split import calibration_block, class_block
+from finetune.task_types.predictions import Predictions
 from finetune.task_types.saved_predictions import labelled_table
 
 NAMES = ["a", "b", "c", "never"]
 
 
-def split_of(lines: Sequence[dict[str, Any]], labels: Sequence[str]) -> SplitPage:
+def split_of(lines: Sequence[dict[str, Any]], labels: Sequence[str]) -> Predictions:
     table = labelled_table(None, lines, names=labels)
     assert table is not None
-    return SplitPage(table=table, section="dev")
+    return table
 
 
 def classified(names: Sequence[str], rows: int = 300) -> list[dict[str, Any]]:
@@ -94,12 +95,12 @@ def test_labels_of_several_have_the_same_averages() -> None:
 
 def test_limits_name_classes_that_are_never_predicted_and_those_with_few_labels() -> None:
     lines = classified(NAMES)
-    table = split_of(lines, NAMES).table
+    table = split_of(lines, NAMES)
     count = sum(line["gold"] == "never" for line in lines)
     assert next(about_classes(table.classes, "dev")) == f"Never predicted in dev: never ({count} labels)."
     few = [line for line in lines if line["gold"] != "c"] + [line for line in lines if line["gold"] == "c"][:3]
     assert "Classes with fewer than 20 labels in dev: c (3)." in " ".join(
-        about_classes(split_of(few, NAMES).table.classes, "dev")
+        about_classes(split_of(few, NAMES).classes, "dev")
     )
 
 

@@ -13,7 +13,6 @@ from support.reports import facts_of
 from support.toys import cat_rows, cat_task, labelled_shapes
 
 from finetune.analysis.label_errors import beliefs
-from finetune.commands.report.content import SplitPage
 from finetune.commands.report.split import rows_block
 from finetune.data.source import Source
 from finetune.runs.seeds import settings_of
@@ -82,7 +81,7 @@ def test_rows_are_ordered_by_error_then_doubt_then_confidence(tmp_path: Path) ->
     for index, p in wrong.items():
         other = {"yes": "no", "no": "yes"}[rows[index].gold]
         answers[index] = Answer(value=other, probabilities=[1 - p, p] if other == "yes" else [p, 1 - p])
-    (block,) = rows_block(SplitPage(table=table_for(cat_task(rows), answers, tmp_path), section="dev", budget=10**6))
+    block = rows_block(table_for(cat_task(rows), answers, tmp_path), "dev", 10**6)
     assert block.filters is not None
     shown = block.filters["data"]["rows"]
     assert [row[0] for row in shown[:2]] == [9, 3] and len(shown) == 64

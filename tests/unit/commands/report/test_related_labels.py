@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
-from finetune.commands.report.content import SplitPage
 from finetune.commands.report.split import by_support, confusion_block
 from finetune.task_types.classification.own import Classification
+from finetune.task_types.predictions import Predictions
 from finetune.task_types.saved_predictions import labelled_table
 
 
-def split_of(pairs: Sequence[tuple[str, str]], **related: Any) -> SplitPage:
+def split_of(pairs: Sequence[tuple[str, str]], **related: Any) -> Predictions:
     lines = [{"text": "a cat", "gold": gold, "prediction": answer} for gold, answer in pairs]
     table = labelled_table(Classification(), lines, **related)
     assert table is not None
-    return SplitPage(table=table, section="dev")
+    return table
 
 
 ORDER = ("low", "medium", "high")
@@ -22,9 +22,9 @@ PAIRS = [("low", "low"), ("low", "high"), ("medium", "low"), ("high", "high"), (
 
 def test_classes_and_confusion_are_in_the_order() -> None:
     split = split_of(PAIRS, order=ORDER)
-    assert by_support(split.table) == list(ORDER)
-    (block,) = confusion_block(split)
+    assert by_support(split) == list(ORDER)
+    (block,) = confusion_block(split, "dev")
     assert block.matrix is not None
     counts = [(label, line) for label, _, _, line in block.matrix["down"]]
     assert counts == [("low", [1, 0, 1]), ("medium", [1, 0, 0]), ("high", [0, 1, 1])]
-    assert split.table.all_facts(1) == ["off by +2"]
+    assert split.all_facts(1) == ["off by +2"]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from finetune.commands.view.look import HeadWeights, Inside, TokenInputs
-from finetune.commands.view.page import LANGUAGES, SCRIPTS, captions, project, render_view, require_language
+from finetune.commands.view.page import LANGUAGES, captions, project, render_view, require_language
 from finetune.commands.view.word_vectors import MarkedSentence, WordVectors
 from finetune.errors import UserError
 
@@ -96,7 +96,7 @@ def test_every_text_is_used() -> None:
     template = (folder / "page.html.j2").read_text(encoding="utf-8")
     for name in captions()["page"]:
         assert f'"{name}"' in template or name.startswith(BUILT), name
-    scripts = template + "".join((folder / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
+    scripts = template + (folder / "page.js").read_text(encoding="utf-8")
     built = ("of-", "row-of-")
     for name in captions()["script"]:
         assert f'"{name}"' in scripts or name.startswith(built), name

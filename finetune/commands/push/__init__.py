@@ -1,1 +1,0 @@
-"""A run's model on the Hugging Face Hub."""
