@@ -22,7 +22,8 @@ from scipy.sparse.csgraph import connected_components
 
 PACKAGE = "finetune"
 CONTRACT = ("Task", "Codec", "Scoring", "Baselines", "Explainer", "Stream", "OwnType", "Predictions")  # of a task type
-INTERFACES = {"read", "sniff", "blocks"}  # what each module of its kind has: file formats, parts of a report
+# what each module of its kind has: file formats, parts of a report, commands
+INTERFACES = {"read", "sniff", "blocks", "shown", "as_json", "exit_code"}
 Imports = Mapping[str, set[str]]  # of each module, the modules of the package that it imports
 
 

@@ -13,7 +13,7 @@ import finetune
 from finetune.analysis.published import anchors
 from finetune.analysis.run_facts import verdict_lines
 from finetune.analysis.run_tables import record_parts
-from finetune.analysis.table import Table, markdown_table
+from finetune.analysis.table import TextTable, markdown_table
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.printing import Terminal, TerminalFront
 from finetune.commands.table.declaration import load_table
@@ -229,7 +229,7 @@ def recipe_table(name: str) -> str:
     return _with_notes(table.form(), *filter(None, [table.note]))
 
 
-def _with_notes(form: Table, *notes: str) -> str:
+def _with_notes(form: TextTable, *notes: str) -> str:
     text = " ".join(f"{note.rstrip('.')}." for note in (*form.notes, *notes))
     return f"{markdown_table(form.columns, form.rows)}\n\n{text}"
 

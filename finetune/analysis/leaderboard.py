@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
-from finetune.analysis.table import Table
+from finetune.analysis.table import TextTable
 from finetune.data.messages import noun, so_many
 from finetune.runs.lineage import PREFIX
 from finetune.runs.record import RunRecord, names_only
@@ -20,7 +20,7 @@ NAMES = ("data", "", "model", "settings")  # columns that are not numbers
 Group = Sequence[RunRecord]  # runs that differ in seeds alone
 
 
-def leaderboard(records: Sequence[RunRecord]) -> Table:
+def leaderboard(records: Sequence[RunRecord]) -> TextTable:
     """The lines of a task's runs below the rows that they were scored on, the most training rows first."""
     boards: dict[Any, list[list[RunRecord]]] = {}
     for group in by_setting(records):
@@ -53,7 +53,7 @@ def leaderboard(records: Sequence[RunRecord]) -> Table:
         "the best of a group was chosen by these scores, so its own is a little too good",
         f"only {so_many(fewest)} of dev: intervals are too narrow for so few" * (0 < fewest < FEW_ROWS),
     ]
-    return Table.of_cells(
+    return TextTable.of_cells(
         f"{records[0].task}: {so_many(len(cells), 'setting')}, {so_many(len(records), 'run')}",
         [{name: row.get(name, "") for name in shown} for row in cells],
         numbers=numbers, left=len(NAMES), grouped=True, notes=[*filter(None, notes)], behind=behind,

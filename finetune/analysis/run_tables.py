@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from finetune.analysis.published import published_for
-from finetune.analysis.table import Line, Note, Part, Table, as_plain_text
+from finetune.analysis.table import Line, NoteLine, Part, TextTable, as_plain_text
 from finetune.data.messages import first_of, noun, so_many
 from finetune.metrics.metric import plain_metrics
 from finetune.runs.record import RunRecord
@@ -37,7 +37,7 @@ def record_parts(record: RunRecord) -> Iterator[Part]:
     yield record_table(record)
     if (labels := labels_table(record)) is not None:
         yield labels
-    yield from map(Note, record.notes)
+    yield from map(NoteLine, record.notes)
 
 
 def finding_lines(finding: DataFinding) -> Iterator[Line]:
@@ -59,7 +59,7 @@ def rows_line(record: RunRecord) -> Line:
     return Line(f"rows: {', '.join(parts)}")
 
 
-def record_table(record: RunRecord) -> Table:
+def record_table(record: RunRecord) -> TextTable:
     """A run's scores next to its baselines and published scores of the same model and split."""
     metrics, headline = plain_metrics(record.scores[record.first_split]), record.headline
     rows, bold = list[dict[str, str]](), list[int]()
@@ -71,14 +71,14 @@ def record_table(record: RunRecord) -> Table:
             ends = record.metric(headline).ends(interval_of([record], split, headline)) if scores is ours else ""
             rows.append({"split": split, "method": method, **shown, f"95 % of {headline}": ends})
     title = f"{record.task}, run {record.id} ({record.model})"
-    return Table.of_cells(title, rows, left=2, words=["method"], bold=bold)
+    return TextTable.of_cells(title, rows, left=2, words=["method"], bold=bold)
 
 
 def _shown(record: RunRecord, name: str, score: float | None) -> str:
     return "" if score is None else record.metric(name).shown(score)
 
 
-def labels_table(record: RunRecord) -> Table | None:
+def labels_table(record: RunRecord) -> TextTable | None:
     """A run's scores by label, or by entity type for tagging; None if its task is not scored so."""
     names = [name.rpartition("/") for name in record.scores[record.first_split] if "/" in name]
     labels, metrics = ([*dict.fromkeys(name[part] for name in names)] for part in (0, 2))
@@ -88,10 +88,10 @@ def labels_table(record: RunRecord) -> Table | None:
             names_of = {metric: f"{label}/{metric}" for metric in metrics}
             shown = {metric: _shown(record, name, scores.get(name)) for metric, name in names_of.items()}
             rows.append({"split": split, "label": label, **shown})
-    return Table.of_cells("by label", rows, right=metrics) if labels else None
+    return TextTable.of_cells("by label", rows, right=metrics) if labels else None
 
 
-def runs_table(runs: Sequence[RunRecord], *, title: str = "runs") -> Table:
+def runs_table(runs: Sequence[RunRecord], *, title: str = "runs") -> TextTable:
     """A table with one line per run; its settings are those in which the runs of a task differ."""
     rows = [
         {
@@ -101,14 +101,14 @@ def runs_table(runs: Sequence[RunRecord], *, title: str = "runs") -> Table:
         }
         for run, settings in zip(runs, settings_by_task(runs), strict=True)
     ]  # fmt: skip
-    return Table.of_cells(title, rows)
+    return TextTable.of_cells(title, rows)
 
 
 def _headline_score(run: RunRecord) -> str:
     return f"{run.headline} {run.metric(run.headline).shown(run.score)}"
 
 
-def interrupted_table(runs: "Iterable[InterruptedRun]") -> Table:
+def interrupted_table(runs: "Iterable[InterruptedRun]") -> TextTable:
     """A line per run without a record: how far it came, and what it resumes from."""
     rows = [
         {
@@ -120,7 +120,7 @@ def interrupted_table(runs: "Iterable[InterruptedRun]") -> Table:
         for run in runs
     ]  # fmt: skip
     note = "the same command as before resumes such a run at its checkpoint, or starts it again where it has none"
-    return Table.of_cells("interrupted runs", rows, notes=[note])
+    return TextTable.of_cells("interrupted runs", rows, notes=[note])
 
 
 def to_the_minute(time: str) -> str:
@@ -132,7 +132,7 @@ def _of(count: int, of: int) -> str:
     return f"{count:,} of {of:,}"
 
 
-def summary_table(records: Sequence[RunRecord]) -> Table:
+def summary_table(records: Sequence[RunRecord]) -> TextTable:
     """For each group of runs that differ only in their seeds: mean, sd, the verdict's 95 % interval (of the
     headline), best, and the runs that are no better than a constant prediction.
     """
@@ -154,7 +154,9 @@ def summary_table(records: Sequence[RunRecord]) -> Table:
                     "95 % interval": metric.ends(interval_of(group, split, name)),
                     "best": shown(each.best), "best baseline": shown(metric.spacing.mean(bases)) if bases else "",
                 })  # fmt: skip
-    return Table.of_cells("all runs", rows, right=[CONSTANT, "mean", "sd", "95 % interval", "best", "best baseline"])
+    return TextTable.of_cells(
+        "all runs", rows, right=[CONSTANT, "mean", "sd", "95 % interval", "best", "best baseline"]
+    )
 
 
 def summary_lines(records: Sequence[RunRecord], *, diverged: int = 0) -> list[str]:
@@ -180,7 +182,7 @@ def summary_lines(records: Sequence[RunRecord], *, diverged: int = 0) -> list[st
     return lines
 
 
-def layout_table(layout: "Layout") -> Table:
+def layout_table(layout: "Layout") -> TextTable:
     """The meaning of each column of the user's data, and why it was inferred."""
     given = {
         "shape": layout.shape,
@@ -194,4 +196,4 @@ def layout_table(layout: "Layout") -> Table:
     }
     rows = [(name, value, layout.reasons.get(name, "")) for name, value in given.items() if value]
     columns = ["", "meaning", "reason"]
-    return Table(title="layout", columns=columns, rows=rows, words=columns[1:], headed=False)
+    return TextTable(title="layout", columns=columns, rows=rows, words=columns[1:], headed=False)

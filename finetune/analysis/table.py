@@ -20,11 +20,11 @@ Cells = Sequence[object]  # of a row
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class TextTable:
     """Rows of cells under the headings `columns`, with notes below.
 
     Columns in `right` are aligned to the right, those in `words` may be wrapped. Without `headed` the first cell of a
-    row names it, `ruled` separates rows by lines, and rows whose number is in `bold` stand out. With `grouped`, rows
+    row names it, `ruled` separates rows by lines, and rows whose number is in `bold` are bold. With `grouped`, rows
     with the same first cell belong together, and that cell is their title. Files have the runs `behind` the rows;
     `numbers` are the rows of CSV and DataFrame, and `option` is what the command has that chooses this table.
     """
@@ -46,7 +46,7 @@ class Table:
     @classmethod
     def of_cells(
         cls, title: str, cells: Sequence[Mapping[str, str]], *, left: int | None = None, **how: Any
-    ) -> "Table":
+    ) -> "TextTable":
         """A table of rows with cells by heading; the first `left` columns are not numbers, and `how` are fields."""
         columns = list(cells[0]) if cells else []
         if left is not None:
@@ -102,7 +102,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Note:
+class NoteLine:
     """A note, printed once; `aside` on standard error, since programs read the output."""
 
     text: str
@@ -124,13 +124,13 @@ class Next:
     piped: bool = False
 
 
-Part = str | Table | Line | Note | Command | Next  # of what a command shows; a string is sentences for a person
+Part = str | TextTable | Line | NoteLine | Command | Next  # of what a command shows; a string is sentences for a person
 
 
-def facts_table(title: str, facts: Mapping[str, Any]) -> Table:
+def facts_table(title: str, facts: Mapping[str, Any]) -> TextTable:
     """A table with a line for each fact; empty ones are left out."""
     rows = [(name, as_plain_text(value)) for name, value in facts.items() if value not in (None, [], {})]
-    return Table(title=title, columns=["", "value"], rows=rows, words=["value"], headed=False)
+    return TextTable(title=title, columns=["", "value"], rows=rows, words=["value"], headed=False)
 
 
 def as_plain_text(value: Any) -> str:

@@ -1,7 +1,7 @@
 """Where a command runs: called from Python it prints nothing that was not asked for; the command line sets another."""
 
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +23,9 @@ class Front:
     """A caller in Python. `brief`: a line for each result is enough. `noted`: the notes that were shown."""
 
     brief = False
-    noted: Collection[str] = ()
+
+    def __init__(self) -> None:
+        self.noted = set[str]()
 
     def tell(self, *parts: Part) -> None:
         """Shows something while a command works, such as how data was read."""

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from finetune.analysis.table import Note
+from finetune.analysis.table import NoteLine
 from finetune.api.model import Model
 from finetune.api.run import Run
 from finetune.data.in_memory import splits_in
@@ -98,8 +98,8 @@ def run_names(runs: tuple[Run | str | Path, ...]) -> list[str]:
     return [name for run in runs for name in (run.folders if isinstance(run, Run) else [str(run)])]
 
 
-def which_run(names: Sequence[str], out: Path) -> Iterator[Note]:
+def which_run(names: Sequence[str], out: Path) -> Iterator[NoteLine]:
     """Which run is used for each name that several have."""
     for name in names:
         if not is_export(name) and find_run(name, out) is None and len(runs := runs_of(name, out)) > 1:
-            yield Note(latest_words(name, runs))
+            yield NoteLine(latest_words(name, runs))

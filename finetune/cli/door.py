@@ -1,9 +1,8 @@
 """The command line of a command, made of its function: the signature is what is typed, the docstring the help."""
 
 import inspect
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -159,13 +158,3 @@ def _complete(incomplete: str) -> list[str]:
 
     names = (*recipe_files(), *(f"{key}=" for key in setting_fields()))
     return [name for name in names if name.startswith(incomplete)]
-
-
-def rows_of(module: ModuleType, result: Any) -> Iterator[Mapping[str, Any]]:
-    """The JSON objects of a result: by the module's `as_json`, or of a file and of a table."""
-    if hasattr(module, "as_json"):
-        yield from module.as_json(result)
-    elif isinstance(result, Path):
-        yield {"path": str(result)}
-    else:
-        yield from json.loads(result.frame.to_json(orient="records", double_precision=15))

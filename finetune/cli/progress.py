@@ -10,8 +10,8 @@ from types import TracebackType
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Column
 
+from finetune.cli.console import Terminal
 from finetune.cli.options import note_line
-from finetune.cli.printing import Terminal
 from finetune.metrics.metric import find_metric
 from finetune.metrics.scores import in_words
 from finetune.runs.events import (

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from finetune.analysis.compare import Changed, Comparison, compare_runs, compare_several
-from finetune.analysis.table import Next, Note, Part, Table, as_plain_text
+from finetune.analysis.table import Next, NoteLine, Part, TextTable, as_plain_text
 from finetune.api.parameters import Cli
 from finetune.api.quiet import plainly
 from finetune.api.run import Run, open_run
@@ -92,8 +92,8 @@ def shown(compared: Comparison | list[Comparison], *, changed: Annotated[int, Cl
     for pair in pairs:
         title = f"{pair.task}, {pair.counted} of {pair.split}; {pair.sides}"
         notes = [pair.tests] * (pair is pairs[-1])
-        yield Table(title=title, columns=pair.columns, rows=pair.cells, right=pair.columns[1:], notes=notes)
-    yield from map(Note, dict.fromkeys(note for pair in pairs for note in pair.notes))
+        yield TextTable(title=title, columns=pair.columns, rows=pair.cells, right=pair.columns[1:], notes=notes)
+    yield from map(NoteLine, dict.fromkeys(note for pair in pairs for note in pair.notes))
     first = pairs[0]
     if len(pairs) == 1 and changed and first.changed:
         yield _changed_table(first, changed)
@@ -101,7 +101,7 @@ def shown(compared: Comparison | list[Comparison], *, changed: Annotated[int, Cl
     yield Next([["report", *chain.from_iterable(sides)]])
 
 
-def _changed_table(found: Comparison, most: int) -> Table:
+def _changed_table(found: Comparison, most: int) -> TextTable:
     """Some of the rows that only one side has right."""
     a, b = (sum(change.better == side for change in found.changed) for side in "ab")
     first = " (of each side's first run)" if len(found.a) > 1 or len(found.b) > 1 else ""
@@ -111,7 +111,7 @@ def _changed_table(found: Comparison, most: int) -> Table:
         for change in found.changed[:most]
     ]
     words = ["text", "label", "A", "B"]
-    return Table(title=title, columns=["id", *words], rows=rows, words=words, ruled=True)
+    return TextTable(title=title, columns=["id", *words], rows=rows, words=words, ruled=True)
 
 
 def _changed_cells(change: Changed, shape: str) -> list[Any]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from finetune.analysis.table import Note, Part
+from finetune.analysis.table import NoteLine, Part
 from finetune.api.front import here
 from finetune.api.inputs import recipe_settings
 from finetune.api.quiet import plainly
@@ -43,7 +43,7 @@ def init(data: str | Path, *, out: str | Path = "results", **settings: Any) -> s
         raise UserError(f"there is no file and no recipe '{name}'", f"{near}`finetune ls` lists the recipes")
     recipe, task = starting_recipe(name, wanted, checkpoint=checkpoint_of(wanted, Path(out)))
     for finding in data_findings(task, [name, *typed_settings(wanted)]):
-        here().tell(Note(finding.note))
+        here().tell(NoteLine(finding.note))
     return commented(recipe, task)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
-from finetune.analysis.table import Next, Note, Part
+from finetune.analysis.table import Next, NoteLine, Part
 from finetune.api.front import here
 from finetune.api.inputs import in_memory, is_path, model_name, named_options, which_run
 from finetune.api.parameters import Cli, Columns, OutputFile, Setting
@@ -229,5 +229,5 @@ def shown(result: NextRows) -> Iterator[Part]:
     """How many rows were chosen and left out, and how to train once they are labelled."""
     left_out = f"; left out: {result.known:,} that the run read" if result.known else ""
     yield f"{so_many(result.chosen)} of {result.rows:,} -> {result.path}: the least sure ones{left_out}"
-    yield from map(Note, result.notes)
+    yield from map(NoteLine, result.notes)
     yield Next([["run", str(result.path), *typed_settings(result.settings)]])

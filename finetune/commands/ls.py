@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from finetune.analysis.leaderboard import leaderboard
 from finetune.analysis.run_tables import interrupted_table, runs_table
-from finetune.analysis.table import Next, Note, Part, Table, facts_table, require_table_file
+from finetune.analysis.table import Next, NoteLine, Part, TextTable, facts_table, require_table_file
 from finetune.api.parameters import OutputFile
 from finetune.api.quiet import plainly
 from finetune.data.files import is_data
@@ -45,7 +45,7 @@ class Leaderboard:
     """
 
     name: str
-    table: Table
+    table: TextTable
     unfinished: Sequence[InterruptedRun] = ()
     path: Path | None = None
 
@@ -219,9 +219,9 @@ def _board_parts(board: Leaderboard) -> Iterator[Part]:
     if count := len(board.unfinished):
         running = sum(run.running for run in board.unfinished)
         left_out = f"{so_many(count, 'run')} without scores yet {noun(count, 'is', 'are')} left out"
-        yield Note(left_out + f" ({running} trained now)" * bool(running), aside=True)
+        yield NoteLine(left_out + f" ({running} trained now)" * bool(running), aside=True)
     if board.path is not None:
-        yield Note(f"{board.path}: {board.table.title}", aside=True)
+        yield NoteLine(f"{board.path}: {board.table.title}", aside=True)
         return
     yield board.table
     rows, numbers = board.table.rows, board.table.numbers

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from finetune.analysis.table import Line, Next, Note, Part
+from finetune.analysis.table import Line, Next, NoteLine, Part
 from finetune.api.callbacks import Callback
 from finetune.api.front import here
 from finetune.api.inputs import is_path, model_name, named_options
@@ -134,7 +134,7 @@ def predict(
 
         predictor = opened.predictor.answering(name, coverage=coverage, risk=risk, out=Path(out))
         if lines:
-            here().tell(*map(Note, predictor.unsure.notes if predictor.unsure else ()))
+            here().tell(*map(NoteLine, predictor.unsure.notes if predictor.unsure else ()))
             return _predicted_lines(predictor)
         done = predict_file(predictor, Path(data), target, options=named, watch=watch, escape=escape_formulas)
         facts = done.facts(target)
@@ -170,7 +170,7 @@ def shown(predicted: Any) -> Iterator[Part]:
     if (unsure := predicted.unsure) is not None:
         share = f" ({percent(unsure / max(1, rows))})" if predicted.claimed in ("rows", "answers") else ""
         yield f"{unsure:,} {predicted.claimed} unsure{share}: in the column `unsure`"
-    yield from map(Note, predicted.notes)
+    yield from map(NoteLine, predicted.notes)
     if not scores:
         yield Next([["evaluate", predicted.model, "FILE"]])
         return

@@ -17,7 +17,7 @@ from finetune.analysis.run_tables import (
     summary_lines,
     summary_table,
 )
-from finetune.analysis.table import Line, Next, Note, Part, Table
+from finetune.analysis.table import Line, Next, NoteLine, Part, TextTable
 from finetune.api.callbacks import Callback
 from finetune.api.front import here
 from finetune.api.inputs import in_memory, is_path, recipe_settings
@@ -179,7 +179,7 @@ def _read(names: Sequence[str], planned: Sequence[ResolvedRun]) -> Iterator[Part
     for text in texts.values():
         yield from map(Line, reading_lines(text))
     if len(texts) > 1:
-        yield Note(f"{len(texts)} texts, each for an encoder: for one, name their folder or a '*.txt'")
+        yield NoteLine(f"{len(texts)} texts, each for an encoder: for one, name their folder or a '*.txt'")
 
 
 def _with_first_scores(first: ResolvedRun, options: RunOptions) -> ResolvedRun:
@@ -227,13 +227,13 @@ def shown(result: Run) -> Iterator[Part]:
         seeds = len(curve.sizes[-1].records)
         notes = [f"mean of {so_many(seeds, 'seed')}"] if seeds > 1 else []
         title = "by size of the data"
-        yield Table(title=title, columns=curve.columns, rows=curve.cells, right=curve.columns, notes=notes)
+        yield TextTable(title=title, columns=curve.columns, rows=curve.cells, right=curve.columns, notes=notes)
         yield Line(curve.answer)
     if not records or here().brief:
         return
     said = (note for record in records for note in (*dev_choices(record), *record.notes))
     new = [note for note in dict.fromkeys(said) if note not in here().noted]
-    yield from map(Note, new[:MOST_NOTES])
+    yield from map(NoteLine, new[:MOST_NOTES])
     yield Line("")
     yield from verdict_lines(records)
     if len({record.task for record in records}) == 1:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from finetune.analysis.run_facts import every_fact, six_facts, verdict_lines
 from finetune.analysis.run_tables import record_parts
-from finetune.analysis.table import Command, Line, Next, Note, Part, Table, as_plain_text, facts_table
+from finetune.analysis.table import Command, Line, Next, NoteLine, Part, TextTable, as_plain_text, facts_table
 from finetune.api.parameters import Cli
 from finetune.api.quiet import plainly
 from finetune.api.run import Run, open_run
@@ -111,7 +111,7 @@ def shown(
     yield Line("")
     in_diagnosis = {note for cause in causes for note in cause.notes}
     for part in record_parts(record):
-        if not (isinstance(part, Note) and part.text in in_diagnosis):
+        if not (isinstance(part, NoteLine) and part.text in in_diagnosis):
             yield part
     yield facts_table("facts", six_facts(folder, record))
     if every:
@@ -153,4 +153,4 @@ def _prediction_parts(run: Run, most: int) -> Iterator[Part]:
             ("x" * bool(bad), *(as_plain_text(line[name]) for name in names))
             for bad, line in zip(wrong, cells, strict=True)
         ]
-        yield Table(title="", columns=["", *names], rows=rows, words=names, ruled=True)
+        yield TextTable(title="", columns=["", *names], rows=rows, words=names, ruled=True)

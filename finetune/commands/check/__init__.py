@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from finetune.analysis.run_tables import STYLES, layout_table
-from finetune.analysis.table import Line, Next, Note, Part, facts_table
+from finetune.analysis.table import Line, Next, NoteLine, Part, facts_table
 from finetune.api.front import here
 from finetune.api.inputs import in_memory, is_path, recipe_settings
 from finetune.api.parameters import Cli, Columns, DataFolder
@@ -215,6 +215,6 @@ def _next_parts(report: Findings) -> Iterator[Part]:
         return
     yield facts_table(str(copy.file), copy.fixes or {"fixed": "no fixes needed; file copied"})
     if note := encoding_note(copy.file, report.parts[0].table.form):
-        yield Note(note)
+        yield NoteLine(note)
     yield Line(copy.remaining)
     yield Next([["run", str(copy.file), *typed_settings(_settings_of_copy(report))]])

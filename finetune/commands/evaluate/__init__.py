@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from finetune.analysis.table import Note, Part
+from finetune.analysis.table import NoteLine, Part
 from finetune.api.front import here
 from finetune.api.inputs import in_memory, is_path, model_name, named_options
 from finetune.api.parameters import Columns, DataFolder, Setting
@@ -94,7 +94,7 @@ def shown(found: Evaluation) -> Iterator[Part]:
     """The scores of each split; of saved predictions with three digits, as official scripts do."""
     metric = found.metric
     if found.saved:
-        yield from (Note(note, aside=True) for note in found.notes)
+        yield from (NoteLine(note, aside=True) for note in found.notes)
         for split, scores in found.scores.items():
             yield f"{split} " + ", ".join(f"{name} {metric(name).scaled(score):.3f}" for name, score in scores.items())
         return

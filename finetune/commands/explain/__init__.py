@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from unicodedata import combining, east_asian_width
 
 from finetune.analysis.pages.templates import templates_of, write_page
-from finetune.analysis.table import Line, Note, Part
+from finetune.analysis.table import Line, NoteLine, Part
 from finetune.api.front import here
 from finetune.api.inputs import in_memory, is_path, model_name
 from finetune.api.model import Explanations, Model, loaded
@@ -107,7 +107,8 @@ def explained_rows(
 
     `run` is the folder of the run whose predictions `row` is looked up in. Raises UserError as `explain` does.
     """
-    from finetune.inference.explain import explain_row, require_captum
+    from finetune.inference.explain import explain_row
+    from finetune.inference.explanation import require_captum
 
     _require_rows(texts, row, rows)
     require_captum()
@@ -176,7 +177,7 @@ def shown(explained: Explanations) -> Iterator[Part]:
         for number, row in enumerate(explained.rows):
             yield from [Line("")] * bool(number)
             yield from explained_lines(row, width)
-    yield from (Note(note, aside=True) for note in explained.notes)
+    yield from (NoteLine(note, aside=True) for note in explained.notes)
 
 
 def explained_lines(row: ExplainedRow, width: int) -> Iterator[Line]:

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
-from finetune.analysis.table import Next, Part, Table, as_plain_text, facts_table
+from finetune.analysis.table import Next, Part, TextTable, as_plain_text, facts_table
 from finetune.api.front import here
 from finetune.api.inputs import model_name
 from finetune.api.model import Model
@@ -159,5 +159,5 @@ def shown(made: Export) -> Iterator[Part]:
         ]
         ties = ", where the run's logits are equal up to rounding" * (check.score is None)
         title = f"{so_many(len(made.changed))} with another answer{ties}"
-        yield Table(title=title, columns=names, rows=rows, words=names[1:], ruled=True)
+        yield TextTable(title=title, columns=names, rows=rows, words=names[1:], ruled=True)
     yield Next([["predict", str(made.folder), "FILE"]], piped=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from finetune.analysis.table import Line, Next, Note, Part, Table
+from finetune.analysis.table import Line, Next, NoteLine, Part, TextTable
 from finetune.api.callbacks import Callback
 from finetune.api.front import here
 from finetune.api.inputs import in_memory, is_path, recipe_settings
@@ -179,12 +179,12 @@ def shown(result: Search) -> Iterator[Part]:
         rows.append([*map(_plain, settings), *scores])
     names = [key.rpartition(".")[2] for key in result.settings]
     names += [f"{result.run.record.first_split} {result.metric.name}", "sd", "n"]
-    yield Table(title="trials", columns=names, rows=rows, right=names)
+    yield TextTable(title="trials", columns=names, rows=rows, right=names)
     for why, count in result.trials["failure"].value_counts().drop("", errors="ignore").items():
-        yield Note(f"{so_many(count, 'trial')} failed: {why}")
+        yield NoteLine(f"{so_many(count, 'trial')} failed: {why}")
     if result.held_out is None:
-        yield Note("`test_share` gives a score on rows that chose nothing")
+        yield NoteLine("`test_share` gives a score on rows that chose nothing")
     yield Line(result.sentence)
     if result.path is not None:
-        yield Note(f"{result.path}: the best recipe", aside=True)
+        yield NoteLine(f"{result.path}: the best recipe", aside=True)
         yield Next([["run", str(result.path), "--seeds", str(result.summary.n)]])

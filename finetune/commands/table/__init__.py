@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from finetune.analysis.table import Next, Note, Part, Table, facts_table, require_table_file
+from finetune.analysis.table import Next, NoteLine, Part, TextTable, facts_table, require_table_file
 from finetune.api.parameters import OutputFile
 from finetune.api.quiet import plainly
 from finetune.commands.table.declaration import PaperTable, load_table, table_files
@@ -54,7 +54,7 @@ class ResultTable:
 
         return pd.read_csv(io.StringIO(self.form().csv), keep_default_na=True)
 
-    def form(self, form: Literal["paper", "runs"] | None = None) -> Table:
+    def form(self, form: Literal["paper", "runs"] | None = None) -> TextTable:
         """The cells and notes as `paper` (systems as rows, tasks as columns) or `runs` (a row a model and task).
 
         The default is what was asked for, else `paper` where the table has it, and `runs` for one with cost; a table of
@@ -152,9 +152,9 @@ def shown(result: ResultTable | dict[str, str]) -> Iterator[Part]:
         yield Next([["table", "glue"]])
         return
     if result.note:
-        yield Note(result.note, aside=True)
+        yield NoteLine(result.note, aside=True)
     if result.path is not None:
-        yield Note(f"{result.path}: {result.table.title}", aside=True)
+        yield NoteLine(f"{result.path}: {result.table.title}", aside=True)
         return
     made = result.form()
     yield made

@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Any, TypeVar
 
 from finetune.analysis.published import Anchor
-from finetune.analysis.table import Table
+from finetune.analysis.table import TextTable
 from finetune.commands.table.declaration import PaperTable
 from finetune.commands.table.lines import TableLine
 from finetune.data.messages import noun, so_many
@@ -30,7 +30,7 @@ CONSTANT = {"majority": SIMPLE, "mean": SIMPLE}  # predictions, of labels and of
 HIDDEN = "†"  # marks a published score on labels that a server hides
 
 
-def runs_form(table: PaperTable, lines: Sequence[TableLine], *, cost: bool = False) -> Table:
+def runs_form(table: PaperTable, lines: Sequence[TableLine], *, cost: bool = False) -> TextTable:
     """A row for each model on each task, with the spread over seeds, the verdict, and with what runs `cost`."""
     sources, over = _sources(lines), "folds" if any(row.over for row in table.row) else "seeds"
     cells = []
@@ -67,7 +67,7 @@ def runs_form(table: PaperTable, lines: Sequence[TableLine], *, cost: bool = Fal
     return _form(table, lines, cells, notes, left=3, option=option)
 
 
-def paired_form(table: PaperTable, lines: Sequence[TableLine]) -> Table:
+def paired_form(table: PaperTable, lines: Sequence[TableLine]) -> TextTable:
     """A row for each system of a recipe on each score, grouped by score, with the difference to the first."""
     names = list(dict.fromkeys(name for line in lines for name in line.names))
     in_paper = any(line.paper is not None for line in lines)
@@ -108,7 +108,7 @@ def paired_form(table: PaperTable, lines: Sequence[TableLine]) -> Table:
     return _form(table, lines, cells, notes, left=1 + len(names), grouped=True)
 
 
-def paper_form(table: PaperTable, lines: Sequence[TableLine]) -> Table:
+def paper_form(table: PaperTable, lines: Sequence[TableLine]) -> TextTable:
     """A row for each system. Raises UserError for a table whose rows name no columns."""
     columns = {row.key: row.column for row in table.row if row.column}
     if not columns:
@@ -174,7 +174,7 @@ def _system_scores(line: TableLine, sources: Mapping[str, int]) -> Iterator[tupl
 
 def _form(
     table: PaperTable, lines: Sequence[TableLine], cells: Sequence[dict[str, str]], notes: Sequence[str], **facts: Any
-) -> Table:
+) -> TextTable:
     behind = []
     for line in lines:
         changed = [setting for setting in settings_of(line.runs) if setting.changed]
@@ -187,7 +187,7 @@ def _form(
         behind += [f"{line.row.name}, {line.model}: {', '.join(settings) or 'defaults'}; {runs}"] * bool(line.runs)
     behind = list(dict.fromkeys(behind))  # two metrics of the same runs are one line
     listed = [f"[{number}] {source}" for source, number in _sources(lines).items()]
-    return Table.of_cells(table.title, cells, notes=[*filter(None, notes), *listed], behind=behind, **facts)
+    return TextTable.of_cells(table.title, cells, notes=[*filter(None, notes), *listed], behind=behind, **facts)
 
 
 def _caveats(lines: Sequence[TableLine]) -> Iterator[str]:

@@ -12,8 +12,9 @@ from typing import Any
 
 from finetune.analysis.run_tables import record_parts, runs_table, summary_lines, summary_table
 from finetune.analysis.table import Line
+from finetune.cli.console import Terminal
 from finetune.cli.next_commands import GivenOptions
-from finetune.cli.printing import Terminal, TerminalFront
+from finetune.cli.printing import TerminalFront
 from finetune.cli.terminal import printable
 from finetune.commands.compare import compare
 from finetune.commands.report.content import read_runs

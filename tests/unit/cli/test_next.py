@@ -12,9 +12,10 @@ from support.runs import FAST, FinishedRun, as_csv
 
 from finetune.analysis.run_facts import next_commands
 from finetune.analysis.run_tables import record_parts
+from finetune.cli.console import Terminal
 from finetune.cli.door import function_of
 from finetune.cli.next_commands import GivenOptions
-from finetune.cli.printing import Terminal, TerminalFront
+from finetune.cli.printing import TerminalFront
 from finetune.runs.record import RunRecord, SavedMetric
 from finetune.runs.toml import typed_settings
 from finetune.training.targets import split_arguments

@@ -10,7 +10,7 @@ from support.cli import Finetune, InProcess
 from support.runs import FAST, REVIEWS, as_csv
 
 from finetune.api.progress import ProgressBar
-from finetune.cli.printing import Terminal
+from finetune.cli.console import Terminal
 from finetune.cli.progress import ProgressDisplay
 from finetune.errors import UserError
 from finetune.metrics.scores import accuracy

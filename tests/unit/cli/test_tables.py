@@ -11,8 +11,8 @@ from support.paths import ROOT
 from support.records import run as made
 
 from finetune.analysis.run_tables import record_table, runs_table, summary_table
-from finetune.analysis.table import Table, facts_table
-from finetune.cli.printing import PrintedTable, Terminal
+from finetune.analysis.table import TextTable, facts_table
+from finetune.cli.console import PrintedTable, Terminal
 from finetune.commands.table.declaration import PaperTable as PaperTable
 from finetune.commands.table.declaration import load_table, table_files
 from finetune.commands.table.forms import paper_form, runs_form
@@ -24,7 +24,7 @@ WIDTHS = (40, 60, 80, 120, 200)
 WORDS = ("a", "longer-word", "안녕하세요", "두 단어", "", "2026-11-21T09:42:30+00:00", "two\nlines", "x" * 90)
 
 
-def printed(table: Table, width: int) -> str:
+def printed(table: TextTable, width: int) -> str:
     console = Terminal()
     console.width = width
     with console.capture() as captured:
@@ -37,11 +37,11 @@ def squeezed(text: str) -> str:
     return re.sub(r"[\s│┃]", "", text)
 
 
-def drawn(seed: int, count: int = 12) -> Table:
+def drawn(seed: int, count: int = 12) -> TextTable:
     draw = random.Random(seed)
     rows = [(draw.choice(WORDS), f"{number:010d}", draw.choice(WORDS), draw.choice(WORDS)) for number in range(count)]
     columns, notes = ["name", "id", "text", "model"], ["a note " * 20]
-    return Table(title="all runs", columns=columns, words=["text"], rows=rows, notes=notes)
+    return TextTable(title="all runs", columns=columns, words=["text"], rows=rows, notes=notes)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -59,14 +59,14 @@ def test_no_line_is_wider_than_the_console_and_no_cell_is_cut(width: int, seed: 
 
 def test_a_table_that_cannot_fit_is_a_list() -> None:
     rows = [("cola", "0123456789", "1.5"), ("mrpc", "9876543210", "")]
-    table = Table(title="runs", columns=["task", "id", "score"], rows=rows)
+    table = TextTable(title="runs", columns=["task", "id", "score"], rows=rows)
     assert printed(table, 30).splitlines()[0] == "runs" and "│ 0123456789 │" in printed(table, 80)
     assert "task: cola id: 0123456789 score: 1.5" in " ".join(printed(table, 20).split())
     assert "┃" not in printed(table, 20)
 
 
 def test_a_column_without_cells_is_left_out() -> None:
-    text = printed(Table(title="", columns=["id", "encoder", "label"], rows=[("1", "", "good")]), 80)
+    text = printed(TextTable(title="", columns=["id", "encoder", "label"], rows=[("1", "", "good")]), 80)
     assert "encoder" not in text and "label" in text
 
 
@@ -81,7 +81,7 @@ def test_facts_have_a_line_each() -> None:
 def test_every_table_of_the_kept_records_fits(width: int) -> None:
     out = ROOT / "results"
     records = all_records(out)
-    tables: list[Table] = [runs_table(all_records(out)), summary_table(records), *map(record_table, records[:9])]
+    tables: list[TextTable] = [runs_table(all_records(out)), summary_table(records), *map(record_table, records[:9])]
     for name in table_files():
         table = load_table(name)
         lines = lines_of(table, records)
@@ -98,7 +98,7 @@ def test_every_table_of_the_kept_records_fits(width: int) -> None:
 
 def test_ten_thousand_rows_take_seconds() -> None:
     rows = [("mrpc", f"{number:010d}", "minilm", "84.1") for number in range(10_000)]
-    table = Table(title="runs", columns=["task", "id", "model", "score"], rows=rows)
+    table = TextTable(title="runs", columns=["task", "id", "model", "score"], rows=rows)
     started = time.process_time()
     assert len(printed(table, 80).splitlines()) > 10_000
     assert time.process_time() - started < 20  # about 3; quadratic would be minutes

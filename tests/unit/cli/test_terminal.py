@@ -9,8 +9,9 @@ from rich.cells import cell_len
 from support.records import run
 
 from finetune.analysis.run_facts import verdict_lines
+from finetune.cli.console import Terminal
 from finetune.cli.next_commands import GivenOptions
-from finetune.cli.printing import Terminal, TerminalFront
+from finetune.cli.printing import TerminalFront
 from finetune.cli.terminal import flowed, print_errors
 from finetune.commands.explain import explained_lines
 from finetune.errors import UserError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from finetune.cli.printing import Terminal
+from finetune.cli.console import Terminal
 from finetune.cli.progress import ProgressDisplay
 from finetune.metrics.scores import accuracy
 from finetune.runs.events import (

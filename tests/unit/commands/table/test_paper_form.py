@@ -3,7 +3,7 @@
 import pytest
 from support.records import BASE, run
 
-from finetune.analysis.table import Table
+from finetune.analysis.table import TextTable
 from finetune.commands.table.declaration import load_table
 from finetune.commands.table.forms import DEV, OURS, TEST, paper_form
 from finetune.commands.table.lines import lines_of
@@ -14,11 +14,11 @@ GLUE = load_table("glue")
 HEADER = ("scores", "system", "MNLI (m/mm)", "QQP", "QNLI", "SST-2", "CoLA", "STS-B", "MRPC", "RTE", "Avg")
 
 
-def form_of(*records: RunRecord) -> Table:
+def form_of(*records: RunRecord) -> TextTable:
     return paper_form(GLUE, lines_of(GLUE, records))
 
 
-def rows_of(form: Table, group: str) -> dict[str, dict[str, str]]:
+def rows_of(form: TextTable, group: str) -> dict[str, dict[str, str]]:
     """The filled cells of each system of a group, by heading."""
     return {
         row[1]: {name: cell for name, cell in zip(form.columns[2:], row[2:], strict=True) if cell}
