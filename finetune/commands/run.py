@@ -42,8 +42,7 @@ from finetune.task_types.held_out import trained_on_rows
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.pretraining.own import own_text, reading_lines
 from finetune.task_types.resolved_run import ResolvedRun
-from finetune.training.run_options import RunOptions, Saving
-from finetune.training.trackers import tracker_names
+from finetune.training.run_options import RunOptions, Saving, tracker_names
 
 FILES = ("dev", "test", "split", "encoding", "sheet")  # options of data that a table in memory does not have
 MOST_ROWS = 1_000  # for training, on which the baselines take a second

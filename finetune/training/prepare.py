@@ -23,7 +23,6 @@ from finetune.task_types.parts import batch_maker
 from finetune.task_types.prepare import array_features, load_splits, require_positions
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.shared_rows import known_keys, leaks
-from finetune.task_types.train_share import with_share
 from finetune.task_types.vocabulary import vocabulary_notes
 from finetune.training.extras import Extra, RunState, extras_of
 
@@ -64,8 +63,7 @@ def plan_run(
     watch(Working("reading rows"))
     task, splits = run.task, load_splits(run.task, source, limit=recipe.limit)
     run.splits, run.data = splits, data_fingerprint({split: loaded.rows for split, loaded in splits.items()})
-    train, _ = divided(task, splits[task.train_split], recipe.held_out)
-    splits[task.train_split] = with_share(task, train, recipe.train_share, seed=recipe.seeds[1])
+    splits[task.train_split] = trained_on_rows(recipe, task, splits)
     run.rows_learned = run.train_rows
     if vocabulary_size:
         vocabulary = batch_maker(task).own_vocabulary(run.train_rows, watch, size=vocabulary_size)
