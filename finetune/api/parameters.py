@@ -18,7 +18,6 @@ class Cli:
         least: Its least value.
         help: Its line in `--help`, if that of the docstring is not for a terminal.
         recipes: The shell completes names of recipes and settings.
-        default: Its default there, where Python's is None.
     """
 
     names: tuple[str, ...] = ()
@@ -28,7 +27,6 @@ class Cli:
     least: float | None = None
     help: str | None = None
     recipes: bool = False
-    default: str | None = None
 
 
 SETTING, PYTHON = Cli(setting=True), Cli(python=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from finetune.analysis.diagnosis import Diagnosis, diagnosis_of_seeds
-from finetune.api.quiet import command, plainly
+from finetune.api.quiet import plainly
 from finetune.errors import UserError
 from finetune.metrics.scores import plain_metrics
 from finetune.runs.folder import RunFolder
@@ -192,8 +192,9 @@ class Run:
         Raises:
             UserError: Without the extra `report`, or if the file cannot be written.
         """
-        write = command("report").report
-        return Path(write(*self.folders, path=path, out=self.out, force=force))
+        from finetune.commands.report import report
+
+        return Path(report(*self.folders, path=path, out=self.out, force=force))
 
     def __repr__(self) -> str:
         first = self.records[0]
