@@ -39,7 +39,7 @@ if sys.argv[5]:
     accelerator = build_accelerator(torch.device("cpu"), sys.argv[5])
     predictor = replace(predictor, engine=replace(predictor.engine, accelerator=accelerator))
 from finetune.runs.lookup import require_run
-from finetune.runs.predictions import read_predictions
+from finetune.runs.folder import read_predictions
 from finetune.runs.record_files import load_record
 from finetune.task_types.predictions import row_of_line
 from pathlib import Path

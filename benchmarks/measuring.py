@@ -19,8 +19,8 @@ from transformers.utils import logging
 from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
-from finetune.metrics.metric import Metric
-from finetune.metrics.scores import Scores, accuracy
+from finetune.metrics.metric import Metric, Scores
+from finetune.metrics.scores import accuracy
 from finetune.models import pretrained as weights
 from finetune.models.backbone import Backbone
 from finetune.models.building import load_backbone

@@ -23,11 +23,10 @@ from typing import Any
 import machine
 import websocket
 from dated import out_parser, write_json
-
 from finetune.commands.report.api import write_report
+
 from finetune.metrics import accuracy
-from finetune.runs.folder import RunFolder
-from finetune.runs.predictions import write_predictions
+from finetune.runs.folder import RunFolder, write_predictions
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import write_record

@@ -9,27 +9,29 @@ if TYPE_CHECKING:
     from finetune.analysis.compare import Comparison
     from finetune.analysis.data_sizes import LearningCurve
     from finetune.api.callbacks import CallbackFailed
-    from finetune.api.evaluation import Evaluation
-    from finetune.api.explanation import Explanations
     from finetune.api.front import FailedRun
-    from finetune.api.model import Model, load
+    from finetune.api.model import Explanations, Model, load
     from finetune.api.run import Run, open_run
     from finetune.commands.check import check
     from finetune.commands.check.findings import Findings
     from finetune.commands.compare import compare
     from finetune.commands.evaluate import evaluate
+    from finetune.commands.evaluate.answers import Evaluation
+    from finetune.commands.explain import explain
     from finetune.commands.export.api import export
     from finetune.commands.export.plan import Export
     from finetune.commands.features import Features, features
     from finetune.commands.label_errors import label_errors
-    from finetune.commands.label_next.api import NextRows, label_next
+    from finetune.commands.label_next import NextRows, label_next
     from finetune.commands.ls import Leaderboard, Listing, ls
+    from finetune.commands.predict import PredictedFile, predict
     from finetune.commands.push.api import push
     from finetune.commands.report import report
-    from finetune.commands.show import show
-    from finetune.commands.submission import submission
     from finetune.commands.run import run
     from finetune.commands.search import Search, search
+    from finetune.commands.serve import Server, serve
+    from finetune.commands.show import show
+    from finetune.commands.submission import submission
     from finetune.commands.table import ResultTable, table
     from finetune.commands.tokenizer import Vocabulary, tokenizer
     from finetune.commands.view.api import view
@@ -50,15 +52,18 @@ __all__ = [
     "Listing",
     "Model",
     "NextRows",
+    "PredictedFile",
     "ResultTable",
     "Run",
     "Search",
+    "Server",
     "UserError",
     "Vocabulary",
     "check",
     "compare",
     "evaluate",
     "events",
+    "explain",
     "export",
     "features",
     "label_errors",
@@ -66,10 +71,12 @@ __all__ = [
     "load",
     "ls",
     "open_run",
+    "predict",
     "push",
     "report",
     "run",
     "search",
+    "serve",
     "show",
     "submission",
     "table",
@@ -83,27 +90,29 @@ __getattr__ = names_of(
         "analysis.compare": "Comparison",
         "analysis.data_sizes": "LearningCurve",
         "api.callbacks": "CallbackFailed",
-        "api.evaluation": "Evaluation",
-        "api.explanation": "Explanations",
         "api.front": "FailedRun",
-        "api.model": "Model load",
+        "api.model": "Explanations Model load",
         "api.run": "Run open_run",
         "commands.check": "check",
         "commands.check.findings": "Findings",
         "commands.compare": "compare",
         "commands.evaluate": "evaluate",
+        "commands.evaluate.answers": "Evaluation",
+        "commands.explain": "explain",
         "commands.export.api": "export",
         "commands.export.plan": "Export",
         "commands.features": "Features features",
         "commands.label_errors": "label_errors",
-        "commands.label_next.api": "NextRows label_next",
+        "commands.label_next": "NextRows label_next",
         "commands.ls": "Leaderboard Listing ls",
+        "commands.predict": "PredictedFile predict",
         "commands.push.api": "push",
         "commands.report": "report",
-        "commands.show": "show",
-        "commands.submission": "submission",
         "commands.run": "run",
         "commands.search": "Search search",
+        "commands.serve": "Server serve",
+        "commands.show": "show",
+        "commands.submission": "submission",
         "commands.table": "ResultTable table",
         "commands.tokenizer": "tokenizer Vocabulary",
         "commands.view.api": "view",

@@ -58,8 +58,7 @@ class TaskTexts:
             write_atomically(file, text)
             kept.seal([file.name])
 
-        with kept.required():
-            kept.read_or_make(read=dict, make=write)
+        kept.ensure(write)
         return file
 
 

@@ -11,15 +11,13 @@ from typing import Any
 from finetune.analysis.limits import limits_of
 from finetune.analysis.pages.templates import templates_of
 from finetune.data.messages import percent
-from finetune.metrics.scores import plain_metrics
+from finetune.metrics.metric import plain_metrics
 from finetune.models.pretrained import MINILM
-from finetune.runs.folder import RunFolder
+from finetune.runs.folder import RunFolder, read_lines
 from finetune.runs.lineage import SEEDS, Lineage, lineage_words
-from finetune.runs.predictions import read_lines
-from finetune.runs.recipe_diff import settings_of
 from finetune.runs.record import RunRecord, without_folders
 from finetune.runs.record_files import load_record, readable_records
-from finetune.runs.seeds import same_but_seeds, seed_words
+from finetune.runs.seeds import same_but_seeds, seed_words, settings_of
 from finetune.runs.verdict import baseline_words, chosen_by_scored, verdict_of
 from finetune.storage.stored import data_name_of
 from finetune.task_types.marked_text import clean

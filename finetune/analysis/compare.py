@@ -13,8 +13,7 @@ from finetune.errors import UserError
 from finetune.metrics.metric import Metric, find_metric
 from finetune.metrics.significance import RESAMPLES, Difference, holm, mcnemar
 from finetune.metrics.sums import Counted
-from finetune.runs.folder import RunFolder
-from finetune.runs.predictions import read_predictions
+from finetune.runs.folder import RunFolder, read_predictions
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.runs.seeds import shared_encoders
@@ -273,7 +272,7 @@ def _notes(left: Side, right: Side, split: str, *, units: tuple[int, str]) -> It
         yield f"{objectives[0]} and {objectives[1]} predict from different context, so perplexities do not compare"
     yield from (f"{side.letter}: {note}" for side in sides if (note := shared_encoders(side.records)))
     lineages = [record.lineage for record in (first, second)]
-    began = [lineage and lineage.but_seeds for lineage in lineages]
+    began = [lineage and lineage.settings_without_seeds for lineage in lineages]
     if began[0] != began[1]:
         for side, lineage in zip(sides, lineages, strict=True):
             yield from [f"{side.letter}: the encoder is {lineage.words}"] if lineage is not None else []

@@ -11,9 +11,8 @@ from finetune.data.messages import so_many
 from finetune.runs.events import duration
 from finetune.runs.folder import RunFolder
 from finetune.runs.lineage import SEEDS, lineage_words
-from finetune.runs.recipe_diff import settings_of
 from finetune.runs.record import RunRecord
-from finetune.runs.seeds import best_group, best_run, by_setting, differing_settings, of_largest_sizes
+from finetune.runs.seeds import best_group, best_run, by_setting, differing_settings, of_largest_sizes, settings_of
 from finetune.runs.verdict import Verdict, verdict_of
 
 IN_TABLES = {"scores", "baselines", "epochs", "headline", "notes", "margins"}  # fields of a record

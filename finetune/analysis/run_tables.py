@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from finetune.analysis.published import published_for
 from finetune.analysis.table import Line, Note, Part, Table, as_plain_text
 from finetune.data.messages import first_of, noun, so_many
-from finetune.metrics.scores import plain_metrics
+from finetune.metrics.metric import plain_metrics
 from finetune.runs.record import RunRecord
 from finetune.runs.record_parts import DataFinding
 from finetune.runs.seeds import (
@@ -22,7 +22,7 @@ from finetune.runs.seeds import (
 from finetune.runs.verdict import interval_of
 
 if TYPE_CHECKING:
-    from finetune.runs.lookup import InterruptedRun
+    from finetune.runs.listing import InterruptedRun
     from finetune.task_types.columns import Layout
 
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}  # of what was found in data

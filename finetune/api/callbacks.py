@@ -4,17 +4,17 @@ import re
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import chdir
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from finetune.api.progress import progress_of
 from finetune.errors import UserError, first_line, nearest, shown_value
-from finetune.runs import events
 from finetune.runs.events import Event, Watcher
 
 Callback = Callable[[Event], Any] | object
-KINDS = {kind.__name__: kind for kind in vars(events).values() if isinstance(kind, type) and issubclass(kind, Event)}
-METHODS = {f"on_{re.sub('(?<!^)(?=[A-Z])', '_', name).lower()}": kind for name, kind in KINDS.items() if kind != Event}
+METHODS = {f"on_{re.sub('(?<!^)(?=[A-Z])', '_', kind.__name__).lower()}": kind for kind in Event.__subclasses__()}
+BY_KIND = {kind: name for name, kind in METHODS.items()}
 
 
 class CallbackFailed(UserWarning):
@@ -22,28 +22,18 @@ class CallbackFailed(UserWarning):
 
 
 def watcher_of(progress: bool | None, callbacks: Iterable[Callback] | Callback) -> Watcher:
-    """A watcher that shows progress, if that is wanted (`progress_of`), and passes each event to all callbacks."""
-    watchers = [progress_of(progress), watcher_of_callbacks(callbacks)]
-
-    def watch(event: Event) -> None:
-        for one in watchers:
-            one(event)
-
-    return watch
-
-
-def watcher_of_callbacks(callbacks: Iterable[Callback] | Callback) -> Watcher:
-    """A watcher that passes each event to all callbacks.
+    """A watcher that shows progress, if that is wanted (`progress_of`), and passes each event to all callbacks.
 
     A callback is a function of an event, or an object with methods such as `on_epoch_done`. One that raises an
     exception is reported by a warning and not called again. Raises UserError for an object without such methods.
     """
     several = callbacks if isinstance(callbacks, Iterable) and not callable(callbacks) else [callbacks]
-    active = [_function_of(one) for one in several]
+    display, active = progress_of(progress), [_function_of(callback) for callback in several]
     if active:
         from finetune.models.caller_state import kept_state
 
     def watch(event: Event) -> None:
+        display(event)
         for function in list(active):
             try:
                 with chdir(Path.cwd()), kept_state():  # a run's paths may be relative
@@ -66,7 +56,7 @@ def _function_of(callback: Callback) -> Watcher:
             f"{nearest(unknown[0], list(METHODS))}The methods are {known}",
         )
     if named:
-        return lambda event: _call_method(callback, event)
+        return partial(_call_method, callback)
     if not callable(callback):
         raise UserError(
             f"the callback {shown_value(callback)} is neither a function nor an object with methods for events",
@@ -76,6 +66,5 @@ def _function_of(callback: Callback) -> Watcher:
 
 
 def _call_method(callback: object, event: Event) -> None:
-    for name, kind in METHODS.items():
-        if type(event) is kind and (method := getattr(callback, name, None)) is not None:
-            method(event)
+    if (name := BY_KIND.get(type(event), "")) and hasattr(callback, name):
+        getattr(callback, name)(event)

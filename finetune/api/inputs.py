@@ -40,14 +40,14 @@ def rows_by_column(data: Any) -> tuple[Any, list[str]]:
     if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable) or hasattr(data, "columns"):
         return data, []
     rows = list(data)
-    each = [row if isinstance(row, tuple) else (row,) for row in rows]
-    if not any(isinstance(one, str) for row in each for one in row):
+    tuples = [row if isinstance(row, tuple) else (row,) for row in rows]
+    if not any(isinstance(text, str) for row in tuples for text in row):
         return rows, []
-    count = max(map(len, each))
+    count = max(map(len, tuples))
     names = ["text", "pair"][:count] if count <= 2 else [f"text {number}" for number in range(1, count + 1)]
-    if wrong := next((row for row in each if len(row) < count), None):
-        raise UserError(f"a row has {count} texts and another {len(wrong)}", "Give each row the same number")
-    return [dict(zip(names, row, strict=True)) for row in each], names
+    if short := next((row for row in tuples if len(row) < count), None):
+        raise UserError(f"a row has {count} texts and another {len(short)}", "Give each row the same number")
+    return [dict(zip(names, row, strict=True)) for row in tuples], names
 
 
 def recipe_settings(
@@ -58,45 +58,32 @@ def recipe_settings(
     model: str | Path | None = None,
 ) -> dict[str, Any]:
     """What a call says of its recipe, with dotted keys: the columns, the model and the settings."""
-    chosen = {} if model is None else {"model": str(model)}
-    if "labels" in settings:
-        settings = {**settings, "labels": _names(settings["labels"])}
-    return column_setting(text=text, label=label) | chosen | dotted(settings)
+    chosen = named_options(text=text, label=label) | ({} if model is None else {"model": str(model)})
+    for key, value in settings.items():
+        if key in TABLES and isinstance(value, Mapping):  # train={"epochs": 5}
+            chosen |= {f"{key}.{inner}": setting for inner, setting in value.items()}
+        else:
+            chosen[key] = _names(value) if key == "labels" else value
+    return chosen
 
 
 def _names(labels: Any) -> Any:
     """Names of classes as a setting has them: those of a `ClassLabel`, a sequence, or a table by number."""
-    given = getattr(labels, "names", labels)
-    if isinstance(given, Mapping):
-        numbers = list(map(str, range(len(given))))
-        inside = [*map(str, given)] == numbers
-        return list(given.values()) if inside else ",".join(f"{number}={name}" for number, name in given.items())
-    return given if isinstance(given, str | os.PathLike) else [str(name) for name in given]
+    names = getattr(labels, "names", labels)
+    if isinstance(names, Mapping):
+        if [*map(str, names)] == [*map(str, range(len(names)))]:
+            return list(names.values())
+        return ",".join(f"{number}={name}" for number, name in names.items())
+    return names if isinstance(names, str | os.PathLike) else [str(name) for name in names]
 
 
-def column_setting(**roles: str | Sequence[str] | None) -> dict[str, str]:
-    """Names of columns as settings of a recipe: `text=["a", "b"]` is `text=a,b`."""
+def named_options(**columns: str | Sequence[str] | None) -> dict[str, Any]:
+    """The columns, encoding and sheet that were named, as settings: `text=["a", "b"]` is `text=a,b`."""
     return {
-        role: ",".join(map(str, given)) if isinstance(given, list | tuple) else str(given)
-        for role, given in roles.items()
-        if given is not None
+        name: ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+        for name, value in columns.items()
+        if value not in (None, "")
     }
-
-
-def named_options(**given: str | Sequence[str] | None) -> dict[str, str]:
-    """The columns, encoding and sheet of a file that were named, as settings."""
-    return {name: value if isinstance(value, str) else ",".join(value) for name, value in given.items() if value}
-
-
-def dotted(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings with dotted keys: `train={"epochs": 5}` is `train.epochs`."""
-    found: dict[str, Any] = {}
-    for key, value in settings.items():
-        if key in TABLES and isinstance(value, Mapping):
-            found |= {f"{key}.{inner}": one for inner, one in value.items()}
-        else:
-            found[key] = value
-    return found
 
 
 def model_name(model: Run | Model | str | Path) -> str:

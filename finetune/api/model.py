@@ -1,15 +1,15 @@
-"""Model: a trained model that predicts for whatever holds rows, and gives them back with the predictions."""
+"""Model: a trained model that predicts and explains whatever holds rows."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from finetune.api.explanation import Explanations
 from finetune.api.quiet import command, plainly, quiet, quiet_for
 from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.inference.answer_rows import ERROR, free_name
+from finetune.inference.explanation import ExplainedRow
 from finetune.runs.events import Watcher, unwatched
 from finetune.runs.folder import RECORD
 from finetune.task_types import registry
@@ -18,7 +18,53 @@ from finetune.task_types.parts import Answer
 from finetune.task_types.task import Task
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from finetune.inference.predictor import Predictor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanations:
+    """What `model.explain` and `finetune.explain` return.
+
+    Example: `model.explain("a good film").frame`
+
+    Attributes:
+        model: The name of the model.
+        rows: Each row's prediction, its texts, and its explanations: words with what they add.
+        notes: What to take into account, such as rows that cannot be read.
+        path: The page that was written, if any.
+    """
+
+    model: str
+    rows: Sequence[ExplainedRow]
+    notes: Sequence[str] = ()
+    path: Path | None = None
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """A row for each word: what it adds to the label's log-odds or score."""
+        import pandas as pd
+
+        words = [
+            {"row": row.id, "label": explanation.label} | asdict(word)
+            for row in self.rows
+            for explanation in row.explanations
+            for word in explanation.words
+        ]
+        return pd.DataFrame(words, columns=["row", "label", "word", "text_name", "start", "end", "added"])
+
+    @plainly
+    def write(self, path: str | Path, *, force: bool = False) -> Path:
+        """Writes an HTML page and returns its path; with `force`, over a file that we did not write.
+
+        Raises UserError if it cannot be written.
+        """
+        command("explain").write_explanation_page(self.rows, Path(path), model=self.model, force=force)
+        return Path(path)
+
+    def __repr__(self) -> str:
+        return f"<Explanations of {self.model}: {', '.join(row.prediction for row in self.rows)}>"
 
 
 @dataclass(frozen=True)
@@ -70,8 +116,8 @@ class Model:
         Raises:
             UserError: For the wrong number of inputs, or inputs that are not texts.
         """
-        found: Answer | list[Answer] = self.predictor(*inputs, **named)
-        return found
+        answered: Answer | list[Answer] = self.predictor(*inputs, **named)
+        return answered
 
     @plainly
     def predict(
@@ -103,33 +149,36 @@ class Model:
                 cannot promise.
         """
         if coverage is not None or risk is not None:
-            return self._answering(coverage, risk).predict(data, text=text)
-        if isinstance(data, Mapping) and data and all(hasattr(one, "with_format") for one in data.values()):
+            with quiet_for(self.folder):
+                name = str(self.folder.parent) if self._is_run else self.name
+                answering = self.predictor.answering(name, coverage=coverage, risk=risk, out=self.folder)
+            return replace(self, predictor=answering).predict(data, text=text)
+        if isinstance(data, Mapping) and data and all(hasattr(split, "with_format") for split in data.values()):
             kind: Any = type(data)
-            return kind({name: self.predict(one, text=text) for name, one in data.items()})
-        frame, dataset = hasattr(data, "iloc"), hasattr(data, "with_format") and hasattr(data, "add_column")
-        table = isinstance(data, Mapping) or dataset or (frame and hasattr(data, "columns"))
-        if not table and isinstance(data, Iterable) and not isinstance(data, str | bytes):
+            return kind({name: self.predict(split, text=text) for name, split in data.items()})
+        is_dataset = hasattr(data, "with_format") and hasattr(data, "add_column")
+        is_table = isinstance(data, Mapping) or is_dataset or (hasattr(data, "iloc") and hasattr(data, "columns"))
+        if not is_table and isinstance(data, Iterable) and not isinstance(data, str | bytes):
             data = list(data)
         cells = self.predictor.predict(data if text is None else self._renamed(data, text))
         if isinstance(data, list) and all(isinstance(row, Mapping) for row in data):
             taken = {name for row in data for name in row}
-            own = ({free_name(name, taken): cell for name, cell in one.items()} for one in cells)
-            return [{**row, **new} for row, new in zip(data, own, strict=True)]
-        if not table:
+            free = [{free_name(name, taken): cell for name, cell in row.items()} for row in cells]
+            return [{**row, **added} for row, added in zip(data, free, strict=True)]
+        if not is_table:
             return cells
         taken = {str(name) for name in _columns_in(data)}
-        names = sorted(dict.fromkeys(name for one in cells for name in one), key=lambda name: name == ERROR)
-        new = {free_name(name, taken): [one.get(name) for one in cells] for name in names}
+        names = sorted(dict.fromkeys(name for row in cells for name in row), key=lambda name: name == ERROR)
+        columns = {free_name(name, taken): [row.get(name) for row in cells] for name in names}
         if isinstance(data, Mapping):
-            return {**data, **new}
-        if dataset:
-            for name, column in new.items():
+            return {**data, **columns}
+        if is_dataset:
+            for name, column in columns.items():
                 data = data.add_column(name, column)
             return data
         import pandas as pd
 
-        return pd.concat([data, pd.DataFrame(new, index=data.index)], axis=1)
+        return pd.concat([data, pd.DataFrame(columns, index=data.index)], axis=1)
 
     @plainly
     def explain(
@@ -154,19 +203,18 @@ class Model:
             word: Explain the tag of this word, not those of entities.
 
         Returns:
-            The rows with their words; a notebook shows them coloured.
+            The rows with their words.
 
         Raises:
             UserError: Without the extra `explain`; for an empty or very long text, and an unknown label, word or row.
         """
-        is_run = (self.folder.parent / RECORD).is_file()
-        run = self.folder.parent if is_run else Path(self.name)
+        run = self.folder.parent if self._is_run else Path(self.name)
         with quiet():
-            found, notes = command("explain").explained(
+            explained, notes = command("explain").explained_rows(
                 self.predictor, str(run), texts, row=row, split=split, rows=rows, asked=Asked(label=label, word=word)
             )
-        name = f"{run.parent.name}, run {run.name}" if is_run else self.name
-        return Explanations(model=name, rows=found, notes=notes)
+        name = f"{run.parent.name}, run {run.name}" if self._is_run else self.name
+        return Explanations(model=name, rows=explained, notes=notes)
 
     def transformers(self) -> tuple[Any, Any]:
         """The model and its tokenizer as objects of transformers, in the class of its task.
@@ -177,18 +225,23 @@ class Model:
             UserError: For a model that transformers has no class for, such as one with a BiLSTM.
         """
         with quiet():
-            return _as_transformers(self.folder)
+            import torch
+            import transformers
+
+            config = transformers.AutoConfig.from_pretrained(self.folder)
+            kind = getattr(transformers, next(iter(config.architectures or []), ""), None)
+            if kind is None or not (self.folder / "model.safetensors").is_file():
+                what = f"{self.folder}: transformers has no class for this model"
+                raise UserError(what, "Use predict, or call the model")
+            model = kind.from_pretrained(self.folder, dtype=torch.float32)
+            return model.eval(), transformers.AutoTokenizer.from_pretrained(self.folder)
 
     def __repr__(self) -> str:
         return f"<Model of {self.task.name}: {self.name}>"
 
-    def _answering(self, coverage: float | None, risk: float | None) -> "Model":
-        """The model that leaves out what it is not sure of."""
-        with quiet_for(self.folder):
-            name = str(self.folder.parent) if (self.folder.parent / RECORD).is_file() else self.name
-            return replace(
-                self, predictor=self.predictor.answering(name, coverage=coverage, risk=risk, out=self.folder)
-            )
+    @property
+    def _is_run(self) -> bool:
+        return (self.folder.parent / RECORD).is_file()
 
     def _renamed(self, rows: Any, text: str | Sequence[str]) -> Any:
         """The rows with the model's inputs alone, under the names of training."""
@@ -201,9 +254,8 @@ class Model:
         columns = rows if not isinstance(rows, list) else {name: [row.get(name) for row in rows] for name in given}
         names = _columns_in(columns)
         if lacking := [name for name in given if name not in names]:
-            raise UserError(
-                f"the rows have no column '{lacking[0]}'", f"Their columns are {', '.join(map(str, names))}"
-            )
+            what = f"the rows have no column '{lacking[0]}'"
+            raise UserError(what, f"Their columns are {', '.join(map(str, names))}")
         return {to: list(columns[name]) for name, to in zip(given, wanted, strict=True)}
 
 
@@ -234,10 +286,10 @@ def load(
 def loaded(model: str | Path, *, task: str | None, out: str | Path, device: str | None, watch: Watcher) -> Model:
     """`load` with a watcher of notes, such as one on which of several runs it is."""
     with quiet_for(model):
-        from finetune.inference import predictor as predictors
+        from finetune.inference.predictor import load_predictor
 
         named = None if task is None else registry.find(task)
-        predictor = predictors.load_predictor(model, task=named, out=out, device=device, watch=watch)
+        predictor = load_predictor(model, task=named, out=out, device=device, watch=watch)
         assert predictor.folder is not None
         return Model(str(model), predictor.folder, predictor)
 
@@ -245,15 +297,3 @@ def loaded(model: str | Path, *, task: str | None, out: str | Path, device: str 
 def _columns_in(table: Any) -> list[Any]:
     """The names of the columns of a Dataset, a DataFrame or a mapping."""
     return list(getattr(table, "column_names", getattr(table, "columns", table)))
-
-
-def _as_transformers(folder: Path) -> tuple[Any, Any]:
-    import torch
-    import transformers
-
-    config = transformers.AutoConfig.from_pretrained(folder)
-    kind = getattr(transformers, next(iter(config.architectures or []), ""), None)
-    if kind is None or not (folder / "model.safetensors").is_file():
-        raise UserError(f"{folder}: transformers has no class for this model", "Use predict, or call the model")
-    model = kind.from_pretrained(folder, dtype=torch.float32)
-    return model.eval(), transformers.AutoTokenizer.from_pretrained(folder)

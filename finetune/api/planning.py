@@ -7,7 +7,7 @@ from typing import Any
 from finetune.data.files import is_data
 from finetune.data.paths import is_pattern
 from finetune.errors import UserError
-from finetune.runs.recipe import is_new
+from finetune.runs.toml import is_new
 from finetune.task_types.columns import own_data
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.first_runs import checkpoint_of, with_first_runs

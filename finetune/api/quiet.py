@@ -86,5 +86,5 @@ def plainly(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def command(name: str) -> Any:
-    """The module of that command's functions, imported when a method needs it."""
-    return import_module(f"finetune.commands.{name}.api")
+    """The module of that command's function, imported when a method needs it."""
+    return import_module(f"finetune.commands.{name}")

@@ -1,23 +1,25 @@
 """Run: one finished run, or several that belong together, as tables, a model and a report."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import nan
+from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from finetune.analysis.diagnosis import Diagnosis, diagnosis_of_seeds
+from finetune.analysis.label_errors import beliefs
 from finetune.api.quiet import plainly
 from finetune.errors import UserError
-from finetune.metrics.scores import plain_metrics
-from finetune.runs.folder import RunFolder
+from finetune.metrics.metric import plain_metrics
+from finetune.runs.folder import NEEDED, PredictionLine, RunFolder, read_lines
 from finetune.runs.lookup import require_run
-from finetune.runs.predictions import NEEDED
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import all_records, load_record
 from finetune.runs.seeds import best_group, best_run, by_setting, differing_settings, same_but_seeds, summarised
 from finetune.runs.verdict import Verdict, interval_of, verdict_of
+from finetune.task_types.predictions import Predictions, named_chances
+from finetune.task_types.saved_predictions import run_predictions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -142,12 +144,10 @@ class Run:
         """
         import pandas as pd
 
-        from finetune.api.predictions import saved_lines
-
         lines = [
             ({"run": record.id, "seed": record.recipe["seed"]} if len(self.records) > 1 else {}) | line
             for record in self.records
-            for line in saved_lines(record, self.folder_of(record))
+            for line in _saved_lines(record, self.folder_of(record))
         ]
         empty = {name for name in lines[0] if all(line.get(name) is None for line in lines)} - {*NEEDED}
         return pd.DataFrame([{name: cell for name, cell in line.items() if name not in empty} for line in lines])
@@ -165,9 +165,8 @@ class Run:
         """
         import pandas as pd
 
-        from finetune.api.predictions import believed_lines
-
-        return pd.DataFrame(believed_lines(self.record, self.folder_of(self.record)))
+        lines = _believed_lines(self.record, self.folder_of(self.record))
+        return pd.DataFrame(sorted(lines, key=lambda line: (isnan(line["belief"]), line["belief"])))
 
     @cached_property
     def model(self) -> "Model":
@@ -253,3 +252,35 @@ def _score_rows(group: Sequence[RunRecord], settings: str) -> list[tuple[Any, ..
 def _headline(record: RunRecord) -> str:
     """`dev f1 84.3`."""
     return f"{record.first_split} {record.headline} {record.metric(record.headline).shown(record.score)}"
+
+
+def _saved_lines(record: RunRecord, folder: RunFolder) -> Iterator[PredictionLine]:
+    """The lines of each split of a run. Raises UserError where they were deleted."""
+    for split in record.scores:
+        lines = read_lines(folder, split)
+        table = run_predictions(record, folder, split, lines)
+        yield from ({"split": split} | _by_column(table, line) for line in lines)
+
+
+def _by_column(table: Predictions | None, line: PredictionLine) -> PredictionLine:
+    """The line with `p(LABEL)` for each label; with the list `probabilities` where the labels are not known."""
+    names = [] if table is None or not table.chances else [*table.chances[0]]
+    named = named_chances([line], names) if table is not None and names == [*table.names] else []
+    columns = {f"p({label})": chance for known in named for label, chance in known.items()}
+    return {key: value for key, value in line.items() if key != "probabilities" or not named} | columns
+
+
+def _believed_lines(record: RunRecord, folder: RunFolder) -> Iterator[dict[str, Any]]:
+    """The predictions of a run, each with the probability of its label and how far that is believed."""
+    for split in record.scores:
+        table = run_predictions(record, folder, split)
+        believed = None if table is None else beliefs(table)
+        if table is None or believed is None:
+            continue
+        for row, line in enumerate(table.lines):
+            kept = {key: value for key, value in line.items() if value is not None and ":" not in key}
+            belief, doubt = {"belief": float(believed.belief[row])}, dict[str, Any]()
+            if believed.least is not None:
+                belief = {"label_probability": float(believed.chances[row])} | belief
+                doubt = table.doubt(int(believed.least[row]))
+            yield {"split": split} | _by_column(table, kept) | doubt | belief

@@ -154,11 +154,10 @@ def _split(words: list[str]) -> tuple[list[str], dict[str, Any]]:
 
 def _complete(incomplete: str) -> list[str]:
     """Names of recipes and settings, for shell completion."""
-    from finetune.runs.recipe import Recipe
-    from finetune.runs.recipe_faults import setting_names
-    from finetune.training.targets import recipe_files
+    from finetune.runs.recipe import setting_fields
+    from finetune.runs.toml import recipe_files
 
-    names = (*recipe_files(), *(f"{key}=" for key in setting_names(Recipe)))
+    names = (*recipe_files(), *(f"{key}=" for key in setting_fields()))
     return [name for name in names if name.startswith(incomplete)]
 
 

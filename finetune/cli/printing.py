@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
@@ -122,7 +123,12 @@ class TerminalFront(front.Front):
     def tell(self, *parts: Part) -> None:
         """Shows parts on standard error."""
         if not self.quiet:
-            self.print(parts, Terminal(stderr=True))
+            self.print(parts, self.errors)
+
+    @cached_property
+    def errors(self) -> Terminal:
+        """Standard error; made once, since a server tells of each request."""
+        return Terminal(stderr=True)
 
     def asks(self, question: str) -> bool:
         """The answer to a question on the terminal."""

@@ -10,10 +10,9 @@ from finetune.api.inputs import recipe_settings
 from finetune.api.quiet import plainly
 from finetune.data.paths import exists, read_small_text
 from finetune.errors import UserError, nearest
-from finetune.runs.toml import MOST_BYTES, typed_settings
+from finetune.runs.toml import MOST_BYTES, recipe_files, typed_settings
 from finetune.task_types.starting_recipe import commented, starting_recipe
 from finetune.training.first_runs import checkpoint_of
-from finetune.training.targets import recipe_files
 
 
 @plainly

@@ -13,16 +13,17 @@ from finetune.api.quiet import plainly
 from finetune.data.files import is_data
 from finetune.data.messages import noun, so_many
 from finetune.errors import UserError
-from finetune.metrics.scores import plain_metrics
+from finetune.metrics.metric import plain_metrics
 from finetune.runs import recipe as recipes
 from finetune.runs.folder import data_name, folder_name, with_results
-from finetune.runs.lookup import InterruptedRun, find_run, interrupted_runs, no_run, runs_of
+from finetune.runs.listing import InterruptedRun, interrupted_runs
+from finetune.runs.lookup import find_run, no_run, runs_of
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import all_records, load_record
 from finetune.runs.seeds import settings_by_task
+from finetune.runs.toml import recipe_files
 from finetune.task_types.options import option_names
 from finetune.task_types.registry import available
-from finetune.training.targets import recipe_files
 
 if TYPE_CHECKING:
     import pandas as pd

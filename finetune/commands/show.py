@@ -45,7 +45,7 @@ def show(target: str | Path, *, out: str | Path = "results", **settings: Any) ->
     if (run := find_run(name, folder)) is not None:
         return open_run(run.path, out=folder)
     from finetune.api.inputs import recipe_settings  # knows all task types, which a run does not need
-    from finetune.training.targets import recipe_files
+    from finetune.runs.toml import recipe_files
 
     wanted = recipe_settings(settings)
     is_recipe = name in recipe_files() or (is_file(name) and not is_data(name))
@@ -128,7 +128,7 @@ def shown(
 
 def _prediction_parts(run: Run, most: int) -> Iterator[Part]:
     """The first predictions of each split, the wrong ones marked; of an unknown task type all that was saved."""
-    from finetune.runs.predictions import read_predictions
+    from finetune.runs.folder import read_predictions
     from finetune.task_types.saved_predictions import run_predictions
 
     record, folder = run.record, run.folder_of(run.record)

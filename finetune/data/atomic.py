@@ -7,7 +7,6 @@ left by one that was killed, and goes when the same file is written again.
 
 import os
 import re
-import secrets
 import shutil
 import sys
 from collections.abc import Iterator
@@ -202,7 +201,7 @@ def _scratch_name(file: Path) -> Path:
 
     It is absolute, since pyarrow takes other names for addresses (`s3:/runs`) or for somebody's home (`~/runs`).
     """
-    return file.absolute().with_name(f"{_beginning(file)}{secrets.token_hex(8)}.tmp")
+    return file.absolute().with_name(f"{_beginning(file)}{os.urandom(8).hex()}.tmp")
 
 
 def _beginning(file: Path) -> str:

@@ -14,12 +14,12 @@ from finetune.data.paths import (
     exists,
     is_folder,
     is_pattern,
-    is_remote,
     paths_in,
     require_file,
     require_here,
     require_utf_8,
 )
+from finetune.data.paths import is_data as is_data
 from finetune.errors import UserError
 
 NAMES = {
@@ -35,15 +35,6 @@ NO_DATA = re.compile(
     r"|docx?|pyc|cfg|ini|bib|tex)",
     re.IGNORECASE,
 )
-
-
-def is_data(target: str) -> bool:
-    """Whether a target is a file, folder or pattern of data: whatever exists and is not a recipe."""
-    path = Path(target)
-    if is_remote(target):  # in which a question mark is not a wildcard
-        return False
-    data = exists(path) and path.suffix.lower() != ".toml"
-    return is_folder(path) or data or is_pattern(path) or len(paths_in(path)) > 1
 
 
 def split_files(path: Path, *, dev: str = "", test: str = "") -> dict[str, Path]:

@@ -16,6 +16,7 @@ KINDS = {
     stat.S_IFBLK: "a device",
     stat.S_IFDIR: "a folder",
 }
+STORE = ".data"  # the folder of rows that were in memory, in the folder of runs
 WILDCARD = re.compile(r"[*?\[]")
 ADDRESS = re.compile("([a-z][a-z0-9+.-]+):/+(.+)", re.IGNORECASE)  # also as a path, which joins slashes
 
@@ -49,6 +50,15 @@ def is_remote(address: str) -> bool:
 def is_pattern(path: str | Path) -> bool:
     """Whether this names files by wildcards: not one that exists, and with a suffix, unlike a pattern of recipes."""
     return bool(WILDCARD.search(str(path)) and Path(path).suffix.lower() not in ("", ".toml")) and not exists(path)
+
+
+def is_data(target: str) -> bool:
+    """Whether a target is a file, folder or pattern of data: whatever exists and is not a recipe."""
+    path = Path(target)
+    if is_remote(target):  # in which a question mark is not a wildcard
+        return False
+    data = exists(path) and path.suffix.lower() != ".toml"
+    return is_folder(path) or data or is_pattern(path) or len(paths_in(path)) > 1
 
 
 def matching(pattern: str | Path) -> list[Path]:

@@ -93,7 +93,7 @@ class HiddenStates:
         """
         every = {*self.layers, *range(self.backbone.config.num_hidden_layers + 1)}
         files = {n: cache.folder / ("pooled.npy" if n == POOLED else f"layer-{n}.npy") for n in sorted(every)}
-        with cache.required(), cache.locked():
+        with cache.locked():
             numbers = [number for number in self.layers if not cache.holds(files[number].name)]
             for number in numbers:
                 if files[number].is_file():

@@ -267,7 +267,7 @@ def saved(model: str | Path, *, out: str | Path = "results") -> SavedRun:
         run = find_run(name, out)
         candidates = [] if run else runs_of(name, out)
         run = run or next(iter(candidates), None)
-        if run is None and not exists(name) and name in registry.available():
+        if run is None and not exists(name) and name in registry.metric_names():
             raise UserError(
                 f"there is no finished run of {name} in {out}", f"Train one: {with_results('run', name, out=out)}"
             )

@@ -4,13 +4,14 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
-from finetune.metrics.sums import Counted
+    from finetune.metrics.sums import Counted
 
+Scores = dict[str, dict[str, float]]  # split (or method) -> metric -> score
 Interval = tuple[float, float]
 LEAST_SCORE = 1e-300  # a score of which a logarithm can be taken
 MOST_SCORE = 1e15  # what records hold
@@ -23,17 +24,23 @@ class Spacing:
 
     ratios: bool
 
-    def to(self, scores: np.ndarray) -> np.ndarray:
+    def to(self, scores: "np.ndarray") -> "np.ndarray":
         """Where scores are on the scale."""
+        import numpy as np
+
         return np.asarray(np.log(np.maximum(scores, LEAST_SCORE))) if self.ratios else scores
 
     def values(self, scores: Sequence[float]) -> list[float]:
         """Where scores are on the scale."""
+        if not self.ratios:
+            return [*map(float, scores)]
+        import numpy as np
+
         return [float(value) for value in self.to(np.asarray(scores, float))]
 
     def mean(self, scores: Sequence[float]) -> float:
         """The mean on the scale, as a score: arithmetic, or geometric; of a single score the same bits."""
-        return self._score(fmean(self.values(scores))) if len(scores) > 1 else float(scores[0])
+        return self._score(math.fsum(self.values(scores)) / len(scores)) if len(scores) > 1 else float(scores[0])
 
     def interval(self, ends: Interval | None) -> Interval | None:
         """An interval of a score, from its ends on the scale."""
@@ -45,29 +52,41 @@ class Spacing:
         """
         if not self.ratios:
             return step
+        import numpy as np
+
         half = np.clip(step / 2, -HIGHEST, HIGHEST)
         return float(np.clip(2 * _middle(a, b) * np.sinh(half), -MOST_SCORE, MOST_SCORE))
 
     def step(self, difference: float, a: float, b: float) -> float:
         """How far scores with this difference are apart: undoes `difference`."""
-        return float(2 * np.arcsinh(difference / (2 * _middle(a, b)))) if self.ratios else difference
+        if not self.ratios:
+            return difference
+        import numpy as np
+
+        return float(2 * np.arcsinh(difference / (2 * _middle(a, b))))
 
     def differences(self, ends: Interval | None, a: float, b: float) -> Interval | None:
         """An interval of the difference between `a` and `b`, from its ends on the scale."""
         return None if ends is None else (self.difference(ends[0], a, b), self.difference(ends[1], a, b))
 
     def _score(self, value: float) -> float:
-        return float(np.exp(np.asarray(value))) if self.ratios else float(value)
+        if not self.ratios:
+            return float(value)
+        import numpy as np
+
+        return float(np.exp(np.asarray(value)))
 
 
 def _middle(a: float, b: float) -> float:
+    import numpy as np
+
     return max(float(np.sqrt(a) * np.sqrt(b)), LEAST_SCORE)
 
 
 DIFFERENCES, RATIOS = Spacing(ratios=False), Spacing(ratios=True)
 
 Score = Callable[[Sequence[Any], Sequence[Any]], float]
-Sums = Callable[[Sequence[Any], Sequence[Any]], Counted]
+Sums = Callable[[Sequence[Any], Sequence[Any]], "Counted"]
 CORRELATIONS = ("matthews", "pearson", "spearman", "quadratic kappa")  # from -1 to 1
 SIGNIFICANT = 3  # digits
 
@@ -160,6 +179,11 @@ def find_metric(name: str, metrics: Iterable[Metric]) -> Metric:
     """The metric with a score's name, or for `group/name` the one called `name`; else one that is shown as a share."""
     known = {metric.name: metric for metric in metrics}
     return known.get(name) or known.get(name.rpartition("/")[2]) or Metric(name)
+
+
+def plain_metrics(names: Iterable[str]) -> list[str]:
+    """The names without a group; `PER/f1` has the group PER."""
+    return [name for name in names if "/" not in name]
 
 
 def _of_sums(sums: Sums, gold: Sequence[Any], answers: Sequence[Any]) -> float:

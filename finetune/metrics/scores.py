@@ -3,16 +3,15 @@
 import math
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from finetune.metrics.metric import Metric
+from finetune.metrics.metric import Metric, Scores, plain_metrics
 from finetune.metrics.sums import Counted, macro_f1_counted, mean_counted, one_hot, part_counted, ratio
 
-Scores = dict[str, dict[str, float]]  # split (or method) -> metric -> score
 LabelScores = dict[str, tuple[float, float, float]]  # label -> its scores in the order of PARTS
 PARTS = ("precision", "recall", "f1")
 
@@ -160,11 +159,6 @@ def f1_from(threshold: float) -> Metric:
 def class_metric(label: str, part: str) -> Metric:
     """One label's precision, recall or f1, whichever `part` names."""
     return Metric(f"{label}/{part}", sums=partial(_class_sums, label=label, part=part))
-
-
-def plain_metrics(names: Iterable[str]) -> list[str]:
-    """The names without a group; `PER/f1` has the group PER."""
-    return [name for name in names if "/" not in name]
 
 
 def in_words(scores: Scores, metric: Callable[[str], Metric]) -> str:

@@ -63,8 +63,7 @@ def in_safetensors(folder: Path, name: str) -> Path:
                 shutil.copyfile(file, scratch)
         entry.seal(["model.safetensors", *(file.relative_to(folder).as_posix() for file in copied)])
 
-    with entry.required():
-        entry.read_or_make(read=dict, make=convert)
+    entry.ensure(convert)
     return entry.folder
 
 

@@ -18,7 +18,7 @@ from finetune.models.converted import PICKLED, in_safetensors, pickled_files
 from finetune.models.fingerprint import DECISIVE, OWN_WEIGHTS, fingerprint_of
 from finetune.models.untrained import untrained_folder
 from finetune.runs.folder import EXPORT, RECORD, RunFolder
-from finetune.runs.recipe import is_new
+from finetune.runs.toml import is_new
 
 if TYPE_CHECKING:
     from huggingface_hub import DryRunFileInfo

@@ -18,7 +18,7 @@ from finetune.gone import gone
 from finetune.models.tokenizers.encoding import POSITIONS
 from finetune.models.tokenizers.load import json_table, read_tokenizer
 from finetune.runs.folder import RESULTS, with_results
-from finetune.runs.recipe import NEW
+from finetune.runs.toml import NEW
 from finetune.storage.cache import FACTS, LOCK, cache_folder, entry, hash_of
 
 if TYPE_CHECKING:
@@ -124,8 +124,7 @@ def untrained_folder(name: str, tokenizer: str) -> tuple[Path, str]:
         write_atomically(saved.folder / "config.json", size.config(made).to_json_string(use_diff=False))
         saved.seal([file.name for file in saved.folder.iterdir() if file.is_file() and file.name not in (FACTS, LOCK)])
 
-    with saved.required():
-        saved.read_or_make(lambda facts: facts, make)
+    saved.ensure(make)
     return saved.folder, fingerprint
 
 

@@ -1,4 +1,4 @@
-"""The folder of a run: its files, its lock, and its completion."""
+"""The folder of a run: its files, its lock, its completion, and every prediction in a Parquet file."""
 
 import json
 import os
@@ -7,20 +7,21 @@ import re
 import shlex
 import shutil
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from filelock import FileLock, Timeout
-
-from finetune.data.atomic import remove_scratch, require_no_link, require_no_links, sync, write_atomically
+from finetune.data.atomic import remove_scratch, require_no_link, require_no_links, sync, write_atomically, written_file
 from finetune.data.checksums import CHECKSUMS, checksums_of, sha256_of, verify
 from finetune.data.paths import fixed_folder, is_pattern, paths_in, require_own_folder
 from finetune.errors import UserError
-from finetune.runs.events import Note, Watcher, unwatched
-from finetune.runs.recipe import Recipe
-from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record, write_record
+
+if TYPE_CHECKING:
+    from finetune.runs.events import Watcher
+    from finetune.runs.recipe import Recipe
+    from finetune.runs.record import RunRecord
 
 RESULTS = Path("results")  # the folder of runs, where no other is named
 RECORD = "record.json"
@@ -28,6 +29,11 @@ EXPORT = "export.json"  # in the folder of an exported model
 HOLDER = ".holder"  # who has the lock
 NEW = "new"  # a run that is to replace the finished one
 WAIT_SECONDS = 0.5
+NOT_READ = ("n_best",)  # the largest column where it exists, and never displayed
+PREDICTION, OLDER = "prediction", "answer"  # the column, and its name in the files of older runs
+NEEDED = ("id", "gold", PREDICTION)
+PredictionLine = dict[str, Any]
+Writer = Callable[[Path], AbstractContextManager[Path]]
 
 
 def with_results(*words: str, out: Path) -> str:
@@ -69,7 +75,7 @@ class RunFolder:
         """The predictions file of one split."""
         return self.path / f"predictions-{split}.parquet"
 
-    def record(self) -> RunRecord | None:
+    def record(self) -> "RunRecord | None":
         """The record of a finished run, None where there is none. Raises UserError where it is damaged."""
         return load_record(self.record_file) if self.record_file.is_file() else None
 
@@ -88,13 +94,17 @@ class RunFolder:
         return self.model
 
     @contextmanager
-    def locked(self, *, wait: bool, watch: Watcher) -> Iterator[None]:
+    def locked(self, *, wait: bool, watch: "Watcher") -> Iterator[None]:
         """Creates the folder, locks it for this process, and finishes or removes what killed processes left.
 
         With `wait` it waits until another process releases the lock. Raises UserError where the folder cannot be
         written, is an address, or is, has or is in a symbolic link, and without `wait` where it is locked.
         """
-        lock = FileLock(self.path / ".lock")
+        from filelock import FileLock, Timeout
+
+        from finetune.runs.events import Note
+
+        lock, holder = FileLock(self.path / ".lock"), self.path / HOLDER
         require_own_folder(self.path)
         require_no_link(self.path.parent)  # the task's
         require_no_links(self.path)
@@ -103,10 +113,10 @@ class RunFolder:
             try:
                 lock.acquire(blocking=False)
             except Timeout as error:
-                holder = ""
+                name = "another process"
                 with suppress(OSError):
-                    holder = (self.path / HOLDER).read_text(encoding="utf-8").strip()
-                held = f"{self.path}: this run is being trained by {holder or 'another process'}"
+                    name = holder.read_text(encoding="utf-8").strip() or name
+                held = f"{self.path}: this run is being trained by {name}"
                 if not wait:
                     raise Locked(held, "Wait until it is finished, or stop it") from error
                 watch(Note(f"{held}; waiting for its record"))
@@ -114,7 +124,7 @@ class RunFolder:
             self.locked_file = (self.path / ".lock").stat().st_ino
             remove_scratch(self.path)
             self.publish()
-            write_atomically(self.path / HOLDER, f"process {os.getpid()} on {platform.node()}\n")
+            write_atomically(holder, f"process {os.getpid()} on {platform.node()}\n")
         except OSError as error:
             lock.release()
             raise UserError(
@@ -123,12 +133,14 @@ class RunFolder:
         try:
             yield
         finally:
-            (self.path / HOLDER).unlink(missing_ok=True)
+            holder.unlink(missing_ok=True)
             lock.release()
 
     def clean(self) -> None:
         """Removes what a process left that was killed after it finished the run, unless another has the lock."""
         if any((self.path / name).exists() for name in (HOLDER, NEW)):
+            from finetune.runs.events import unwatched
+
             with suppress(UserError), self.locked(wait=False, watch=unwatched):
                 pass  # which has removed it
 
@@ -138,7 +150,7 @@ class RunFolder:
         if not lock.is_file() or lock.stat().st_ino != self.locked_file:
             raise UserError(f"{self.path}: was removed while the run was trained", "Run the same command again")
 
-    def finish(self, record: RunRecord, recipe: Recipe, drawn: Mapping[str, Sequence[str]]) -> None:
+    def finish(self, record: "RunRecord", recipe: "Recipe", drawn: Mapping[str, Sequence[str]]) -> None:
         """Writes the recipe, the ids of sampled splits, and last the record, with the checksums of all files."""
         write_atomically(self.path / "recipe.toml", recipe.to_toml())
         if drawn:
@@ -171,6 +183,8 @@ class RunFolder:
 
 def is_locked(folder: Path) -> bool:
     """Whether a process, on this machine or another, has the lock of a run's folder."""
+    from filelock import FileLock, Timeout
+
     lock = FileLock(folder / ".lock")
     try:
         lock.acquire(blocking=False)
@@ -193,3 +207,51 @@ def data_name(path: str) -> str:
         return ",".join(part.name for part in parts)
     resolved = fixed_folder(path).resolve() if is_pattern(path) else Path(path).resolve()
     return f"{resolved.name}-data" if resolved.is_dir() else resolved.name
+
+
+def write_predictions(
+    file: Path, lines: Sequence[Mapping[str, Any]], official: Mapping[str, Any], *, writer: Writer = written_file
+) -> None:
+    """Writes one line per row, and in the same folder the files of the task's official format.
+
+    `writer` is `output_file` for files that a user named. Raises UserError where the folder cannot be written.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with writer(file) as scratch:
+        pq.write_table(pa.Table.from_pylist(lines), scratch)
+    pa.default_memory_pool().release_unused()
+    for name, content in official.items():
+        with writer(file.with_name(name)) as scratch:
+            scratch.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def read_predictions(file: Path, *, without: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """The lines that `write_predictions` wrote, without some columns.
+
+    Raises UserError where the file is absent or damaged.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not file.is_file():
+        raise UserError(f"{file}: no predictions found", "They are not kept in git; run the recipe again with `force`")
+    RunFolder(file.parent).verify(file.name)
+    try:
+        with pq.ParquetFile(file.absolute()) as opened:  # pq.read_table imports pyarrow.dataset and pandas
+            columns = [name for name in opened.schema_arrow.names if name not in without]
+            table = opened.read(columns=columns)
+            older = {} if PREDICTION in columns else {OLDER: PREDICTION}
+            return table.rename_columns([older.get(name, name) for name in columns]).to_pylist()  # type: ignore[no-any-return]
+    except (pa.ArrowException, OSError) as error:
+        raise UserError(f"{file}: cannot be read ({error})", "Run the recipe again with `force`") from error
+
+
+def read_lines(folder: RunFolder, split: str) -> list[PredictionLine]:
+    """The predictions of a split. Raises UserError where the file is damaged or lacks a required column."""
+    file = folder.predictions(split)
+    lines = read_predictions(file, without=NOT_READ)
+    if lines and (lacking := [name for name in NEEDED if name not in lines[0]]):
+        raise UserError(f"{file}: has no column {' and '.join(lacking)}", "Run the recipe again with `force`")
+    return lines

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from finetune.errors import UserError, shown_value
-from finetune.runs.recipe import OptionNames, Recipe, no_options
+from finetune.runs.recipe import OptionNames, Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.runs.toml import flat
 
@@ -40,7 +40,7 @@ def full_name(key: str) -> str:
 
 
 def expand(
-    recipe: Recipe, *, seeds: int = 1, shares: Sequence[float] = (), origin: str, options: OptionNames = no_options
+    recipe: Recipe, *, seeds: int = 1, shares: Sequence[float] = (), origin: str, options: OptionNames | None = None
 ) -> list[Recipe]:
     """The recipes of every combination of the grid's values, each for `shares` of the training rows and for `seeds`
     seeds, starting at the recipe's seed.

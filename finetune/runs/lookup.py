@@ -1,49 +1,32 @@
-"""Finds runs: by a folder, an id, a task or a data file; the run whose encoder `model=` means; those interrupted."""
+"""Finds runs: by a folder, an id, a task or a data file; and the run whose encoder `model=` means."""
 
-import os
-import platform
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from operator import itemgetter
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from finetune.data.checksums import CHECKSUMS, sha256_of
-from finetune.data.files import is_data, split_files
-from finetune.data.paths import is_file, is_folder
-from finetune.data.source import content_hash
+from finetune.data.paths import STORE, is_data, is_file, is_folder
 from finetune.errors import UserError, nearest
-from finetune.runs.events import logged
-from finetune.runs.folder import (
-    EXPORT,
-    HOLDER,
-    RECORD,
-    RunFolder,
-    data_name,
-    folder_name,
-    is_locked,
-    with_results,
-)
+from finetune.runs.folder import EXPORT, RECORD, RunFolder, data_name, folder_name, with_results
 from finetune.runs.lineage import SEEDS, Lineage
-from finetune.runs.recipe_diff import settings_of
-from finetune.runs.record import RunRecord
-from finetune.runs.record_files import load_record, readable_records
-from finetune.storage.stored import STORE
+from finetune.runs.listing import ListedRun, listed_runs
+from finetune.runs.record_files import load_record, readable_records, record_files
+from finetune.runs.seeds import settings_of
+
+if TYPE_CHECKING:
+    from finetune.runs.record import RunRecord
 
 RUNS_SHOWN = 3
-ENDS = 65_536  # bytes that are read of each end of a log
 
 
 def find_run(target: str, out: Path) -> RunFolder | None:
     """The finished run of a folder, or of a prefix of an id; None where there is none."""
-    path = Path(target)
-    if is_file(path / "record.json"):
-        return RunFolder(path)
-    found = sorted(out.glob(f"*/{target}*/record.json")) if target.isalnum() and not is_data(target) else []
-    if len(found) > 1:
-        raise UserError(f"'{target}' is a prefix of {len(found)} run ids", "Give more of the id")
-    return RunFolder(found[0].parent) if found else None
+    if is_file(Path(target) / RECORD):
+        return RunFolder(Path(target))
+    files = sorted(out.glob(f"*/{target}*/{RECORD}")) if target.isalnum() and not is_data(target) else []
+    if len(files) > 1:
+        raise UserError(f"'{target}' is a prefix of {len(files)} run ids", "Give more of the id")
+    return RunFolder(files[0].parent) if files else None
 
 
 def named_run(name: str, out: Path) -> RunFolder | None:
@@ -67,11 +50,11 @@ def no_run(name: str, out: Path, *, also: Sequence[str] = ()) -> UserError:
     """
     if is_file(Path(name) / EXPORT):
         return UserError(f"{name} is an export, not a run", f"Name the run that it was made from, as its {EXPORT} does")
-    runs = [part for file in out.glob("*/*/record.json") for part in (file.parent.name, file.parents[1].name)]
-    if is_file(Path(name)) and is_data(name):
+    if is_file(name) and is_data(name):
         return UserError(
             f"no finished run in {out} was trained on {name}", f"Train one: {with_results('run', name, out=out)}"
         )
+    runs = [part for file in out.glob(f"*/*/{RECORD}") for part in (file.parent.name, file.parents[1].name)]
     near = nearest(name, [*dict.fromkeys([*near_files(name), *runs, *also])])
     return UserError(f"'{name}' names no finished run in {out}", f"{near}`finetune ls` lists the runs of `out`")
 
@@ -80,10 +63,9 @@ def near_files(name: str) -> list[str]:
     """The files and folders next to a path, as it would name them: those that a misspelled one may mean."""
     folder = Path(name).parent
     try:
-        there = sorted(folder.iterdir()) if is_folder(folder) else []
+        return [str(file) for file in sorted(folder.iterdir()) if file.name[0] != "."] if is_folder(folder) else []
     except OSError:
         return []
-    return [str(file) for file in there if file.name[0] != "."]
 
 
 def latest_run(name: str, out: Path) -> RunFolder | None:
@@ -98,20 +80,23 @@ def runs_of(name: str, out: Path) -> list[RunFolder]:
     For data these are runs trained on the same content, or if there are none, on the same path, or if there are none,
     on rows in memory that were given its name. Raises UserError where there are only runs on other data of that name.
     """
-    records = _finished(data_name(name), out) if is_data(name) else []
-    if not records:
-        return [folder for folder, _ in _finished(name, out)]  # a folder may have the name of a task
-    data = split_files(Path(name))["train"] if is_folder(Path(name)) else Path(name)
-    content = content_hash(data) if any(record.data_files for _, record in records) else ""
-    is_of_data: tuple[Callable[[RunRecord], bool], ...] = (
-        lambda record: bool(content) and record.data_files.get("train") == content,
-        lambda record: _origin(record).resolve() == data.resolve(),
-        lambda record: STORE in _origin(record).parts,
+    runs = _finished(data_name(name), out) if is_data(name) else []
+    if not runs:
+        return [run.folder for run in _finished(name, out)]  # a folder may have the name of a task
+    from finetune.data.files import split_files
+    from finetune.data.source import content_hash
+
+    data = split_files(Path(name))["train"] if is_folder(name) else Path(name)
+    content = content_hash(data) if any(run.data_files for run in runs) else None
+    is_of_data: tuple[Callable[[ListedRun], bool], ...] = (
+        lambda run: content is not None and run.data_files.get("train") == content,
+        lambda run: _origin(run).resolve() == data.resolve(),
+        lambda run: STORE in _origin(run).parts,
     )
     for test in is_of_data:
-        if mine := [folder for folder, record in records if test(record)]:
+        if mine := [run.folder for run in runs if test(run)]:
             return mine
-    others = _listed([f"{record.id} of {_origin(record)}, {record.finished}" for _, record in records])
+    others = _first_of([f"{run.id} of {_origin(run)}, {run.finished}" for run in runs])
     raise UserError(
         f"no finished run in {out} was trained on {name}; runs on other data of that name: {others}",
         f"Name a run by its id, or train one: {with_results('run', name, out=out)}",
@@ -120,134 +105,49 @@ def runs_of(name: str, out: Path) -> list[RunFolder]:
 
 def latest_words(name: str, runs: Sequence[RunFolder]) -> str:
     """A note on which of several runs a name was resolved to, with the others."""
-    latest, *others = [f"{folder.path.name} of {load_record(folder.record_file).finished}" for folder in runs]
-    return f"{name}: the latest run is used, {latest}" + (f"; others: {_listed(others)}" if others else "")
+    latest, *others = [f"{run.path.name} of {ListedRun.read(run.record_file).finished}" for run in runs]
+    return f"{name}: the latest run is used, {latest}" + (f"; others: {_first_of(others)}" if others else "")
 
 
-def _finished(task: str, out: Path) -> list[tuple[RunFolder, RunRecord]]:
+def _finished(task: str, out: Path) -> list[ListedRun]:
     """The finished runs of a task, the latest first, those on a share of the training rows after all others."""
-    folder = out / folder_name(task)
-    files = sorted(folder.glob("*/record.json")) if is_folder(folder) else []
-    runs = [
-        (float(record.recipe.get("train_share", 1.0)) >= 1, record.finished, file.stat().st_mtime_ns, file, record)
-        for file, record in readable_records(files)
-    ]
-    return [(RunFolder(file.parent), record) for *_, file, record in sorted(runs, key=itemgetter(0, 1, 2, 3))[::-1]]
+
+    def order(run: ListedRun) -> tuple[bool, str, int, Path]:
+        file = run.folder.record_file
+        return float(run.recipe.get("train_share", 1.0)) >= 1, run.finished, file.stat().st_mtime_ns, file
+
+    return sorted(listed_runs(record_files(out, folder_name(task))), key=order, reverse=True)
 
 
-def _origin(record: RunRecord) -> Path:
+def _origin(run: ListedRun) -> Path:
     """The path of the training rows, relative to the folder that the run was started in."""
-    return Path(record.data_origin.get("train", ""))
+    return Path(run.data_origin.get("train", ""))
 
 
-def _listed(some: Sequence[str]) -> str:
-    more = len(some) - RUNS_SHOWN
-    return "; ".join(some[:RUNS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
-
-
-@dataclass(frozen=True, kw_only=True)
-class InterruptedRun:
-    """A run without a record: what it has done, as far as its log says, and the update of its last checkpoint.
-
-    `update` of `updates` and `epoch` of `epochs` are 0 where training had not begun; `checkpoint` is 0 without one.
-    `last` is when it last wrote (UTC), `running` whether its process is alive, as far as this machine can tell.
-    """
-
-    task: str
-    id: str
-    update: int
-    updates: int
-    epoch: int
-    epochs: int
-    checkpoint: int
-    last: str
-    running: bool
-
-
-def interrupted_runs(out: Path) -> list[InterruptedRun]:
-    """The unfinished runs under a results folder, by task and time."""
-    tasks = sorted(filter(Path.is_dir, out.iterdir())) if is_folder(out) else []
-    # Names are looked at first: 10,000 runs take a fraction of a second, in half the time of Path.
-    paths = [run.path for task in tasks for run in os.scandir(task) if run.is_dir()]
-    folders = [RunFolder(Path(path)) for path in paths if not os.path.exists(f"{path}/{RECORD}")]  # noqa: PTH110
-    return sorted(map(_interrupted, filter(is_unfinished, folders)), key=lambda run: (run.task, run.last))
-
-
-def is_unfinished(folder: RunFolder) -> bool:
-    """Whether a run was begun there, and has no record."""
-    return not folder.record_file.is_file() and (folder.events.is_file() or any(_checkpoints(folder)))
-
-
-def _interrupted(folder: RunFolder) -> InterruptedRun:
-    events = first_and_last_events(folder.events) if folder.events.is_file() else []
-    last: dict[str, dict[str, Any]] = {str(event["event"]): event for event in events}
-    plan, group = last.get("training", {}), last.get("updates", {})
-    written = max(file.stat().st_mtime for file in (folder.events, folder.checkpoints, folder.path) if file.exists())
-    return InterruptedRun(
-        task=folder.path.parent.name, id=folder.path.name, update=_number(group, "update") or _number(plan, "done"),
-        updates=_number(plan, "updates"), epoch=_number(group, "epoch"), epochs=_number(plan, "epochs"),
-        checkpoint=max(_checkpoints(folder), default=0), running=_is_running(folder),
-        last=datetime.fromtimestamp(written, UTC).isoformat(timespec="seconds"),
-    )  # fmt: skip
-
-
-def _number(event: Mapping[str, Any], name: str) -> int:
-    value = event.get(name)
-    return value if isinstance(value, int) else 0
-
-
-def _checkpoints(folder: RunFolder) -> Iterator[int]:
-    """The updates of the checkpoints, whose names begin with them."""
-    numbers = (file.name.partition("-")[0] for file in folder.checkpoints.glob("*.pt"))
-    return map(int, filter(str.isdecimal, numbers))
-
-
-def first_and_last_events(file: Path) -> list[dict[str, Any]]:
-    """The events at the beginning and at the end of a log; lines that cannot be parsed are left out."""
-    with file.open("rb") as opened:
-        size = opened.seek(0, os.SEEK_END)
-        opened.seek(0)
-        lines = opened.read(ENDS).splitlines()
-        opened.seek(max(0, size - ENDS))
-        lines += opened.read(ENDS).splitlines()
-    return [event for line in lines if (event := logged(line)) is not None]
-
-
-def _is_running(folder: RunFolder) -> bool:
-    try:
-        words = (folder.path / HOLDER).read_text(encoding="utf-8").split()
-        if words[-1] != platform.node():
-            return is_locked(folder.path)
-        os.kill(int(words[1]), 0)
-    except PermissionError:  # another user's
-        return True
-    except (OSError, ValueError, IndexError):
-        return False
-    return True
-
-
-NOT_SETTINGS = ("task", "model", "seed")  # a lineage has fields of them
+def _first_of(texts: Sequence[str]) -> str:
+    more = len(texts) - RUNS_SHOWN
+    return "; ".join(texts[:RUNS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
 
 
 def lineage_at(model: Path) -> Lineage | None:
     """The lineage of the run that saved an encoder in this folder; None for an encoder of no run."""
-    folder = RunFolder(model.parent)
+    folder, sums = RunFolder(model.parent), model / CHECKSUMS
     if model.name != folder.model.name or not folder.record_file.is_file():
         return None
     for _, record in readable_records([folder.record_file]):
-        saved, sums = record.files.get(f"{model.name}/{CHECKSUMS}"), model / CHECKSUMS
+        saved = record.files.get(f"{model.name}/{CHECKSUMS}")
         if saved is None or (sums.is_file() and sha256_of(sums) == saved):  # else it was changed since
             return lineage_of(record)
     return None
 
 
-def lineage_of(record: RunRecord) -> Lineage:
+def lineage_of(record: "RunRecord") -> Lineage:
     """The lineage of what starts from the encoder of a run."""
-    changed = [one for one in settings_of([record]) if one.changed and one.key not in NOT_SETTINGS]
+    changed = [setting for setting in settings_of([record]) if setting.changed and setting.key not in ("model", "seed")]
+    facts = {name: getattr(record, name) for name in ("task", "task_version", "data", "model", "weights", "precision")}
     return Lineage(
-        run=record.id, task=record.task, task_version=record.task_version, data=record.data, model=record.model,
-        weights=record.weights, precision=record.precision, seed=record.recipe[SEEDS[0]],
-        settings={one.key: one.values[0] for one in changed}, lineage=record.lineage,
+        run=record.id, seed=record.recipe[SEEDS[0]], settings={setting.key: setting.values[0] for setting in changed},
+        lineage=record.lineage, **facts,
     )  # fmt: skip
 
 

@@ -1,17 +1,22 @@
-"""Recipe: the settings of a run, one TOML file; its keys, their types, limits and defaults."""
+"""Recipe: the settings of a run, one TOML file; its keys, their types, limits and defaults, and the faults in them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import date, time
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 
 from finetune.data.paths import from_here
-from finetune.errors import UserError, shown_value
-from finetune.gone import without_defaults
-from finetune.runs.recipe_faults import LONGEST_KEY, lora_faults, refused
+from finetune.errors import UserError, nearest, shown_value
+from finetune.gone import gone, gone_setting, without_defaults
 from finetune.runs.recipe_tables import LARGEST, LONGEST_NAME, Distil, HeldOut, Seed, Settings, Train
-from finetune.runs.toml import flat, read_toml, require_shallow, to_toml
+from finetune.runs.toml import MODEL, flat, read_toml, require_shallow, to_toml
 
 # Defined here so that reading a recipe does not need torch.
 Layers = Literal[
@@ -19,23 +24,14 @@ Layers = Literal[
     "weighted-sum-all"
 ]  # fmt: skip
 TextVector = Literal["family", "cls", "mean", "unit", "auto"]
-
-
-NEW = "new:"  # and the size of an untrained encoder
 WIDEST_LSTM = 4_096
+MOST_FAULTS = 10  # listed in a message
+LONGEST_KEY = 100  # characters of a key in a message
+OPTION = "It must be a text, a number, true or false, a list of texts or of numbers, or a table of texts"
+SHOULD = re.compile(r"^\w+ should ")  # how pydantic's messages begin
 
 Layer = Annotated[int, Field(ge=-1_000, le=1_000)]
 OptionNames = Callable[[str], Sequence[str]]  # from a task's name to the options that a recipe for it may set
-
-
-def is_new(model: str) -> bool:
-    """Whether a model's name asks for an untrained encoder."""
-    return model.startswith(NEW)
-
-
-def no_options(_: str) -> Sequence[str]:
-    """For recipes whose options are in `[options]`."""
-    return ()
 
 
 class Recipe(Settings):
@@ -43,7 +39,7 @@ class Recipe(Settings):
 
     task: str = Field(max_length=LONGEST_NAME, description="a task's name, or FILE.py:NAME")
     model: str = Field(
-        "google-bert/bert-base-uncased",
+        MODEL,
         max_length=LONGEST_NAME,
         description="a Hub name, a folder, minilm, a run or a recipe; or new:SIZE, which is untrained",
     )
@@ -97,30 +93,52 @@ class Recipe(Settings):
     options: dict[str, str | int | float | bool | list[float] | list[str] | dict[str, str]] = Field(
         {}, description="options of the task"
     )
-    train: Train = Train()
-    held_out: HeldOut = HeldOut()
-    distil: Distil = Distil()
+    train: Train = Field(default_factory=Train)
+    held_out: HeldOut = Field(default_factory=HeldOut)
+    distil: Distil = Field(default_factory=Distil)
     grid: dict[str, list[Any]] = Field({}, description="key = [values]: one run for each combination")
 
     @model_validator(mode="after")
     def _settings_fit(self) -> Self:
-        if fault := next(self._faults(), None):
-            raise ValueError(fault)
+        """Raises ValueError for settings that exclude each other. LoRA's are checked at each point of a grid."""
+        train, out, lora = self.train, "leave one of them out", f"lora = {self.lora} with"
+        has_lora, pooled = self.lora and not self.grid, self.pooling in ("cls", "mean", "unit")
+        changed = [name for name in ("lora_targets", "lora_alpha", "lora_dropout", "adapter") if getattr(self, name)]
+        for is_wrong, fault in (
+            (
+                changed and not self.lora and not self.grid,
+                f"'{next(iter(changed), '')}' does nothing without LoRA: set a rank, such as lora = 8, or leave it out",
+            ),
+            (has_lora and self.frozen, f"{lora} frozen = true: nothing of a frozen encoder is trained; {out}"),
+            (
+                has_lora and self.reinit_layers,
+                f"{lora} reinit_layers = {self.reinit_layers}: the new layers would stay random; {out}",
+            ),
+            (
+                has_lora and train.solver == "logistic",
+                f"{lora} train.solver = 'logistic': it trains the output layer alone; {out}",
+            ),
+            (
+                has_lora and self.adapter and (self.layers != "last" or self.bilstm or pooled),
+                "adapter = true with layers, bilstm or pooling, which transformers lacks: leave adapter out, or these",
+            ),
+            (
+                train.gradient_checkpointing and self.frozen,
+                "train.gradient_checkpointing and frozen: a frozen encoder has no gradients; leave it out",
+            ),
+            (
+                self.keep_labels and train.solver != "adam",
+                f"keep_labels and train.solver {train.solver}, which fits a new head; {out}",
+            ),
+            (
+                self.distil.teachers and train.solver != "adam",
+                f"distil and train.solver {train.solver}, which learns labels alone; {out}",
+            ),
+            (self.bilstm and pooled, f"pooling {self.pooling} and a BiLSTM, which pools by itself; {out}"),
+        ):
+            if is_wrong:
+                raise ValueError(fault)
         return self
-
-    def _faults(self) -> Iterator[str]:
-        """What is wrong with settings together. With a grid, LoRA and updates are checked at each of its points."""
-        train, out = self.train, "leave one of them out"
-        if not self.grid:
-            yield from lora_faults(self.model_dump())
-        if train.gradient_checkpointing and self.frozen:
-            yield "train.gradient_checkpointing and frozen: a frozen encoder has no gradients; leave it out"
-        if self.keep_labels and train.solver != "adam":
-            yield f"keep_labels and train.solver {train.solver}, which fits a new head; {out}"
-        if self.distil.teachers and train.solver != "adam":
-            yield f"distil and train.solver {train.solver}, which learns labels alone; {out}"
-        if self.bilstm and self.pooling in ("cls", "mean", "unit"):
-            yield f"pooling {self.pooling} and a BiLSTM, which pools by itself; {out}"
 
     @property
     def tokenizer_folder(self) -> str:
@@ -139,7 +157,7 @@ class Recipe(Settings):
         """The recipe as a TOML file, with every setting that was set."""
         return to_toml(self.model_dump(exclude_unset=True, exclude_none=True))
 
-    def with_settings(self, settings: dict[str, Any], *, origin: str, options: OptionNames = no_options) -> "Recipe":
+    def with_settings(self, settings: dict[str, Any], *, origin: str, options: OptionNames | None = None) -> "Recipe":
         """A copy with dotted keys (`train.epochs`) replaced. Raises one UserError with every fault."""
         table = self.model_dump(exclude_unset=True)
         for key, value in settings.items():
@@ -155,40 +173,31 @@ class Recipe(Settings):
         return parse(table, origin=origin, options=options)
 
 
-def load_recipe(path: Path, *, options: OptionNames = no_options) -> Recipe:
+def load_recipe(path: Path, *, options: OptionNames | None = None) -> Recipe:
     """Reads a recipe file. Raises UserError for TOML that does not parse and for every fault in its settings."""
     return parse(read_toml(path), origin=str(path), options=options)
 
 
-def parse(table: dict[str, Any], *, origin: str, options: OptionNames = no_options) -> Recipe:
+def parse(table: dict[str, Any], *, origin: str, options: OptionNames | None = None) -> Recipe:
     """Checks a table of settings; all faults are reported at once, as one UserError.
 
     An option of the task, which `options` names, may be among the recipe's own keys (`fold = 1`) or in `[options]`.
     """
     require_shallow(table, origin=origin)
-    table = {**without_defaults(table)}
+    table = without_defaults(table)
+    names: Sequence[str] = ()
     if isinstance(table.get("grid"), dict):
-        table = table | {"grid": flat(table["grid"])}
-    known = _known_options(table, options)
-    if moved := {key: table.pop(key) for key in [*table] if key in known}:
-        table["options"] = table.get("options", {}) | moved
+        table["grid"] = flat(table["grid"])
+    task, in_table = table.get("task"), table.get("options", {})
+    if options and isinstance(task, str) and isinstance(in_table, dict) and not table.keys() <= setting_fields().keys():
+        with suppress(UserError):  # of an unknown task: the run raises it later
+            names = options(task)
+    if moved := {key: table.pop(key) for key in [*table] if key in names}:
+        table["options"] = in_table | moved
     try:
         return Recipe.model_validate(table)
     except ValidationError as error:
-        raise refused(Recipe, origin, error, known) from None
-
-
-def _known_options(table: dict[str, Any], options: OptionNames) -> Sequence[str]:
-    """The options of the task, which is resolved only where a key is not a recipe setting."""
-    task = table.get("task")
-    if not isinstance(task, str) or not isinstance(table.get("options", {}), dict):
-        return ()
-    if set(table) <= set(Recipe.model_fields):
-        return ()
-    try:
-        return options(task)
-    except UserError:  # the run raises it later
-        return ()
+        raise _refused(origin, error, names) from None
 
 
 def recipe_from_here(recipe: Recipe) -> Recipe:
@@ -200,3 +209,71 @@ def recipe_from_here(recipe: Recipe) -> Recipe:
 
 def _from_here(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {key: from_here(value) if isinstance(value, str) else value for key, value in settings.items()}
+
+
+@cache
+def setting_fields() -> dict[str, FieldInfo]:
+    """Every dotted key of a recipe that is not a table, with its declaration."""
+    fields = dict[str, FieldInfo]()
+    for name, field in Recipe.model_fields.items():
+        table = field.annotation
+        if isinstance(table, type) and issubclass(table, BaseModel):
+            fields |= {f"{name}.{key}": inner for key, inner in table.model_fields.items()}
+        else:
+            fields[name] = field
+    return fields
+
+
+@cache
+def default_settings() -> dict[str, Any]:
+    """The defaults of all settings by their dotted keys, without task, options and grid."""
+    return {key: field.default for key, field in setting_fields().items() if key not in ("task", "options", "grid")}
+
+
+def nearest_key(key: str, options: Sequence[str] = ()) -> str:
+    """`Did you mean 'train.epochs'? ` for a key that is close to a setting, to its last word or to an option."""
+    names = [*setting_fields(), *options]
+    short = {name.rpartition(".")[2]: name for name in names}
+    return f"Did you mean '{short[key]}'? " if key in short else nearest(key, names) or nearest(key, [*short])
+
+
+def _refused(origin: str, error: ValidationError, options: Sequence[str]) -> UserError:
+    """The faults of a recipe: one on the same line, several on a line each, of many the first and their number."""
+    faults = dict[str, list[ErrorDetails]]()
+    for fault in error.errors(include_url=False):
+        faults.setdefault(_key(fault), []).append(fault)
+    texts = [_explained(key, faults[key], options) for key in [*faults][:MOST_FAULTS]]
+    if len(faults) == 1:
+        return UserError(f"{origin}: {texts[0][0]}", texts[0][1])
+    more = [f"and {len(faults) - MOST_FAULTS:,} more"] * (len(faults) > MOST_FAULTS)
+    return UserError("\n  - ".join([f"{origin}: ", *(". ".join(filter(None, text)) for text in texts), *more]))
+
+
+def _key(fault: ErrorDetails) -> str:
+    """The dotted key, without the place in its value and the kinds of values that were tried."""
+    parts = [str(part)[:LONGEST_KEY] for part in fault["loc"]]
+    depth = 2 if parts[:1] == ["options"] else 1 if parts and parts[0] in setting_fields() else 2
+    whole = fault["type"] == "extra_forbidden" or parts[:1] == ["grid"]
+    return ".".join(parts if whole else parts[:depth])[:LONGEST_KEY]
+
+
+def _explained(key: str, faults: Sequence[ErrorDetails], options: Sequence[str]) -> tuple[str, str]:
+    """(the key and its value, the values that are allowed) of a setting that pydantic refused."""
+    first = faults[0]
+    value, shown = first["input"], f"'{key}' is {shown_value(first['input'])}"
+    messages = [*dict.fromkeys(fault["msg"] for fault in faults)]
+    if key.startswith("options."):
+        is_time = isinstance(value, date | time)
+        return (f"'{key}' is a date or a time", f'Quote it: "{value}"') if is_time else (shown, OPTION)
+    if first["type"] == "extra_forbidden":
+        inner = [*flat(value, f"{key}.")] if isinstance(value, dict) else []
+        key = inner[0][:LONGEST_KEY] if len(inner) == 1 else key
+        remedy = nearest_key(key, options).strip() or f"The keys are {', '.join([*setting_fields(), *options])}"
+        return gone_setting(key) or (f"unknown key '{key}'", remedy)
+    if first["type"] == "missing":
+        return f"'{key}' is missing", "Set it"
+    if first["type"] == "value_error":  # of several settings together
+        return f"{key}: {messages[0].removeprefix('Value error, ')}".removeprefix(": "), ""
+    if first["type"] == "literal_error" and (retired := gone(str(value))):
+        return retired.what, retired.way_out
+    return shown, f"It should {' or '.join(SHOULD.sub('', message) for message in messages)}"

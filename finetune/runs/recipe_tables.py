@@ -17,7 +17,7 @@ Seed = Annotated[int, Field(ge=0, le=LARGEST)]
 class Settings(BaseModel):
     """Immutable settings: unknown keys are errors, and a string is not converted to a number."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, defer_build=True)
 
 
 def scored_parts(updates: int | None, epochs: int, solver: str = "adam") -> tuple[str, int]:

@@ -2,13 +2,12 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     FailFast,
     Field,
@@ -17,43 +16,29 @@ from pydantic import (
 )
 
 from finetune.metrics.metric import Metric, find_metric
-from finetune.metrics.words import perplexity
-from finetune.runs.lineage import Lineage
+from finetune.runs.lineage import RUN_ID, Lineage
 from finetune.runs.recipe_tables import scored_parts
 from finetune.runs.record_parts import (
-    LARGEST_SCORE,
     MOST_LABELS,
     Cost,
     DataFinding,
-    Id,
+    Epoch,
     Margin,
     Observed,
     RecordedTrain,
+    SavedMetric,
     Score,
     SplitScores,
     Whole,
     best_baseline,
-    epoch_is_whole,
     recipe_is_whole,
-    with_nan,
 )
 
 TextList = Annotated[list[str], FailFast()]  # else a million wrong items are a million errors
 # A path in a sentence: from the root, a drive or the home folder, with at least two names; and the start of one.
 ABSOLUTE = re.compile(r"(?<![\w.~/\\])(?:~|[A-Za-z]:)?[/\\](?:[^\s/\\:;,'\"()]+[/\\])+([^\s/\\:;,'\"()]+)")
 ROOT = re.compile(r"(?:~|[A-Za-z]:)?[/\\]")
-Epoch = Annotated[dict[str, Any], BeforeValidator(with_nan), AfterValidator(epoch_is_whole)]
-
-
-class SavedMetric(BaseModel):
-    """What a record keeps of a metric: how its scores are shown and compared."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-    scale: Annotated[float, Field(ge=-LARGEST_SCORE, le=LARGEST_SCORE)] = Metric.scale
-    greater_is_better: bool = Metric.greater_is_better
-    magnitudes: bool = Metric.magnitudes
-    decimals: Annotated[int, Field(ge=0, le=6)] = Metric.decimals
+WITH_PATHS = {"model", "recipe", "options", "data_origin", "notes", "observed", "findings"}  # fields
 
 
 class RunRecord(BaseModel):
@@ -62,10 +47,10 @@ class RunRecord(BaseModel):
     Fields that earlier versions wrote are ignored.
     """
 
-    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True, defer_build=True)
 
     format: int = Field(1, description="the version of this form")
-    id: Id = Field(description="ten hex digits: a hash of all that decides the result")
+    id: str = Field(pattern=RUN_ID, description="ten hex digits: a hash of all that decides the result")
     task: str = Field(description="the task's name, or that of the data file")
     task_version: int = Field(description="raised when a task's rows or scores change")
     finished: str = Field(description="date and time (UTC)")
@@ -113,27 +98,22 @@ class RunRecord(BaseModel):
     margins: dict[str, Margin] = Field(
         {}, description="of the headline on each split: its 95 % interval, the best baseline and the difference to it"
     )
-
     cost: Cost | None = Field(
         None, description="of all processes together: the seconds that devices were held, peak memory and that of GPUs"
     )
-
     lineage: Lineage | None = Field(
         None,
         description="the run whose encoder this one started from: its task, seed and the settings that differ from "
         "their defaults, the encoder that it started from, and its own lineage; null where `model` is not of a run",
     )
-
     learned: list[str] = Field(
         [], max_length=10, description="splits whose rows the saved model has learned too, after they were scored"
     )
-
     observed: Observed | None = Field(
         None,
         description="what a diagnosis needs: the prediction that all rows of dev have, training rows that contradict "
         "each other, the length that fits the texts, what was typed; null for runs from before it was recorded",
     )
-
     findings: list[DataFinding] = Field(
         [],
         max_length=1_000,
@@ -148,7 +128,7 @@ class RunRecord(BaseModel):
 
     def leaks(self, split: str) -> list[str]:
         """What says that rows of a split are training rows too, of this run or of one that it learned from."""
-        return [one.what for one in self.findings if (one.code, one.split) == ("leak", split)]
+        return [finding.what for finding in self.findings if (finding.code, finding.split) == ("leak", split)]
 
     @property
     def trained_of_all(self) -> tuple[int, int]:
@@ -184,7 +164,12 @@ class RunRecord(BaseModel):
     @property
     def is_pretraining(self) -> bool:
         """Whether the run trained an encoder on unlabelled text."""
-        return self.headline == perplexity.name
+        return self.headline == "perplexity"
+
+    @property
+    def train_share(self) -> float:
+        """The share of the training rows that it used."""
+        return float(self.recipe.get("train_share", 1.0))
 
     @property
     def score(self) -> float:
@@ -193,9 +178,9 @@ class RunRecord(BaseModel):
 
     def best_baseline(self, split: str, metric: str) -> float | None:
         """The score of the best baseline on a split; None where there is none."""
-        given = self.baselines.get(split, {})
-        name = best_baseline(given, self.metric(metric))
-        return None if name is None else given[name][metric]
+        baselines = self.baselines.get(split, {})
+        name = best_baseline(baselines, self.metric(metric))
+        return None if name is None else baselines[name][metric]
 
     @property
     def beats_baselines(self) -> bool:
@@ -205,27 +190,19 @@ class RunRecord(BaseModel):
 
     def metric(self, name: str) -> Metric:
         """How a score of that name is shown and compared."""
-        return recorded_metric(name, self.metrics)
+        return find_metric(name, (Metric(key, **saved.model_dump()) for key, saved in self.metrics.items()))
 
 
 def saved_metrics(metrics: Iterable[Metric]) -> dict[str, SavedMetric]:
     """What a record keeps of its metrics: those that are not shown or compared as by default."""
-    kept = {m.name: {name: getattr(m, name) for name in SavedMetric.model_fields} for m in metrics}
-    every = {name: SavedMetric(**facts) for name, facts in kept.items()}
+    every = {m.name: SavedMetric(**{name: getattr(m, name) for name in SavedMetric.model_fields}) for m in metrics}
     return {name: saved for name, saved in every.items() if saved != SavedMetric()}
-
-
-def recorded_metric(name: str, saved: Mapping[str, SavedMetric]) -> Metric:
-    """How a score of that name is shown and compared, by what a record keeps of its metrics."""
-    return find_metric(name, (Metric(key, **each.model_dump()) for key, each in saved.items()))
 
 
 def without_folders(record: RunRecord) -> RunRecord:
     """The record with only the last name of each absolute path, for pages that others see."""
-    named = ("model", "recipe", "options", "data_origin", "notes", "observed", "findings")
-    return RunRecord.model_validate(
-        record.model_dump() | names_only(record.model_dump(include=set(named))), strict=False
-    )
+    shown = names_only(record.model_dump(include=WITH_PATHS))
+    return RunRecord.model_validate(record.model_dump() | shown, strict=False)
 
 
 def names_only(value: Any) -> Any:

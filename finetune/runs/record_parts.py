@@ -2,8 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from contextlib import nullcontext, suppress
-from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -11,17 +9,27 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from finetune.data.issues import Severity
 from finetune.gone import without_defaults
 from finetune.metrics.metric import Metric
-from finetune.runs.events import logged
 from finetune.runs.recipe_tables import LARGEST, Seed
 
 LARGEST_SCORE = 1e15  # 100 times it can be drawn
 MOST_LABELS = 200  # that are counted a split
 LONGEST_LABEL = 200  # characters of a label that is counted
+MOST_WORDS = 100  # of a command
+MOST_COMPARED = 50_000  # training rows, the first, of which texts are compared
 
-Id = Annotated[str, Field(pattern=r"^\w[\w.-]{0,99}$")]  # part of a path
 SplitName = Annotated[str, Field(pattern=r"^[^/\\\x00]{1,100}$")]  # part of a file's name
 Whole = Annotated[int, Field(ge=0, le=LARGEST)]
-Some = Annotated[int, Field(ge=1, le=LARGEST)]
+Positive = Annotated[int, Field(ge=1, le=LARGEST)]
+ScoreValue = Annotated[float, Field(ge=-LARGEST_SCORE, le=LARGEST_SCORE)]
+ScoreInterval = tuple[ScoreValue, ScoreValue]
+Sketch = Annotated[str, Field(pattern=r"^([0-9a-f]{400})?$")]  # `metrics.significance.sketch`
+
+
+def with_nan(value: Any) -> Any:
+    """A score, or tables of scores; JSON's null becomes NaN."""
+    if isinstance(value, dict):
+        return {key: with_nan(inner) for key, inner in value.items()}
+    return math.nan if value is None else value
 
 
 def _drawable(score: float) -> float:
@@ -31,30 +39,30 @@ def _drawable(score: float) -> float:
     return score
 
 
-def _number(score: Any) -> Any:
-    return math.nan if score is None else score
-
-
-Score = Annotated[float, AfterValidator(_drawable), BeforeValidator(_number)]  # JSON's null becomes NaN
+Score = Annotated[float, AfterValidator(_drawable), BeforeValidator(with_nan)]
 SplitScores = dict[SplitName, dict[str, Score]]
 
 
-class _Recorded(BaseModel):
-    model_config = ConfigDict(extra="allow", strict=True)
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
-class RecordedTrain(_Recorded):
+class _Read(BaseModel):
+    """What is read of a table whose other keys are of any kind."""
+
+    model_config = ConfigDict(extra="allow", strict=True, defer_build=True)
+
+
+class RecordedTrain(_Read):
     """What is read of the recipe's `[train]`."""
 
-    batch_size: Some = 1
+    batch_size: Positive = 1
     epochs: Whole = 0
-    updates: Some | None = None
+    updates: Positive | None = None
     least_updates: Whole = 0
 
 
-class _RecordedRecipe(_Recorded):
-    """What is read of a record's recipe."""
-
+class _RecordedRecipe(_Read):
     task: str
     seed: Seed
     init_seed: Seed | None = None
@@ -62,12 +70,10 @@ class _RecordedRecipe(_Recorded):
     limit: Whole | None = None
     train_share: Annotated[float, Field(gt=0, le=1)] = 1.0
     options: dict[str, Any] | None = None
-    train: RecordedTrain = RecordedTrain()
+    train: RecordedTrain = Field(default_factory=RecordedTrain)
 
 
-class _RecordedEpoch(_Recorded):
-    """What is read of an epoch."""
-
+class _RecordedEpoch(_Read):
     epoch: Whole
     loss: Score
     headline: Score
@@ -83,22 +89,26 @@ def recipe_is_whole(recipe: dict[str, Any]) -> dict[str, Any]:
 
 
 def epoch_is_whole(epoch: dict[str, Any]) -> dict[str, Any]:
-    """The epoch as given. Raises ValueError where a curve could not be drawn."""
+    """The epoch. Raises ValidationError where a curve could not be drawn."""
     _RecordedEpoch.model_validate(epoch)
     return epoch
 
 
-def with_nan(value: Any) -> Any:
-    """A score, or tables of scores; JSON's null becomes NaN."""
-    return {key: with_nan(inner) for key, inner in value.items()} if isinstance(value, dict) else _number(value)
+Epoch = Annotated[dict[str, Any], BeforeValidator(with_nan), AfterValidator(epoch_is_whole)]
 
 
-ScoreValue = Annotated[float, Field(ge=-LARGEST_SCORE, le=LARGEST_SCORE)]
-ScoreInterval = tuple[ScoreValue, ScoreValue]
-Sketch = Annotated[str, Field(pattern=r"^([0-9a-f]{400})?$")]  # `metrics.significance.sketch`
+class SavedMetric(_Part):
+    """What a record keeps of a metric: how its scores are shown and compared."""
+
+    model_config = ConfigDict(strict=True)
+
+    scale: ScoreValue = Metric.scale
+    greater_is_better: bool = Metric.greater_is_better
+    magnitudes: bool = Metric.magnitudes
+    decimals: Annotated[int, Field(ge=0, le=6)] = Metric.decimals
 
 
-class Margin(BaseModel):
+class Margin(_Part):
     """Of the headline score on one split: its 95 % interval over rows, and its difference to the best baseline.
 
     Both by bootstrap over the same rows (`metrics.significance`), in units of the score; `p` tests the difference. An
@@ -106,8 +116,6 @@ class Margin(BaseModel):
     and what follows is None. `sketch` and `difference_sketch` tell which chance of rows the run shares with those of
     other seeds.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     interval: ScoreInterval | None = None
     baseline: str | None = None
@@ -118,47 +126,21 @@ class Margin(BaseModel):
     difference_sketch: Sketch = ""
 
 
-def best_baseline(given: Mapping[str, Mapping[str, float]], metric: Metric) -> str | None:
-    """The name of the baseline with the best score; None where there is none."""
-    named = {name: scores[metric.name] for name, scores in given.items() if metric.name in scores}
-    return max(named, key=lambda name: metric.rank(named[name]), default=None)
-
-
-Amount = Annotated[float, Field(ge=0, le=LARGEST_SCORE)]
-
-
-class Cost(BaseModel):
+class Cost(_Part):
     """The cost of a run in all its processes together, until its model is saved.
 
     `device_seconds` is the time that devices were held, of interrupted attempts too. Memory is the most that was used:
     main memory of the processes, and that of the GPUs (None without one).
     """
 
-    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)  # records once had joules
+    model_config = ConfigDict(extra="ignore", strict=True)  # records once had joules
 
-    device_seconds: Amount
+    device_seconds: Annotated[float, Field(ge=0, le=LARGEST_SCORE)]
     peak_memory_bytes: Whole
     peak_device_bytes: Whole | None = None
 
 
-def logged_seconds(events: Path) -> float:
-    """The seconds from the start of each attempt that a log has to its last event; 0 without a log."""
-    seconds, last = 0.0, None
-    with events.open(encoding="utf-8", errors="replace") if events.is_file() else nullcontext(()) as lines:
-        for event in map(logged, lines):
-            with suppress(ValueError, KeyError, TypeError):  # of an event that is not ours
-                name, now = str((event or {})["event"]), float((event or {})["time"])
-                if last is not None and name != "start":
-                    seconds += max(0.0, now - last)
-                last = now if last is not None or name == "start" else None
-    return seconds
-
-
-MOST_WORDS = 100  # of a command
-MOST_COMPARED = 50_000  # training rows, the first, of which texts are compared
-
-
-class Observed(BaseModel):
+class Observed(_Part):
     """`constant` is the one prediction that each row of the first dev split has; None where they differ, or where all
     labels are equal.
 
@@ -168,8 +150,6 @@ class Observed(BaseModel):
     run, empty where a grid gave several, and `data_folder` is the folder that `--data` named for it.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     constant: Annotated[str | None, AfterValidator(lambda text: text and text[:LONGEST_LABEL])] = None
     contradicted: Whole = 0
     fitting_length: Whole = 0
@@ -178,10 +158,10 @@ class Observed(BaseModel):
     data_folder: str = ""
 
 
-class DataFinding(BaseModel):
+class DataFinding(_Part):
     """An error or warning on the data, as `check` says it; `count` are its rows, which `command` shows or fixes."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(strict=True)
 
     severity: Severity
     code: str
@@ -194,6 +174,10 @@ class DataFinding(BaseModel):
     @property
     def note(self) -> str:
         """All of it on one line."""
-        return f"{self.severity} {self.code}: {self.what}. {self.remedy}" + (
-            f": {self.command}" if self.command else ""
-        )
+        return f"{self.severity} {self.code}: {self.what}. {self.remedy}{self.command and f': {self.command}'}"
+
+
+def best_baseline(baselines: Mapping[str, Mapping[str, float]], metric: Metric) -> str | None:
+    """The name of the baseline with the best score; None where there is none."""
+    scores = {name: values[metric.name] for name, values in baselines.items() if metric.name in values}
+    return max(scores, key=lambda name: metric.rank(scores[name]), default=None)

@@ -1,24 +1,121 @@
-"""Statistics over runs that differ only in their seeds: mean, spread, confidence interval, failures."""
+"""Runs that differ in their settings, or only in their seeds: mean, spread, confidence interval, failures."""
 
 import json
 import math
-import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 from finetune.data.messages import so_many
-from finetune.metrics.metric import Interval, Metric
-from finetune.metrics.scores import plain_metrics
-from finetune.runs.lineage import PREFIX, SEEDS, encoder_of, of_one_run
-from finetune.runs.recipe_diff import applied
-from finetune.runs.record import RunRecord
+from finetune.metrics.metric import Interval, Metric, plain_metrics
+from finetune.runs.lineage import PREFIX, SEEDS, encoder_of, is_run_specific
+from finetune.runs.toml import flat, typed_settings
+
+if TYPE_CHECKING:
+    from finetune.runs.listing import ListedRun
+    from finetune.runs.record import RunRecord
 
 NO_SPREAD = 1e-12  # a standard deviation that rounding can cause
 FOLDS = ("options.fold",)  # parts of one data set, which are no settings to choose from
 SHARE = "train_share"
 CONSTANT = ("majority", "mean", "no-answer", "unigram")  # baselines with a constant prediction
+IN_COLUMNS = ("task", "model", *SEEDS)  # settings that a list of runs has columns of
+
+
+def _defaults() -> dict[str, Any]:
+    from finetune.runs.recipe import default_settings  # with pydantic
+
+    return default_settings()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """One key, its value in each run, and its default."""
+
+    key: str
+    values: Sequence[Any]
+    default: Any
+
+    @property
+    def changed(self) -> bool:
+        """Whether any run's value differs from the default."""
+        return any(value != self.default for value in self.values)
+
+
+def settings_of(records: Sequence["RunRecord"]) -> list[Setting]:
+    """Every setting of a recipe and option of the task; a key that an older record lacks has its default."""
+    defaults, settings = _defaults(), [flat(record.recipe) for record in records]
+    keys = dict.fromkeys([*defaults, *(key for values in settings for key in values)])
+    return [
+        Setting(key=key, values=[values.get(key, defaults.get(key)) for values in settings], default=defaults.get(key))
+        for key in keys
+        if key not in ("task", "options")
+    ]
+
+
+def applied(records: Sequence["RunRecord | ListedRun"]) -> list[dict[str, Any]]:
+    """For each record every setting and option (dotted keys) as it applied, without what was chosen on dev.
+
+    A setting that an older record lacks has its default; an option the value that the other records of the
+    same version of the task have by default, where these agree. `lineage.task` and others are of the run whose encoder
+    it started from.
+    """
+    return [_defaults() | settings for settings in _recorded(records)]
+
+
+def _recorded(records: Sequence["RunRecord | ListedRun"]) -> list[dict[str, Any]]:
+    """As `applied`, without the defaults of settings that a record lacks."""
+    by_default, differs = dict[tuple[str, int], dict[str, Any]](), object()
+    for record in records:
+        usual = by_default.setdefault((record.task, record.task_version), {})
+        for name, value in _options(record).items():
+            if name not in (record.recipe.get("options") or {}):
+                usual[name] = value if usual.get(name, value) == value else differs
+    settings = []
+    for record in records:
+        usual = {k: v for k, v in by_default[record.task, record.task_version].items() if v is not differs}
+        options = {f"options.{name}": value for name, value in flat(usual | _options(record)).items()}
+        began = record.lineage.flat if record.lineage else {}
+        settings.append(flat({**record.recipe, "options": {}}) | options | began)
+    return settings
+
+
+def _options(record: "RunRecord | ListedRun") -> dict[str, Any]:
+    """The task's options that have a value which the recipe, or the task's declaration, set."""
+    declared = {
+        name: value for name, value in record.options.items() if value is not None and name not in record.chosen
+    }
+    return declared | (record.recipe.get("options") or {})
+
+
+def short_settings(settings: Mapping[str, Any]) -> list[str]:
+    """The settings that are not at their default, by the last part of their names: `learning_rate=0.0002`; those that
+    other columns of a list show are left out.
+    """
+    changed = {key: value for key, value in settings.items() if value is not None and value != _defaults().get(key)}
+    return typed_settings({key.rpartition(".")[2]: value for key, value in changed.items() if key not in IN_COLUMNS})
+
+
+def differing_settings(records: Sequence["RunRecord | ListedRun"]) -> list[dict[str, Any]]:
+    """For each record the settings (dotted keys) in which these records differ, seeds left out."""
+    settings = _recorded(records)
+    recipes = [{key for key in values if not key.startswith(("options.", PREFIX))} for values in settings]
+    if any(keys != recipes[0] for keys in recipes):
+        settings = applied(records)
+    keys = dict.fromkeys(key for values in settings for key in values if key not in SEEDS and not is_run_specific(key))
+    differ = [key for key in keys if len({str(values.get(key)) for values in settings}) > 1]
+    return [{key: values[key] for key in differ if key in values} for values in settings]
+
+
+def settings_by_task(runs: Sequence["RunRecord | ListedRun"]) -> list[dict[str, Any]]:
+    """For each run the settings in which the runs of its task differ, without its model and seeds."""
+    by_task = dict[str, list[Any]]()
+    for run in runs:
+        by_task.setdefault(run.task, []).append(run)
+    differing = {task: iter(differing_settings(mine)) for task, mine in by_task.items()}
+    return [{key: value for key, value in next(differing[run.task]).items() if key != "model"} for run in runs]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +156,7 @@ def paired(pairs: Sequence[tuple[float, float]], metric: Metric) -> Summary:
     differences = [second - first for first, second in pairs]
     steps = [y - x for x, y in zip(*map(spacing.values, sides), strict=True)]
     (half, interval), (a, b) = _student(steps), map(spacing.mean, sides)
-    mean = spacing.difference(statistics.fmean(steps), a, b)
+    mean = spacing.difference(math.fsum(steps) / len(steps), a, b)
     return Summary(
         n=len(pairs), mean=mean, best=max(differences, key=metric.rank), sd=_deviation(differences),
         interval=metric.possible_difference(spacing.differences(interval, a, b), around=mean),
@@ -74,15 +171,19 @@ def _student(values: Sequence[float]) -> tuple[float, Interval | None]:
         return 0.0, None
     from scipy.special import stdtrit  # in half the time that scipy.stats takes to import
 
-    mean, half = statistics.fmean(values), float(stdtrit(n - 1, 0.975)) * sd / math.sqrt(n)
+    mean, half = math.fsum(values) / n, float(stdtrit(n - 1, 0.975)) * sd / math.sqrt(n)
     return half, (mean - half, mean + half)
 
 
 def _deviation(values: Sequence[float]) -> float | None:
-    return statistics.stdev(values) if len(values) > 1 and all(map(math.isfinite, values)) else None
+    if len(values) < 2 or not all(map(math.isfinite, values)):
+        return None
+    from statistics import stdev  # imported when used: it takes longer than reading 100 records
+
+    return stdev(values)
 
 
-def groups(records: Iterable[RunRecord], *, over: Sequence[str] = ()) -> list[list[RunRecord]]:
+def groups(records: Iterable["RunRecord"], *, over: Sequence[str] = ()) -> list[list["RunRecord"]]:
     """Groups records that differ only in their seeds; groups and runs keep their order.
 
     Encoders of earlier runs count as equal where these runs differ only in their seeds too.
@@ -90,43 +191,37 @@ def groups(records: Iterable[RunRecord], *, over: Sequence[str] = ()) -> list[li
     `over` are further settings (dotted keys) that runs of a group may differ in; with an option of the task in their
     rows too.
     """
-    every, found = list(records), dict[str, list[RunRecord]]()
-    left, rows_differ = (*SEEDS, *over, "model"), [key for key in over if key.startswith("options.")]
+    every, by_facts = list(records), dict[str, list["RunRecord"]]()
+    left, rows_differ = (*SEEDS, *over, "model"), {key for key in over if key.startswith("options.")}
     for record, settings in zip(every, applied(every), strict=True):
         equal = {key: value for key, value in settings.items() if key not in left and not key.startswith(PREFIX)}
         encoder = encoder_of(record.model, record.weights, settings.get("tokenizer"))
-        began = encoder if record.lineage is None else record.lineage.but_seeds
+        began = encoder if record.lineage is None else record.lineage.settings_without_seeds
         scored = {split: plain_metrics(scores) for split, scores in record.scores.items()}
         data = None if settings.keys() & rows_differ else record.data
         facts = [record.task, record.task_version, began, record.precision, equal, scored, data]
-        found.setdefault(json.dumps(facts, sort_keys=True), []).append(record)
-    return list(found.values())
+        by_facts.setdefault(json.dumps(facts, sort_keys=True), []).append(record)
+    return list(by_facts.values())
 
 
-def by_setting(records: Iterable[RunRecord]) -> list[list[RunRecord]]:
+def by_setting(records: Iterable["RunRecord"]) -> list[list["RunRecord"]]:
     """As `groups`, with the folds of a cross-validation together: their runs are of one setting, on other rows each."""
     return groups(records, over=FOLDS)
 
 
-def same_but_seeds(record: RunRecord, records: Iterable[RunRecord]) -> list[RunRecord]:
+def same_but_seeds(record: "RunRecord", records: Iterable["RunRecord"]) -> list["RunRecord"]:
     """The records that differ from this one only in their seeds."""
     return groups([record, *(other for other in records if other.id != record.id)])[0][1:]
 
 
-def seeds_of(record: RunRecord) -> tuple[int, int]:
-    """(init_seed, data_seed) as they applied."""
-    init, data = (record.recipe.get(name) for name in SEEDS[1:])
-    seed = record.recipe["seed"]
-    return (seed if init is None else init, seed if data is None else data)
-
-
-def seed_words(record: RunRecord) -> str:
+def seed_words(record: "RunRecord") -> str:
     """A run's seed, or the two where they differ."""
-    init, data = seeds_of(record)
+    seed, *others = (record.recipe.get(name) for name in SEEDS)
+    init, data = (seed if other is None else other for other in others)
     return f"seed {init}" if init == data else f"seeds {init} of the head, {data} of the data"
 
 
-def failed(record: RunRecord, split: str) -> bool | None:
+def failed(record: "RunRecord", split: str) -> bool | None:
     """Whether a run is no better than a constant prediction (Mosbach et al. 2021, section 3).
 
     The constant is the most frequent label, of train or of the split.
@@ -143,37 +238,18 @@ def failed(record: RunRecord, split: str) -> bool | None:
     return not rank(record.scores[split][metric]) > max(map(rank, constants))
 
 
-def failures(records: Sequence[RunRecord], split: str) -> int | None:
+def failures(records: Sequence["RunRecord"], split: str) -> int | None:
     """How many of the runs `failed`; None where there is no such baseline, and without runs."""
-    verdicts = [failed(record, split) for record in records]
-    return None if not verdicts or None in verdicts else sum(map(bool, verdicts))
+    fails = [failed(record, split) for record in records]
+    return None if not fails or None in fails else sum(map(bool, fails))
 
 
-def mean_score(records: Sequence[RunRecord], split: str, name: str) -> float:
+def mean_score(records: Sequence["RunRecord"], split: str, name: str) -> float:
     """The mean of a metric's scores, of its spacing."""
     return records[0].metric(name).spacing.mean([record.scores[split][name] for record in records])
 
 
-def differing_settings(records: Sequence[RunRecord]) -> list[dict[str, Any]]:
-    """For each record the settings (dotted keys) in which these records differ, seeds left out."""
-    every = applied(records)
-    keys = dict.fromkeys(key for one in every for key in one if key not in SEEDS and not of_one_run(key))
-    differ = [key for key in keys if len({str(one.get(key)) for one in every}) > 1]
-    return [{key: one[key] for key in differ if key in one} for one in every]
-
-
-def settings_by_task(runs: Sequence[RunRecord]) -> list[dict[str, Any]]:
-    """For each run the settings in which the runs of its task differ, without its model and seeds."""
-    of_task = {task: [run for run in runs if run.task == task] for task in dict.fromkeys(run.task for run in runs)}
-    settings = {
-        id(run): {key: value for key, value in differing.items() if key != "model"}
-        for mine in of_task.values()
-        for run, differing in zip(mine, differing_settings(mine), strict=True)
-    }
-    return [settings[id(run)] for run in runs]
-
-
-def shared_encoders(records: Sequence[RunRecord]) -> str:
+def shared_encoders(records: Sequence["RunRecord"]) -> str:
     """A note where runs share encoders of earlier runs, so that an interval over them covers too little; else empty."""
     runs = {record.lineage.run for record in records if record.lineage is not None}
     count = len(runs)
@@ -190,40 +266,33 @@ def exact_percent(share: float) -> str:
     return f"{100 * share:.6g}%"
 
 
-def by_share(records: Sequence[RunRecord]) -> list[dict[float, list[RunRecord]]]:
+def by_share(records: Sequence["RunRecord"]) -> list[dict[float, list["RunRecord"]]]:
     """The runs of each setting that was run with several shares of the same rows, by share, smallest first."""
-    sizes = [
-        {share: list(runs) for share, runs in groupby(sorted(group, key=share_of), key=share_of)}
-        for group in groups(records, over=[SHARE])
-    ]
-    return [by_size for by_size in sizes if len(by_size) > 1]
+    share, sizes = attrgetter("train_share"), groups(records, over=[SHARE])
+    by_size = [{size: [*runs] for size, runs in groupby(sorted(group, key=share), key=share)} for group in sizes]
+    return [runs for runs in by_size if len(runs) > 1]
 
 
-def of_largest_sizes(records: Sequence[RunRecord]) -> list[RunRecord]:
+def of_largest_sizes(records: Sequence["RunRecord"]) -> list["RunRecord"]:
     """The records of the largest size of the data: smaller ones do not say which setting is best."""
     smaller = {record.id for sizes in by_share(records) for share in list(sizes)[:-1] for record in sizes[share]}
     return [record for record in records if record.id not in smaller]
 
 
-def share_of(record: RunRecord) -> float:
-    """The share of the training rows of a run."""
-    return float(record.recipe.get(SHARE, 1.0))
-
-
-def best_group(records: Sequence[RunRecord]) -> list[RunRecord]:
+def best_group(records: Sequence["RunRecord"]) -> list["RunRecord"]:
     """The runs of the setting with the best mean headline score over its seeds and folds, on the first split.
 
     Of several sizes of the data only the largest takes part. A mean that is undefined is the worst; of equal ones the
     first setting counts.
     """
 
-    def rank(group: Sequence[RunRecord]) -> float:
+    def rank(group: Sequence["RunRecord"]) -> float:
         first = group[0]
         return first.metric(first.headline).rank(mean_score(group, first.first_split, first.headline))
 
     return max(by_setting(of_largest_sizes(records)), key=rank)
 
 
-def best_run(records: Sequence[RunRecord]) -> RunRecord:
+def best_run(records: Sequence["RunRecord"]) -> "RunRecord":
     """The run of the best setting with the best headline score on the first split; of several folds in the first."""
     return max(groups(best_group(records))[0], key=lambda record: record.metric(record.headline).rank(record.score))

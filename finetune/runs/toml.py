@@ -7,8 +7,6 @@ from datetime import date, time
 from pathlib import Path
 from typing import Any
 
-import tomli_w
-
 from finetune.data.paths import read_small_text
 from finetune.errors import UserError, first_line
 
@@ -20,7 +18,15 @@ NAMES = (
     "task", "model", "preset", "text", "label", "id", "group", "keep", "drop", "order", "levels", "dev", "test",
     "split", "encoding", "sheet", "shape", "choices_by", "span_ends"
 )  # fmt: skip
+RECIPES = Path(__file__).parents[1] / "recipes"
+NEW = "new:"  # and the size of an untrained encoder
+MODEL = "google-bert/bert-base-uncased"  # of a recipe that names none
 NO_KEY = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|#[^\n]*")  # quoted, or a comment: dots in these nest nothing
+
+
+def is_new(model: str) -> bool:
+    """Whether a model's name asks for an untrained encoder."""
+    return model.startswith(NEW)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -93,6 +99,8 @@ def to_toml(table: dict[str, Any]) -> str:
 
 def toml_line(key: str, value: Any) -> str:
     """`key = value`, on one line also for lists and tables in them, which tomli_w would break."""
+    import tomli_w
+
     if not isinstance(value, list | dict):
         return tomli_w.dumps({key: value}).rstrip("\n")
     if isinstance(value, dict):
@@ -106,9 +114,25 @@ def _too_deep(origin: str) -> UserError:
     return UserError(f"{origin}: tables or lists are nested more than {DEEPEST_TABLES} deep", "Remove the inner ones")
 
 
-def flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+def flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Nested tables as dotted keys: TOML reads `train.epochs = [1, 2]` as a table in a table."""
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for key, value in table.items():
-        found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return found
+        settings |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return settings
+
+
+def recipe_files() -> dict[str, Path]:
+    """The built-in recipes by name."""
+    if not RECIPES.is_dir():
+        raise UserError(
+            f"{RECIPES} is not a folder: this checkout was made without symbolic links",
+            "Clone again with `git -c core.symlinks=true clone`, or install the wheel",
+        )
+    return {file.stem: file for file in sorted(RECIPES.glob("*.toml"))}
+
+
+def recipe_titles() -> dict[str, str]:
+    """Task and model of each built-in recipe, by its name."""
+    tables = {name: read_toml(file) for name, file in recipe_files().items()}
+    return {name: f"{table['task']} with {table.get('model', MODEL)}" for name, table in tables.items()}

@@ -10,11 +10,9 @@ from typing import Literal
 from finetune.data.messages import noun
 from finetune.data.paths import is_file
 from finetune.metrics.metric import Metric
-from finetune.metrics.significance import Z, half_over_seeds
-from finetune.runs.recipe_diff import applied
 from finetune.runs.record import RunRecord
 from finetune.runs.record_parts import Margin, ScoreInterval, best_baseline
-from finetune.runs.seeds import CONSTANT, FOLDS, failed
+from finetune.runs.seeds import CONSTANT, FOLDS, applied, failed
 
 Level = Literal["better", "unclear", "worse", "alone"]
 WORDS = {
@@ -80,17 +78,17 @@ class Verdict:
     @property
     def judged(self) -> str:
         """A sentence on the difference; empty without a baseline."""
-        return "" if self.baseline is None else _as_sentence(_judged(self))
+        return _sentences(self)[0]
 
     @property
     def scored(self) -> str:
         """A sentence on the score."""
-        return _as_sentence(_scored(self))
+        return _sentences(self)[1]
 
     @property
     def sentence(self) -> str:
         """Both sentences."""
-        return f"{self.judged} {self.scored}".lstrip()
+        return " ".join(filter(None, _sentences(self)))
 
     def __str__(self) -> str:
         return self.sentence
@@ -106,22 +104,27 @@ def verdict_of(records: Sequence[RunRecord], *, split: str | None = None) -> Ver
     Over several seeds an interval has the variance of rows and that of seeds net of it (`half_over_seeds`). Mean and
     intervals are of the metric's spacing: perplexities are averaged geometrically.
     """
-    first = records[0]
+    first, several = records[0], len(records) > 1
     split = split or ("test" if "test" in first.scores else first.first_split)
     metric = first.metric(first.headline)
     spacing, scores = metric.spacing, [record.scores[split][metric.name] for record in records]
     values, score = spacing.values(scores), spacing.mean(scores)
     margins = [record.margins.get(split, Margin()) for record in records]
-    interval, difference, apart = margins[0].interval, None, margins[0].difference_interval
-    sketches = [margin.sketch for margin in margins]
-    if len(records) > 1 and (any(sketches) or len(set(scores)) > 1):  # else all rows are right: one run's is as wide
+    interval, apart, sketches = margins[0].interval, margins[0].difference_interval, [m.sketch for m in margins]
+    if several and (any(sketches) or len(set(scores)) > 1):  # else all rows are right: one run's is as wide
         ends = [margin.interval and spacing.values(margin.interval) for margin in margins]
         interval = spacing.interval(_over_seeds(ends, values, sketches))
-    baseline, against = _baseline(records, split, metric)
-    if baseline is not None:
+    baselines = [record.baselines.get(split, {}) for record in records]
+    names = [best_baseline(methods, metric) for methods in baselines]
+    baseline = names[0] if len({*names}) == 1 else "best of each fold"
+    difference = None
+    if None in names:
+        baseline = apart = None
+    else:
+        against = [methods[name][metric.name] for methods, name in zip(baselines, names, strict=True) if name]
         usual = spacing.mean(against)
         difference = score - usual
-        if len(records) > 1:
+        if several:
             steps = [value - base for base, value in zip(spacing.values(against), values, strict=True)]
             ends = [
                 margin.difference_interval and [spacing.step(end, base, own) for end in margin.difference_interval]
@@ -132,9 +135,78 @@ def verdict_of(records: Sequence[RunRecord], *, split: str | None = None) -> Ver
         apart = metric.possible_difference(apart, around=difference)
     return Verdict(
         records=records, split=split, metric=metric, score=score, interval=metric.possible(interval, around=score),
-        baseline=baseline, difference=difference, difference_interval=None if baseline is None else apart,
-        p=margins[0].p if len(records) == 1 else None,
+        baseline=baseline, difference=difference, difference_interval=apart, p=None if several else margins[0].p,
     )  # fmt: skip
+
+
+def _over_seeds(
+    ends: Sequence[Sequence[float] | None], values: Sequence[float], sketches: Sequence[str]
+) -> ScoreInterval | None:
+    """The interval of a mean over seeds, from the interval by rows and the value of each run; None where one lacks."""
+    from finetune.metrics.significance import Z, half_over_seeds  # with numpy
+
+    halves = [(high - low) / 2 / Z for low, high in filter(None, ends)]
+    if len(halves) < len(values):
+        return None
+    half, middle = half_over_seeds(values, halves, sketches), fmean(values)
+    return middle - half, middle + half
+
+
+def _sentences(verdict: Verdict) -> tuple[str, str]:
+    """`14.0 points better than TF-IDF (95 %: +9.0 to +19.1).` and what follows from it, empty without a baseline;
+    `Dev accuracy is 64.0 (95 % 59.0 to 69.0).` and what to know of the rows and seeds behind it.
+    """
+    records, split, metric, first = verdict.records, verdict.split, verdict.metric, verdict.records[0]
+    difference, count = verdict.difference, len(records)
+    judged = [_compared(verdict)]
+    if difference and math.isfinite(difference):
+        if verdict.difference_interval is not None:
+            judged[0] += f" (95 %: {metric.signed_ends(verdict.difference_interval)})"
+        if verdict.level == "worse":
+            judged[0] += "" if first.is_pretraining else ", do not use it"  # of a text nothing else can be used
+        elif verdict.level == "unclear":
+            judged[0] += ", which may be chance" if verdict.difference_interval else ""
+            judged += ["the baseline is simpler"] * (metric.rank(difference) < 0)
+    # one run's baseline may be that constant prediction
+    is_constant = count == 1 and verdict.baseline in CONSTANT and metric.rank(difference or 0.0) <= 0
+    judged += [] if first.is_pretraining or is_constant else [_collapsed(records, split)]
+
+    scored = f"{verdict.of} is {metric.shown(verdict.score)}"
+    scored += f" (95 % {metric.ends(verdict.interval)})" if verdict.interval else ""
+    if count > 1:
+        folds = len({str([settings.get(name) for name in FOLDS]) for settings in applied(records)})
+        runs = f"{folds} folds" if folds == count else f"{count} runs of {folds} folds"
+        scored += f", mean of {runs if folds > 1 else f'{count} seeds'}"
+    scored += f" ({TOO_FEW_SEEDS})" if count == 2 else ""
+    if split == first.first_split and chosen_by_scored(first):
+        scored += "; optimistic, because these rows also chose the epoch or an option"
+    scored += f"; {' and '.join(leaks)}, so that it is too high" if (leaks := first.leaks(split)) else ""
+    if 0 < (rows := first.rows.get(split, 0)) < FEW_ROWS:
+        notes = [note for note in first.notes if BY_FOLDS.match(note)] if count == 1 else []
+        scored += "; ".join([f"; only {rows} {noun(rows, 'row')}", *notes[:1]])
+    texts = "; ".join(filter(None, judged)) if verdict.baseline else "", scored
+    judged_sentence, scored_sentence = (text and f"{text[0].upper()}{text[1:]}." for text in texts)
+    return judged_sentence, scored_sentence
+
+
+def _compared(verdict: Verdict) -> str:
+    """`14.0 points better than TF-IDF`; empty without a baseline."""
+    name, metric, difference = baseline_words(verdict.baseline or ""), verdict.metric, verdict.difference
+    if difference is None:
+        return ""
+    if not math.isfinite(difference):
+        return f"not comparable with {name}, since a score is undefined"
+    if not difference:
+        return f"no better than {name}, which is simpler"
+    unit = " points" if metric.scale == 100 else ""
+    return f"{metric.shown(abs(difference))}{unit} {'better' if metric.rank(difference) > 0 else 'worse'} than {name}"
+
+
+def _collapsed(records: Sequence[RunRecord], split: str) -> str:
+    """How many runs are no better than a constant prediction, in words; empty where none is so."""
+    count = sum(bool(failed(record, split)) for record in records)
+    which = f"{count} of {len(records)} runs {noun(count, 'is', 'are')} " if len(records) > 1 else ""
+    return f"{which}no better than a constant prediction" if count else ""
 
 
 def shortfall(records: Sequence[RunRecord], *, split: str) -> str:
@@ -142,9 +214,8 @@ def shortfall(records: Sequence[RunRecord], *, split: str) -> str:
     prediction, in words; empty where neither is so.
     """
     verdict = verdict_of(records, split=split)
-    return ", and ".join(
-        filter(None, [_against(verdict) if verdict.level == "worse" else "", _failures(records, split)])
-    )
+    parts = [_compared(verdict) if verdict.level == "worse" else "", _collapsed(records, split)]
+    return ", and ".join(filter(None, parts))
 
 
 def interval_of(records: Sequence[RunRecord], split: str, metric: str) -> ScoreInterval | None:
@@ -160,87 +231,6 @@ def baseline_words(name: str) -> str:
 def by_folds(folds: int, rows: int) -> str:
     """The begin of a note on a score by folds, which the verdict repeats where dev has few rows."""
     return f"by {folds} folds of the {rows} training rows"
-
-
-def _baseline(records: Sequence[RunRecord], split: str, metric: Metric) -> tuple[str | None, list[float]]:
-    """The best baseline and its score for each run, which differ between folds; (None, []) without baselines."""
-    every = [record.baselines.get(split, {}) for record in records]
-    names = [name for baselines in every if (name := best_baseline(baselines, metric)) is not None]
-    if len(names) < len(every):
-        return None, []
-    scores = [baselines[name][metric.name] for baselines, name in zip(every, names, strict=True)]
-    return names[0] if len(set(names)) == 1 else "best of each fold", scores
-
-
-def _over_seeds(
-    ends: Sequence[Sequence[float] | None], values: Sequence[float], sketches: Sequence[str]
-) -> ScoreInterval | None:
-    """The interval of a mean over seeds, from the interval by rows and the value of each run; None where one lacks."""
-    halves = [(high - low) / 2 / Z for low, high in filter(None, ends)]
-    if len(halves) < len(values):
-        return None
-    half, middle = half_over_seeds(values, halves, sketches), fmean(values)
-    return middle - half, middle + half
-
-
-def _as_sentence(text: str) -> str:
-    return text and f"{text[0].upper()}{text[1:]}."
-
-
-def _scored(verdict: Verdict) -> str:
-    """`dev accuracy is 64.0 (95 % 59.0 to 69.0)`, and what to know of the rows and seeds behind it."""
-    records, split, metric, first = verdict.records, verdict.split, verdict.metric, verdict.records[0]
-    text = f"{verdict.of} is {metric.shown(verdict.score)}"
-    text += f" (95 % {metric.ends(verdict.interval)})" if verdict.interval else ""
-    if len(records) > 1:
-        folds = len({str([settings.get(name) for name in FOLDS]) for settings in applied(records)})
-        runs = f"{folds} folds" if folds == len(records) else f"{len(records)} runs of {folds} folds"
-        text += f", mean of {runs if folds > 1 else f'{len(records)} seeds'}"
-    text += f" ({TOO_FEW_SEEDS})" if len(records) == 2 else ""
-    if split == first.first_split and chosen_by_scored(first):
-        text += "; optimistic, because these rows also chose the epoch or an option"
-    text += f"; {' and '.join(leaks)}, so that it is too high" if (leaks := first.leaks(split)) else ""
-    if 0 < (rows := first.rows.get(split, 0)) < FEW_ROWS:
-        notes = [note for note in first.notes if BY_FOLDS.match(note)] if len(records) == 1 else []
-        text += "; ".join([f"; only {rows} {noun(rows, 'row')}", *notes[:1]])
-    return text
-
-
-def _judged(verdict: Verdict) -> str:
-    """`14.0 points better than TF-IDF (95 % 9.0 to 19.1)`, and what follows from it."""
-    records, metric, difference = verdict.records, verdict.metric, verdict.difference or 0.0
-    of_text, text, more = records[0].is_pretraining, _against(verdict), list[str]()
-    if difference and math.isfinite(difference):
-        if verdict.difference_interval is not None:
-            text += f" (95 %: {metric.signed_ends(verdict.difference_interval)})"
-        if verdict.level == "worse":
-            text += "" if of_text else ", do not use it"  # of a text nothing else can be used
-        else:
-            text += ", which may be chance" if verdict.level == "unclear" and verdict.difference_interval else ""
-            more += ["the baseline is simpler"] * (metric.rank(difference) < 0)
-    # one run's baseline may be that constant prediction
-    if not of_text and not (len(records) == 1 and verdict.baseline in CONSTANT and metric.rank(difference) <= 0):
-        more.append(_failures(records, verdict.split))
-    return "; ".join([text, *filter(None, more)])
-
-
-def _against(verdict: Verdict) -> str:
-    """`14.0 points better than TF-IDF`"""
-    assert verdict.baseline is not None and verdict.difference is not None
-    name, metric, difference = baseline_words(verdict.baseline), verdict.metric, verdict.difference
-    if not math.isfinite(difference):
-        return f"not comparable with {name}, since a score is undefined"
-    if not difference:
-        return f"no better than {name}, which is simpler"
-    unit = " points" if metric.scale == 100 else ""
-    return f"{metric.shown(abs(difference))}{unit} {'better' if metric.rank(difference) > 0 else 'worse'} than {name}"
-
-
-def _failures(records: Sequence[RunRecord], split: str) -> str:
-    """How many runs are no better than a constant prediction, in words; empty where none is so."""
-    count = sum(bool(failed(record, split)) for record in records)
-    which = f"{count} of {len(records)} runs {noun(count, 'is', 'are')} " if len(records) > 1 else ""
-    return f"{which}no better than a constant prediction" if count else ""
 
 
 def dev_choices(record: RunRecord) -> list[str]:
@@ -278,8 +268,8 @@ def chosen_for_model(record: RunRecord) -> str:
 
 
 def _options(record: RunRecord) -> list[str]:
-    given = record.recipe.get("options") or {}
-    return [name for name in record.chosen if record.options.get(name) is not None and name not in given]
+    own = record.recipe.get("options") or {}
+    return [name for name in record.chosen if record.options.get(name) is not None and name not in own]
 
 
 def _epoch(record: RunRecord) -> list[str]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, get_args
 
 from filelock import FileLock, Timeout
 
@@ -28,10 +28,10 @@ SPARE_BYTES = 1 << 30  # to leave free on the disk
 FACTS, LOCK = "facts.json", ".lock"
 SUMS = "sha256"  # of the facts: the checksums of files by name
 Facts = dict[str, Any]  # JSON values
-Kept = TypeVar("Kept")
 DAY = 86_400  # seconds
 CacheKind = Literal["states", "answers", "tokens", "corpora", "weights", "untrained", "vocabularies"]
 SMALL = ("untrained", "vocabularies")
+REOPENED = ("corpora", "weights")  # text is a stream, weights are loaded by their path; others are in memory or mapped
 KINDS = tuple(kind for kind in get_args(CacheKind) if kind not in SMALL)  # that are counted and evicted
 
 
@@ -68,42 +68,32 @@ class Entry:
     def locked(self) -> Iterator[None]:
         """Creates the folder and locks it; removes what a process that was killed while writing left.
 
-        Raises UserError for a symbolic link in it.
+        Raises UserError for a symbolic link in it, and where a file cannot be read or written meanwhile.
         """
         require_no_links(self.folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(self.folder / LOCK):
-            remove_scratch(self.folder)
-            yield
-
-    @contextmanager
-    def required(self) -> Iterator[None]:
-        """Raises UserError where an entry that a run cannot do without cannot be read or written within."""
         try:
-            yield
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with FileLock(self.folder / LOCK):
+                remove_scratch(self.folder)
+                yield
         except OSError as error:
             raise UserError(
                 f"{self.folder}: the cache cannot be used ({error.strerror})",
                 "Free some space, or name another folder: FINETUNE_CACHE=FOLDER",
             ) from error
 
-    def read_or_make(self, read: Callable[[Facts], Kept], make: Callable[[], object]) -> Kept | None:
-        """What `read` gets from the facts. Where they are missing or a file is damaged, `make` writes and seals first;
-        None if it seals nothing. A second process waits for the first.
-        """
+    def ensure(self, make: Callable[[], object]) -> None:
+        """Has `make` write and seal the files where they are not there and whole; a second process waits."""
         with self.locked():
-            if (facts := self.facts()) is None:
+            if self.facts() is None:
                 make()
-                facts = self.facts()
-            if facts is None:
-                return None
-            self.touch()
-            return read(facts)
+            if self.facts() is not None:
+                self.touch()
 
     def facts(self) -> Facts | None:
         """What was sealed; None where nothing was, or where a file is missing or damaged."""
-        found = self._sealed()
-        return found if found[SUMS] and all(map(self.holds, found[SUMS])) else None
+        facts = self._sealed()
+        return facts if facts[SUMS] and all(map(self.holds, facts[SUMS])) else None
 
     def holds(self, name: str) -> bool:
         """Whether a file is there, with the checksum that it was sealed with."""
@@ -124,25 +114,28 @@ class Entry:
 
     def fits(self, need: int, *, spare: int = SPARE_BYTES) -> bool:
         """Whether `need` more bytes fit into the cache without an eviction, and leave `spare` bytes of the disk."""
-        held = sum(map(_size, _entries(self.folder)))
-        return held + need <= most_bytes() and need + spare <= shutil.disk_usage(self.folder).free
+        size = sum(map(_size, self._entries()))
+        return size + need <= most_bytes() and need + spare <= shutil.disk_usage(self.folder).free
 
     def make_room(self, need: int, *, spare: int = SPARE_BYTES) -> bool:
         """Evicts least recently used entries until `need` bytes fit into this one; returns whether they do.
 
-        Entries in use by another process stay, as do text and weights of the last day. If evicting all others would not
-        be enough, none is evicted. What a run cannot do without leaves no bytes to spare.
+        Entries in use by another process stay, as do text and weights of the last day, which a run may open again. If
+        evicting all others would not be enough, none is evicted. What a run cannot do without leaves no bytes to spare.
         """
-        entries = list(_entries(self.folder))
-        stay = {one for one in entries if one == self.folder or _may_be_read(one)}
-        others = sorted((one for one in entries if one not in stay), key=_used)
-        free = shutil.disk_usage(self.folder).free + sum(map(_size, others))
-        if sum(map(_size, stay)) + need > most_bytes() or need + spare > free:
+        entries = self._entries()
+        recent = {path for path in entries if path.parent.name in REOPENED and time.time() - _used(path) < DAY}
+        others = sorted({*entries} - recent - {self.folder}, key=_used)
+        evictable = sum(map(_size, others))
+        stay = sum(map(_size, entries)) - evictable
+        if stay + need > most_bytes() or need + spare > shutil.disk_usage(self.folder).free + evictable:
             return False
         for oldest in others:
             if self.fits(need, spare=spare):
                 break
-            _evict(oldest)
+            with suppress(Timeout, FileNotFoundError, FileExistsError), FileLock(oldest / LOCK, timeout=0):
+                for file in _files(oldest):
+                    file.unlink(missing_ok=True)
         return self.fits(need, spare=spare)
 
     def require_room(self, need: int, *, what: str) -> None:
@@ -157,10 +150,15 @@ class Entry:
 
     def _sealed(self) -> Facts:
         try:
-            found = json.loads((self.folder / FACTS).read_text(encoding="utf-8"))
-            return {**found, SUMS: dict(found[SUMS])}
+            facts = json.loads((self.folder / FACTS).read_text(encoding="utf-8"))
+            return {**facts, SUMS: dict(facts[SUMS])}
         except (FileNotFoundError, ValueError, LookupError, TypeError, RecursionError):
             return {SUMS: {}}
+
+    def _entries(self) -> list[Path]:
+        """All entries of the cache that this one is in; a link, through which files elsewhere would go, is none."""
+        kinds = [folder for kind in KINDS if (folder := self.folder.parents[1] / kind).is_dir()]
+        return [path for kind in kinds for path in kind.iterdir() if path.is_dir() and not path.is_symlink()]
 
 
 def entry(kind: CacheKind, fingerprint: str) -> Entry:
@@ -168,55 +166,21 @@ def entry(kind: CacheKind, fingerprint: str) -> Entry:
     return Entry(cache_folder(kind) / fingerprint[:20])
 
 
-def _evict(folder: Path) -> None:
-    """Removes an entry's files, unless another process uses it, or removes or makes it."""
-    with suppress(Timeout, FileNotFoundError, FileExistsError), FileLock(folder / LOCK, timeout=0):
-        for file in _files(folder):
-            file.unlink(missing_ok=True)
-
-
-def _entries(folder: Path) -> Iterator[Path]:
-    """All entries of the cache that this entry's folder is in."""
-    kinds = (folder.parents[1] / kind for kind in KINDS)
-    return (
-        path
-        for kind in kinds
-        if kind.is_dir()
-        for path in kind.iterdir()
-        if path.is_dir() and not path.is_symlink()  # through which files elsewhere would be evicted
-    )
-
-
 def _files(folder: Path) -> list[Path]:
-    """Every file but the lock: a process that waits for it must not get a deleted one.
-
-    Files that another process removes meanwhile are skipped.
-    """
-    try:
-        return [file for file in folder.rglob("*") if file.name != LOCK and not file.is_dir()]
-    except FileNotFoundError:
-        return []
-
-
-def _may_be_read(folder: Path) -> bool:
-    """Whether a run may open an entry's file again: text is a stream, weights are loaded by their path, and what others
-    hold is in memory or mapped.
-    """
-    return folder.parent.name in ("corpora", "weights") and time.time() - _used(folder) < DAY
+    """Every file but the lock: a process that waits for it must not get a deleted one."""
+    return [Path(path, name) for path, _, names in os.walk(folder) for name in names if name != LOCK]
 
 
 def _size(folder: Path) -> int:
-    return sum(found.st_size for found in map(_look, _files(folder)) if found is not None)
+    size = 0
+    for file in _files(folder):
+        with suppress(FileNotFoundError):  # another process may remove it meanwhile
+            size += file.stat().st_size
+    return size
 
 
 def _used(folder: Path) -> float:
-    """Modification time; a folder that was never finished counts as the oldest."""
-    found = _look(folder / FACTS)
-    return 0.0 if found is None else found.st_mtime
-
-
-def _look(file: Path) -> os.stat_result | None:
-    try:
-        return file.stat()
-    except FileNotFoundError:
-        return None
+    """The time of the last use; a folder that was never finished counts as the oldest."""
+    with suppress(FileNotFoundError):
+        return (folder / FACTS).stat().st_mtime
+    return 0.0

@@ -9,9 +9,8 @@ from typing import Any
 from finetune.data.atomic import require_no_links, require_written, written_file
 from finetune.data.formats.parquet import schema_of, tables_of
 from finetune.data.in_memory import Columns
-from finetune.data.paths import require_own_folder
+from finetune.data.paths import STORE, require_own_folder
 
-STORE = ".data"  # the folder of rows that were in memory, in the folder of runs
 FILE, FOLDER = "data.parquet", "dataset"  # of one split, of several
 DIGITS = 16  # of the hash that names their folder
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.data.rows import Row
-from finetune.runs.folder import RunFolder
-from finetune.runs.predictions import read_lines
+from finetune.runs.folder import RunFolder, read_lines
 from finetune.runs.record import RunRecord
 from finetune.task_types.own_type import OwnType
 from finetune.task_types.parts import Answer

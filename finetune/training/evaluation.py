@@ -8,8 +8,7 @@ from typing import Any
 
 from finetune.data.rows import Row
 from finetune.inference.engine import Engine
-from finetune.metrics.metric import Metric
-from finetune.metrics.scores import Scores
+from finetune.metrics.metric import Metric, Scores
 from finetune.models.feature import Feature
 from finetune.models.kernels.cpu import release_memory, trim_memory
 from finetune.runs.events import Working

@@ -18,6 +18,7 @@ from finetune.runs.lookup import find_run, first_checkpoint, no_run, runs_of
 from finetune.runs.recipe import load_recipe
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
+from finetune.runs.toml import recipe_files
 from finetune.task_types import registry
 from finetune.task_types.options import option_names
 from finetune.task_types.parts import taught_classes
@@ -25,7 +26,7 @@ from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.run_task import trained_on
 from finetune.task_types.task import Task
 from finetune.task_types.types import type_of
-from finetune.training.targets import expand_targets, find_recipes, recipe_files, split_arguments
+from finetune.training.targets import expand_targets, find_recipes, split_arguments
 
 MODEL, TEACHER = "model", "distil.teacher"  # the settings that may name a run
 LABELS_SHOWN = 6

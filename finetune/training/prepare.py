@@ -16,8 +16,9 @@ from finetune.models.untrained import size_of
 from finetune.runs.events import Watcher, Working, unwatched
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import lineage_at
-from finetune.runs.recipe import is_new, recipe_from_here
+from finetune.runs.recipe import recipe_from_here
 from finetune.runs.run_id import data_fingerprint
+from finetune.runs.toml import is_new
 from finetune.task_types.held_out import trained_on_rows
 from finetune.task_types.parts import batch_maker
 from finetune.task_types.prepare import array_features, load_splits, require_positions

@@ -19,7 +19,7 @@ from finetune.data.messages import percent
 from finetune.data.paths import from_here
 from finetune.data.rows import HashedRows, OwnRow, Row, Rows
 from finetune.data.source import Source
-from finetune.metrics.scores import Scores
+from finetune.metrics.metric import Scores
 from finetune.models.device import describe_device, main_memory, peak_memory
 from finetune.models.families import most_tokens
 from finetune.models.feature import truncated_rows

@@ -13,12 +13,10 @@ from finetune.inference.engine import Engine
 from finetune.models.lora import merged
 from finetune.models.model_folder import save_checkpoint
 from finetune.runs.environment import versions
-from finetune.runs.events import AlreadyDone, Done, EventLog, Note, Started, Watcher, Working
-from finetune.runs.folder import RunFolder
-from finetune.runs.predictions import write_predictions
+from finetune.runs.events import AlreadyDone, Done, EventLog, Note, Started, Watcher, Working, logged_seconds
+from finetune.runs.folder import RunFolder, write_predictions
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
-from finetune.runs.record_parts import logged_seconds
 from finetune.task_types.options import option_values
 from finetune.task_types.parts import batch_maker
 from finetune.task_types.predictions import official_files, prediction_lines

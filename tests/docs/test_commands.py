@@ -35,14 +35,8 @@ from support.pages import (
 from transformers import BertConfig, BertModel
 
 from finetune.cli import app as cli
-<<<<<<< HEAD
-from finetune.cli.commands import FIRST
-from finetune.cli.commands import commands as listed_commands
-from finetune.commands import submission
-=======
 from finetune.commands import COMMANDS, FIRST
 from finetune.commands.submission import glue as submission
->>>>>>> main
 from finetune.models import backbone
 from finetune.training.targets import expand_targets, split_arguments
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 import transformers
+from finetune.cli.commands import commands
 from support.page_data import write_own_data
 from support.pages import DOCS, KOREAN, blocks, page_name
 from transformers import TrainingArguments
 
 import finetune
-from finetune.cli.commands import commands
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 

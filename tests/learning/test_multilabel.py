@@ -14,7 +14,7 @@ from finetune.data.source import Source
 from finetune.inference.predictor import load_predictor
 from finetune.models.model_folder import load_config
 from finetune.runs.events import unwatched
-from finetune.runs.predictions import read_predictions
+from finetune.runs.folder import read_predictions
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.runs.record import RunRecord

@@ -12,7 +12,7 @@ from finetune.data.source import Source
 from finetune.inference.predictor import load_predictor
 from finetune.metrics.scores import accuracy
 from finetune.runs.events import Event, Updates
-from finetune.runs.predictions import read_predictions
+from finetune.runs.folder import read_predictions
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.task_types.classification.task import SentenceRow

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from finetune.data.checksums import CHECKSUMS
-from finetune.runs.predictions import write_predictions
+from finetune.runs.folder import write_predictions
 from finetune.runs.record import RunRecord, saved_metrics
 from finetune.task_types.parts import Answer
 from finetune.task_types.predictions import official_files, prediction_lines

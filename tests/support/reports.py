@@ -168,6 +168,6 @@ def report(tmp_path: Path, *runs: str | Path, out: Path | None = None) -> str:
 
 
 def _read(folder: Path) -> list[dict[str, Any]]:
-    from finetune.runs.predictions import read_lines
+    from finetune.runs.folder import read_lines
 
     return read_lines(RunFolder(folder), "dev")

@@ -16,8 +16,8 @@ from typing import Any
 import httpx
 import uvicorn
 
+import finetune
 from finetune.commands.serve.app import Endpoints, ServeLimits, build_app
-from finetune.commands.serve.model import load_served
 
 
 @dataclass(kw_only=True)
@@ -43,8 +43,8 @@ class Served:
 @contextmanager
 def served(run: Path, limits: ServeLimits | None = None, token: str = "") -> Iterator[Served]:
     """A server of a run, which ends with the block."""
-    model, lines = load_served(str(run), device="cpu"), list[str]()
-    endpoints = Endpoints(model, limits or ServeLimits())
+    lines = list[str]()
+    endpoints = Endpoints(finetune.load(run, device="cpu"), limits or ServeLimits())
     app = build_app(endpoints, local=True, token=token, log=lines.append)
     with socket.create_server(("127.0.0.1", 0)) as bound:
         config = uvicorn.Config(app, log_config=None, lifespan="off", timeout_graceful_shutdown=5)

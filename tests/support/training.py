@@ -11,8 +11,8 @@ import torch
 
 from finetune.data.source import Source
 from finetune.inference.engine import Engine
-from finetune.metrics.metric import Metric
-from finetune.metrics.scores import Scores, accuracy
+from finetune.metrics.metric import Metric, Scores
+from finetune.metrics.scores import accuracy
 from finetune.models.batch import Batch
 from finetune.models.building import build_model
 from finetune.models.device import build_accelerator

@@ -8,7 +8,7 @@ from support.cli import Finetune
 from support.klue import write_klue
 from support.relations import write_klue_re
 
-from finetune.runs.predictions import read_predictions
+from finetune.runs.folder import read_predictions
 
 RECIPES = {
     "klue-ynat": {"macro f1", "accuracy"},

@@ -12,7 +12,7 @@ from support.toys import OWN_TASK, write_columns
 from support.training import CPU
 
 from finetune.models.device import resolve_precision
-from finetune.runs.predictions import read_predictions
+from finetune.runs.folder import read_predictions
 
 
 def test_run_show_evaluate_and_run_again(here: Finetune, rte: Path, tiny_bert: Path, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from support.runs import REVIEWS, as_csv
 from support.toy_language import write_corpus
 from support.toys import write_columns, write_squad, write_swag
 
-from finetune.runs.predictions import read_predictions
+from finetune.runs.folder import read_predictions
 
 pytestmark = pytest.mark.slow
 

@@ -2,29 +2,72 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from finetune.api.evaluation import Evaluation
 from finetune.api.inputs import is_path
 from finetune.data.files import is_data
 from finetune.data.messages import noun, so_many
 from finetune.data.paths import read_small
 from finetune.data.source import Source
 from finetune.errors import UserError, first_line
+from finetune.metrics.metric import Metric, Scores, find_metric
+from finetune.metrics.scores import in_words
+from finetune.runs.folder import OLDER, PREDICTION
 from finetune.runs.lookup import named_run
-from finetune.runs.predictions import OLDER, PREDICTION
 from finetune.task_types.parts import Answer
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.task import Task
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST_BYTES = 1_000_000_000  # of a file of predictions
 IDS_SHOWN = 3  # ids in a note
 ID = "id"  # the column of row ids
 GivenValues = dict[str, Any]  # row id -> prediction
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """What `finetune.evaluate` returns.
+
+    Example: `finetune.evaluate(run.model, "mrpc").scores["dev"]["f1"]`
+
+    Attributes:
+        task: The task.
+        scores: For each split the score of each metric, as computed: 0.843 is 84.3 points.
+        shared: For each split how many rows have texts that the model's run, or one that it learned from, was trained
+            on, by the run's id; without those that have none.
+        file: The name of the data file that was scored, if it is one.
+        saved: Whether these are scores of saved predictions, without a model.
+        notes: What to take into account, such as that these are rows of the training data.
+    """
+
+    task: Task
+    scores: Scores
+    notes: tuple[str, ...] = ()
+    shared: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    file: str = ""
+    saved: bool = False
+
+    def metric(self, name: str) -> Metric:
+        """A metric of the task."""
+        return find_metric(name, self.task.metrics)
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """A row for each split and metric."""
+        import pandas as pd
+
+        rows = [(split, name, score) for split, scores in self.scores.items() for name, score in scores.items()]
+        return pd.DataFrame(rows, columns=["split", "metric", "score"])
+
+    def __repr__(self) -> str:
+        return f"<Evaluation on {self.task.name}: {in_words(self.scores, self.metric) or 'no labels, so no scores'}>"
 
 
 def are_answers(given: Any, task: Any, out: Path) -> bool:

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from finetune.api.evaluation import Evaluation
 from finetune.checks.refusal import data_findings
+from finetune.commands.evaluate.answers import Evaluation
 from finetune.data.files import is_data, split_files
 from finetune.data.messages import so_many
 from finetune.data.paths import is_folder

@@ -35,9 +35,8 @@ from finetune.models.families import most_tokens
 from finetune.models.model_folder import load_trained
 from finetune.runs.environment import versions
 from finetune.runs.events import Note, Watcher, Working
-from finetune.runs.folder import RunFolder
+from finetune.runs.folder import RunFolder, read_predictions
 from finetune.runs.lookup import find_run, named_run
-from finetune.runs.predictions import read_predictions
 from finetune.runs.record_files import load_record
 from finetune.task_types.parts import Answer
 from finetune.task_types.predictions import row_of_line

@@ -10,9 +10,9 @@ from finetune.analysis.pages.svg import Axis, level, line, stacked
 from finetune.analysis.published import published_for
 from finetune.commands.report.content import Block, RunFiles, score_text
 from finetune.data.messages import so_many
-from finetune.metrics.scores import plain_metrics
+from finetune.metrics.metric import plain_metrics
 from finetune.runs.lineage import lineage_words
-from finetune.runs.recipe_diff import settings_of
+from finetune.runs.seeds import settings_of
 from finetune.runs.verdict import baseline_words
 from finetune.task_types.marked_text import cut
 

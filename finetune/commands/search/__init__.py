@@ -18,12 +18,12 @@ from finetune.api.run import Run
 from finetune.commands.search.space import GivenSpace, plan_search
 from finetune.data.messages import so_many
 from finetune.data.outputs import output_file, require_replaceable_output
+from finetune.data.paths import STORE
 from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric
 from finetune.runs.recipe import Recipe
 from finetune.runs.seeds import Summary
-from finetune.storage.stored import STORE
 from finetune.training.run_options import RunOptions
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -14,8 +15,7 @@ from finetune.errors import UserError, nearest, shown_value
 from finetune.runs.grid import VARIANT
 from finetune.runs.lineage import SEEDS
 from finetune.runs.lookup import near_files
-from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_faults import setting_names
+from finetune.runs.recipe import setting_fields
 from finetune.runs.toml import read_toml
 from finetune.task_types.columns import OPTIONS
 from finetune.task_types.options import option_names, task_options
@@ -130,7 +130,7 @@ def _values_by_key(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple
     """(dotted key, dimension): a table is a section, unless it has a bound or its key is a setting."""
     for key, value in table.items():
         name = f"{prefix}{key}"
-        section = isinstance(value, dict) and not set(value) & BOUNDS and name not in setting_names(Recipe)
+        section = isinstance(value, dict) and not set(value) & BOUNDS and name not in setting_fields()
         if section or name == "options":
             yield from _values_by_key(value, f"{name}.")
         else:
@@ -138,13 +138,13 @@ def _values_by_key(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple
 
 
 def _distribution(key: str, dimension: Any, origin: str) -> "BaseDistribution":
-    kinds, allowed = optuna_package().distributions, setting_names(Recipe).get(key)
+    kinds, setting = optuna_package().distributions, setting_fields().get(key)
     arguments, kind = dimension, kinds.FloatDistribution
     if isinstance(dimension, list):
         arguments, kind = {"choices": [*dict.fromkeys(map(json.dumps, dimension))]}, kinds.CategoricalDistribution
     elif (
-        allowed.startswith("a whole")
-        if allowed
+        re.search(r"\bint\b", str(setting.annotation))
+        if setting
         else isinstance(dimension["low"], int) and isinstance(dimension["high"], int)
     ):
         kind = kinds.IntDistribution

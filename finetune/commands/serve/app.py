@@ -1,9 +1,9 @@
-"""The application: read this file first. Paths, and what each answers.
+"""The application. Paths, and what each answers.
 
 - `POST /predict`, `{"rows": [{"COLUMN": value, ...}, ...]}` by the model's own columns, or `{"rows": ["a text", ...]}`
   -> `{"predictions": [{"prediction": ..., "p(LABEL)": ...} | {"error": "..."}, ...], "model": NAME}`, in order: the
   cells of `finetune predict`; a row without a prediction has `error` alone.
-- `GET /about` -> `{"models": [...]}`, with what `ServedModel.about` says and `limits`.
+- `GET /about` -> `{"models": [...]}`: columns, labels, scores and limits.
 - `GET /health`, `/openapi.json`, and `/`, the page.
 
 Whatever is refused is `{"error": "what is wrong. How to fix it"}` with a status of 400 or more. With a token every
@@ -16,28 +16,33 @@ import json
 import re
 import time
 import traceback
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib.resources import files
 from itertools import accumulate, groupby
 from typing import Any
 
 from fastapi import FastAPI
+from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from finetune.commands.serve.model import ServedModel
-from finetune.commands.serve.page import served_page
-from finetune.commands.serve.worker import Worker
-from finetune.errors import UserError, first_line
+from finetune.analysis.pages.templates import script_hash
+from finetune.api.model import Model
+from finetune.commands.serve.model import Worker, about_model, served_predictor
+from finetune.errors import UserError
 from finetune.version import __version__
 
 JSON = "application/json"
 HERE = {"localhost", "127.0.0.1", "[::1]"}  # names of this machine in the header `Host`
 OPEN_PATHS = {"/", "/health"}  # the page has nothing of the model, and asks for the token
-SAFE = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
+POLICY = (
+    "default-src 'none'; style-src 'sha256-{style}'; script-src 'sha256-{script}'; connect-src 'self'; img-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+)
 CLIENT_LEFT = 499  # the status, for the log alone
 CHARACTERS_OF_TOKEN = 3  # an estimate: about 4 in English, 1 to 2 in Korean
 TOKENS_OF_ROW = 4  # of a row without characters
@@ -46,9 +51,8 @@ LOGGED_CHARACTERS = 200  # of a path
 
 @dataclass(frozen=True, kw_only=True)
 class ServeLimits:
-    """Bounds of a request (its body, the values in it, rows, and of a row characters and levels of lists and objects),
-    of all bodies that are held, of requests that wait, and the seconds after which one is dropped. `tokens` are
-    computed together, by estimate.
+    """Bounds of a request (its body, the values in it, rows, and the characters of a row), of all bodies that are held,
+    of requests that wait, and the seconds after which one is dropped. `tokens` are computed together, by estimate.
     """
 
     body_bytes: int = 8_000_000
@@ -56,10 +60,16 @@ class ServeLimits:
     values: int = 200_000
     rows: int = 1_000
     characters: int = 100_000
-    levels: int = 16
     waiting: int = 256
     seconds: float = 30.0
     tokens: int = 4_096
+
+
+class PredictRequest(BaseModel):
+    """The body of a request: rows by the model's columns, lists of inputs in their order, or texts."""
+
+    model_config = ConfigDict(extra="forbid")
+    rows: list[Any]
 
 
 class Refused(HTTPException):
@@ -74,41 +84,17 @@ def busy(what: str) -> Refused:
     return Refused(503, what, "Try again later", {"Retry-After": "1"})
 
 
-def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """A value as JSON in UTF-8; a lone surrogate, which UTF-8 lacks, is an escape."""
-    content = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
-    return Response(content, status, headers, JSON)
-
-
 class Endpoints:
     """The answers of a model, and what is counted for all requests together."""
 
-    def __init__(self, model: ServedModel, limits: ServeLimits) -> None:
-        self.model, self.limits = model, limits
-        self.worker = Worker(model.predict, limits.tokens)
-        self._about = model.about() | {"limits": asdict(limits)}
-        self._page, self._policy = served_page()
+    def __init__(self, model: Model, limits: ServeLimits) -> None:
+        self.limits, self.about = limits, about_model(model) | {"limits": asdict(limits)}
+        self.worker = Worker(served_predictor(model), limits.tokens)
         self._waiting = asyncio.Semaphore(limits.waiting)
         self._held = 0  # bytes
 
     async def predict(self, request: Request) -> Response:
-        """A prediction for each row, or its error."""
-        return json_response({"predictions": await self._predicted(request), "model": self.model.name})
-
-    async def about(self) -> Response:
-        """What the model reads, its labels, scores and limits."""
-        return json_response({"models": [self._about]})
-
-    async def health(self) -> Response:
-        """Whether the process answers."""
-        return json_response({"status": "ok"})
-
-    async def page(self) -> Response:
-        """The page to try the model."""
-        return HTMLResponse(self._page, headers=SAFE | {"Content-Security-Policy": self._policy})
-
-    async def _predicted(self, request: Request) -> list[Any]:
-        """What the model predicts for the rows of a body. Raises Refused where a bound is met."""
+        """A prediction for each row, or its error. Raises Refused where a bound is met."""
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != JSON:
             raise Refused(415, f"the content type is '{kind:.100}'", f"Send {JSON}, as with -H 'Content-Type: {JSON}'")
@@ -127,7 +113,8 @@ class Endpoints:
                 if self._waiting.locked():
                     raise busy("too many requests wait")
                 async with self._waiting:
-                    return await self._unless_left(request, self._in_parts(rows, tokens))
+                    predictions = await self._in_parts(rows, tokens)
+            return JSONResponse({"predictions": predictions, "model": self.about["name"]})
         except TimeoutError:
             what = f"the request was not answered in {self.limits.seconds:g} seconds"
             raise Refused(504, what, "Send fewer rows, or try again later") from None
@@ -140,46 +127,24 @@ class Endpoints:
 
     async def _in_parts(self, rows: Sequence[Any], tokens: Sequence[int]) -> list[Any]:
         """The worker's answers, part by part, so that others have theirs between the parts of a large request."""
-        found, ends = list[Any](), accumulate(tokens)
-        numbered = zip(rows, tokens, ends, strict=True)
+        answers, numbered = list[Any](), zip(rows, tokens, accumulate(tokens), strict=True)
         for _, part in groupby(numbered, key=lambda row: row[2] // self.limits.tokens):
-            some, sizes, _ = zip(*part, strict=True)
-            answers: list[Any] = await asyncio.wrap_future(self.worker.submit(some, sum(sizes)))
-            found += answers
-        return found
-
-    async def _unless_left(self, request: Request, work: Coroutine[Any, Any, list[Any]]) -> list[Any]:
-        """What the work returns. It ends, and ClientDisconnect is raised, where the client leaves."""
-        done = asyncio.ensure_future(work)
-        left = asyncio.ensure_future(request.receive())  # after its body nothing comes but the end of the client
-        try:
-            await asyncio.wait((done, left), return_when=asyncio.FIRST_COMPLETED)
-            if not done.done():
-                raise ClientDisconnect
-            return done.result()
-        finally:
-            done.cancel()
-            left.cancel()
+            together, sizes, _ = zip(*part, strict=True)
+            answered: list[Any] = await asyncio.wrap_future(self.worker.submit(together, sum(sizes)))
+            answers += answered
+        return answers
 
 
 def rows_of_body(body: bytes, limits: ServeLimits) -> tuple[list[Any], list[int]]:
-    """The rows of a JSON object, whose only value is `rows`; and about how many tokens each has.
-
-    Needs no event loop. Raises Refused for anything else, and for more or larger rows than may be sent.
-    """
-    way_out = 'Send {"rows": [...]}: objects by column, or texts'
+    """The rows of a body, and about how many tokens each has. Raises Refused for anything else, and for too much."""
     if sum(map(body.count, (b",", b"[", b"{"))) > limits.values:  # before any is made
         raise Refused(413, f"the body has more than {limits.values:,} values", "Send less at once")
     try:
-        value = json.loads(body, parse_constant=int)  # which refuses NaN
-        deepest = levels_of(value)
-    except (ValueError, RecursionError) as error:
-        raise Refused(400, f"the body is not JSON ({first_line(error)})", way_out) from None
-    if deepest > limits.levels:
-        raise Refused(400, f"the body has {deepest} levels", "Send texts, numbers and lists of them")
-    if not isinstance(value, dict) or set(value) != {"rows"} or not isinstance(value["rows"], list):
-        raise Refused(400, "the body is not an object of `rows` alone, a list", way_out)
-    rows = value["rows"]
+        rows = PredictRequest.model_validate_json(body).rows
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False)[0]
+        what = f"{'.'.join(map(str, fault['loc'])) or 'the body'}: {fault['msg']}"
+        raise Refused(400, what, 'Send {"rows": [...]}: objects by column, or texts') from None
     if len(rows) > limits.rows:
         raise Refused(413, f"the request has {len(rows):,} rows", f"Send at most {limits.rows:,} a request")
     characters = [len(json.dumps(row, ensure_ascii=False)) for row in rows]
@@ -189,10 +154,16 @@ def rows_of_body(body: bytes, limits: ServeLimits) -> tuple[list[Any], list[int]
     return rows, [TOKENS_OF_ROW + count // CHARACTERS_OF_TOKEN for count in characters]
 
 
-def levels_of(value: Any) -> int:
-    """How many lists and objects are within each other. Raises RecursionError for hundreds."""
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-    return 0 if inner is None else 1 + max(map(levels_of, inner), default=0)
+def served_page() -> HTMLResponse:
+    """The page at `/`, one file; its policy lets a browser run and load nothing else, and ask this server alone."""
+    package = files("finetune")
+    html = (package / "commands/serve/page.html").read_text(encoding="utf-8")
+    for name in ("colours", "base"):
+        html = html.replace(f"/* {name} */", (package / f"analysis/pages/{name}.css").read_text(encoding="utf-8"))
+    parts = {tag: re.findall(f"<{tag}[^>]*>(.*?)</{tag}>", html, re.DOTALL)[0] for tag in ("style", "script")}
+    policy = POLICY.format(**{tag: script_hash(text) for tag, text in parts.items()})
+    safe = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
+    return HTMLResponse(html, headers=safe | {"Content-Security-Policy": policy})
 
 
 def build_app(endpoints: Endpoints, *, local: bool, token: str, log: Callable[[str], None]) -> ASGIApp:
@@ -200,19 +171,19 @@ def build_app(endpoints: Endpoints, *, local: bool, token: str, log: Callable[[s
 
     `log` gets a line for each request and each fault, without any text of a request.
     """
-    app = FastAPI(title="finetune", version=__version__, docs_url=None, redoc_url=None)
-    body = {JSON: {"schema": {"type": "object"}, "example": {"rows": [endpoints.model.example()]}}}
-    app.post("/predict", openapi_extra={"requestBody": {"required": True, "content": body}})(endpoints.predict)
-    app.get("/about")(endpoints.about)
-    app.get("/health")(endpoints.health)
-    app.get("/", include_in_schema=False)(endpoints.page)
+    app, page = FastAPI(title="finetune", version=__version__, docs_url=None, redoc_url=None), served_page()
+    body = {"schema": PredictRequest.model_json_schema(), "example": {"rows": [endpoints.about["example"]]}}
+    app.post("/predict", openapi_extra={"requestBody": {"required": True, "content": {JSON: body}}})(endpoints.predict)
+    app.get("/about")(lambda: {"models": [endpoints.about]})
+    app.get("/health")(lambda: {"status": "ok"})
+    app.get("/", include_in_schema=False)(lambda: page)
 
     async def refused(_: Request, error: Any) -> Response:
         line = error.detail if isinstance(error, Refused) else f"{error.detail}. POST /predict, or GET /about"
-        return json_response({"error": line}, error.status_code, error.headers)
+        return JSONResponse({"error": line}, error.status_code, error.headers)
 
     async def fault(*_: Any) -> Response:
-        return json_response({"error": "the server has a fault. Its log names the place"}, 500)
+        return JSONResponse({"error": "the server has a fault. Its log names the place"}, 500)
 
     app.add_exception_handler(HTTPException, refused)
     app.add_exception_handler(Exception, fault)

@@ -17,9 +17,8 @@ from finetune.data.messages import noun, so_many
 from finetune.errors import UserError
 from finetune.metrics.metric import Interval, Metric
 from finetune.runs.lineage import SEEDS
-from finetune.runs.recipe_diff import settings_of
 from finetune.runs.record_parts import Cost
-from finetune.runs.seeds import Summary
+from finetune.runs.seeds import Summary, settings_of
 from finetune.runs.verdict import chosen_by_scored
 
 K = TypeVar("K")

@@ -20,7 +20,8 @@ from finetune.data.messages import percent, so_many
 from finetune.errors import UserError
 from finetune.models.tokenizers.encoding import POSITIONS
 from finetune.runs.events import Event, Note, Watcher, Working, unwatched
-from finetune.runs.recipe import Recipe, is_new
+from finetune.runs.recipe import Recipe
+from finetune.runs.toml import is_new
 from finetune.storage.cache import FACTS, Entry, entry, hash_of
 
 if TYPE_CHECKING:
@@ -199,8 +200,7 @@ def own_vocabulary(lines: Sequence[str], *, content: str, size: int, watch: Watc
         files = {file.name for file in saved.folder.glob("*.json")} - {FACTS}
         saved.seal(files, tokens=len(trained), notes=notes)
 
-    with saved.required():
-        saved.read_or_make(read=dict, make=make)
+    saved.ensure(make)
     return saved.folder
 
 

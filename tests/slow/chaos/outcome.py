@@ -8,8 +8,7 @@ from typing import Any
 
 from finetune.data.checksums import verify
 from finetune.errors import UserError
-from finetune.runs.folder import RunFolder
-from finetune.runs.predictions import read_predictions
+from finetune.runs.folder import RunFolder, read_predictions
 from finetune.runs.record_files import load_record
 
 VARYING = {  # facts of a record that differ from run to run, and what is compared by itself

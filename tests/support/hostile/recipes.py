@@ -8,8 +8,8 @@ from typing import Any
 
 import tomli_w
 
-from finetune.runs.toml import override_value
-from finetune.training.targets import expand_targets, recipe_files, split_arguments
+from finetune.runs.toml import override_value, recipe_files
+from finetune.training.targets import expand_targets, split_arguments
 from support.fuzzing import Fuzzed
 from support.hostile.values import NUMBERS, TEXTS, damaged, value
 

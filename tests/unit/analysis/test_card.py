@@ -13,8 +13,7 @@ from support.runs import DATA, NO_CLASS, FinishedRun
 from finetune.analysis.card import base_model, code, escaped, model_card
 from finetune.data.checksums import ABOUT, verify_folder
 from finetune.models.fingerprint import fingerprint_of
-from finetune.runs.folder import RunFolder
-from finetune.runs.predictions import read_lines
+from finetune.runs.folder import RunFolder, read_lines
 from finetune.runs.record_files import load_record, write_record
 
 

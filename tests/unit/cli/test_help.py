@@ -10,8 +10,7 @@ from support.cli import Finetune, assert_error
 
 import finetune as package
 from finetune.commands import COMMANDS, FIRST, GROUPS
-from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_faults import setting_names
+from finetune.runs.recipe import setting_fields
 from finetune.task_types.columns import OPTIONS
 
 
@@ -55,7 +54,7 @@ def test_the_help_of_run_has_the_settings_that_everyone_needs_first(here: Finetu
     settings, _, options = shown.partition("\nArguments:\n")
     names = [line.split("=")[0].strip() for line in settings.partition("Settings")[2].splitlines()[1:] if "=" in line]
     assert names[:3] == ["label", "text", "model"] and "train.epochs" in names
-    assert {*names} <= {*OPTIONS, *setting_names(Recipe)}
+    assert {*names} <= {*OPTIONS, *setting_fields()}
     assert options.index("--seeds") < options.index("--out") < options.index("--no-wait")
 
 

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from support.cli import Finetune, InProcess
 from support.runs import FAST, REVIEWS, as_csv
 
-from finetune.api import progress as of_python
+from finetune.api.progress import ProgressBar
 from finetune.cli.printing import Terminal
 from finetune.cli.progress import ProgressDisplay
 from finetune.errors import UserError
@@ -157,21 +157,15 @@ def test_a_note_that_several_runs_have_is_shown_once() -> None:
     assert text.getvalue().split("\n")[:-1] == ["note: the same", "note: first", "note: second"]
 
 
-def test_python_and_the_terminal_tell_the_same_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the mean of recent updates, with the evaluations that remain."""
-    drawn: list[str] = []
-    line = of_python.ProgressLine(None)
-    monkeypatch.setattr(of_python.ProgressLine, "_draw", lambda _, text: drawn.append(text))
-    monkeypatch.setattr(of_python, "EVERY", 0.0)
-    told, lefts = ProgressDisplay(Terminal()), list[float]()
-    monkeypatch.setattr(told, "_show", lambda what, left=0.0, **_: lefts.append(left))
-    plan = Training(updates=1000, done=0, epochs=2, examples=32_000)
-    first, second = (updates(update, seconds, count=10) for update, seconds in ((10, 600.0), (20, 60.0)))
-    for event in (plan, first, second):
-        line(event)
-        told(event)
-    assert lefts[-1] == pytest.approx(980 * 33.0, rel=0.01)  # not 980 * 6, the last updates alone
-    assert f"{duration(lefts[-1])} left" in drawn[-1]
+def test_python_shows_a_bar_with_the_last_score_and_closes_it(capsys: pytest.CaptureFixture[str]) -> None:
+    bar = ProgressBar()
+    for event in (PLAN, updates(1, 0.5), EPOCH, updates(40, 1.0, count=39, epoch=2)):
+        bar(event)
+    assert (bar.bar.n, bar.bar.total) == (40, 40)
+    bar(Ended())
+    assert bar.bar is None
+    last = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "40/40" in last and "accuracy" in last and "finished" in last
 
 
 @pytest.mark.parametrize(

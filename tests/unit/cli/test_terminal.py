@@ -12,7 +12,7 @@ from finetune.analysis.run_facts import verdict_lines
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.printing import Terminal, TerminalFront
 from finetune.cli.terminal import flowed, print_errors
-from finetune.commands.explain.command import explained_lines
+from finetune.commands.explain import explained_lines
 from finetune.errors import UserError
 from finetune.inference.explanation import ExplainedRow, Explanation, WordPart
 
@@ -93,14 +93,14 @@ def test_bars_fit_the_terminal(width: int) -> None:
     row = explained(2.0, -2.0)
     long = replace(row.explanations[0].words[0], word="a word of more than twenty-four letters")
     row = replace(row, explanations=[replace(row.explanations[0], words=[long, *row.explanations[0].words])])
-    lines = [line.plain for line in explained_lines(row, width) if "|" in line.plain]
+    lines = [line.text for line in explained_lines(row, width) if "|" in line.text]
     assert len(lines) == 3 and all(len(line) <= width for line in lines)
     assert [line.partition("|")[2].count("+") for line in lines] == [min(19, (width - 14) // 3)] * 2 + [0]
 
 
 def test_parts_near_zero_have_no_bars_and_are_not_listed() -> None:
-    found = "\n".join(line.plain for line in explained_lines(explained(*[-1e-5] * 5), 80))
+    found = "\n".join(line.text for line in explained_lines(explained(*[-1e-5] * 5), 80))
     assert "5 words add 0.000 together" in found and "sum 0.000 of 0.000: from 0.000" in found
     assert "-" not in found and "|" not in found
-    small = next(line.plain for line in explained_lines(explained(0.01), 80) if "|" in line.plain)
+    small = next(line.text for line in explained_lines(explained(0.01), 80) if "|" in line.text)
     assert small.endswith("+0.010                     |++")

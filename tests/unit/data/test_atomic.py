@@ -23,7 +23,7 @@ from finetune.data.atomic import (
 from finetune.data.outputs import output_file, require_replaceable_output
 from finetune.data.writing import write_rows
 from finetune.errors import UserError
-from finetune.runs.predictions import write_predictions
+from finetune.runs.folder import write_predictions
 
 
 @pytest.mark.parametrize("writing", [scratch_file, output_file])

@@ -13,7 +13,7 @@ from support.hostile.records import fuzz_records, write_runs
 from finetune.cli.terminal import OBEYED
 from finetune.errors import UserError
 from finetune.runs.lookup import find_run, latest_run
-from finetune.runs.record_files import MOST_BYTES, DamagedRecord, all_records, load_record
+from finetune.runs.record_files import MOST_RECORD_BYTES, DamagedRecord, all_records, load_record
 from finetune.runs.seeds import groups
 
 
@@ -72,7 +72,7 @@ def test_a_damaged_record_is_left_out_with_a_warning(damage: str, results: Path)
 def test_a_record_is_a_small_regular_file(results: Path) -> None:
     file = first(results)
     deep = b'{"recipe": ' + b'{"a":' * 100_000
-    for content in (b"", b"{", b"\xff\xfe", b"[" * 100_000, deep, b" " * (MOST_BYTES + 1)):
+    for content in (b"", b"{", b"\xff\xfe", b"[" * 100_000, deep, b" " * (MOST_RECORD_BYTES + 1)):
         file.write_bytes(content)
         with pytest.raises(UserError, match=r"record\.json"):
             load_record(file)

@@ -126,7 +126,7 @@ def test_records_keep_it_and_older_ones_have_none(tmp_path: Path) -> None:
     write_record(tmp_path / "record.json", record)
     assert load_record(tmp_path / "record.json").lineage == record.lineage
     facts = json.loads((tmp_path / "record.json").read_text())
-    assert Lineage.model_validate(facts["lineage"]).checkpoint == "minilm"
+    assert Lineage.of(facts["lineage"]).checkpoint == "minilm"
     del facts["lineage"]
     (tmp_path / "record.json").write_text(json.dumps(facts | {"checksum": ""}))
     assert load_record(tmp_path / "record.json").lineage is None

@@ -7,8 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from finetune.errors import UserError
-from finetune.runs.folder import RunFolder
-from finetune.runs.predictions import read_lines, write_predictions
+from finetune.runs.folder import RunFolder, read_lines, write_predictions
 
 LINES = [{"id": "1", "text": "a", "gold": "x", "prediction": "y", "probabilities": [0.1, 0.9]}]
 

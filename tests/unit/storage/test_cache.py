@@ -73,7 +73,7 @@ def test_what_a_run_needs_and_cannot_have_is_one_error(cache: Path, monkeypatch:
         mine().require_room(2 * SIZE, what="it needs much")
     (cache / "untrained").write_text("a file")
     one = entry("untrained", "a")
-    with pytest.raises(UserError, match=r"cannot be used.*FINETUNE_CACHE"), one.required(), one.locked():
+    with pytest.raises(UserError, match=r"cannot be used.*FINETUNE_CACHE"), one.locked():
         pass
 
 
@@ -108,7 +108,9 @@ def test_an_entry_is_made_once_and_again_where_it_is_damaged() -> None:
         one.seal(["a"], count=1)
 
     def read() -> object:
-        return one.read_or_make(read=lambda facts: (facts["count"], (one.folder / "a").read_text()), make=make)
+        one.ensure(make)
+        facts = one.facts()
+        return facts and (facts["count"], (one.folder / "a").read_text())
 
     assert [read(), read(), len(made)] == [(1, "content"), (1, "content"), 1]
     for number, damage in enumerate(("", "[]", '{"count": 1, "sha256": "old"}'), start=2):
@@ -119,7 +121,9 @@ def test_an_entry_is_made_once_and_again_where_it_is_damaged() -> None:
 
 
 def test_what_is_not_sealed_is_not_read() -> None:
-    assert mine().read_or_make(read=lambda _: pytest.fail("reads"), make=lambda: None) is None
+    one = mine()
+    one.ensure(lambda: None)
+    assert one.facts() is None
 
 
 def test_files_are_sealed_one_after_another() -> None:

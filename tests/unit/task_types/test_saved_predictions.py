@@ -19,8 +19,7 @@ from finetune.analysis.label_errors import LEAST_BELIEVED
 from finetune.commands.report.content import read_run_files
 from finetune.commands.report.run import limits_block
 from finetune.data.source import Source
-from finetune.runs.folder import RunFolder
-from finetune.runs.predictions import read_lines, write_predictions
+from finetune.runs.folder import RunFolder, read_lines, write_predictions
 from finetune.runs.record_files import load_record
 from finetune.task_types import types
 from finetune.task_types.classification.own import Classification

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from finetune.commands.explain.api import write_explained
+from finetune.commands.explain import write_explanation_page
 from finetune.inference.explanation import ExplainedRow, Explanation, WordPart, text_pieces
 
 TEXTS = {"question": "who sat", "context": "the cat"}
@@ -32,13 +32,13 @@ def test_the_pieces_are_the_text_and_the_strongest_word_has_the_whole_share(row:
 
 def test_the_page_has_the_label_of_a_row_that_has_one(row: ExplainedRow, tmp_path: Path) -> None:
     for gold, words in (("", []), ("yes", ["its label is the same"]), ("no", ["its label is <b>no</b>"])):
-        write_explained([replace(row, gold=gold)], tmp_path / "page.html", model="m")
+        write_explanation_page([replace(row, gold=gold)], tmp_path / "page.html", model="m", force=True)
         page = (tmp_path / "page.html").read_text(encoding="utf-8")
         assert ("its label" in page) == bool(words) and all(word in page for word in words)
 
 
 def test_the_page_draws_the_shares(row: ExplainedRow, tmp_path: Path) -> None:
-    write_explained([row], tmp_path / "page.html", model="m")
+    write_explanation_page([row], tmp_path / "page.html", model="m", force=False)
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert 'class="word minus" style="--share: 70%"' in page
     assert 'class="word plus" style="--share: 35%"' in page

@@ -6,7 +6,7 @@ import pytest
 from support.cli import InProcess, assert_error
 from support.runs import FinishedRun
 
-from finetune.commands.predict import command as predict
+from finetune.cli import printing
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def nothing_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     def load(*_: str) -> None:
         raise AssertionError("libraries were loaded")
 
-    monkeypatch.setattr(predict, "load_for", load)
+    monkeypatch.setattr(printing, "load_libraries", load)
 
 
 @pytest.mark.usefixtures("nothing_is_loaded")

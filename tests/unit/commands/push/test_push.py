@@ -12,8 +12,7 @@ from support.runs import DATA, FinishedRun
 import finetune
 from finetune.data.checksums import ABOUT, CHECKSUMS, sha256_of, write_checksums
 from finetune.errors import UserError
-from finetune.runs.folder import RunFolder
-from finetune.runs.predictions import read_lines
+from finetune.runs.folder import RunFolder, read_lines
 from finetune.runs.record_files import load_record, write_record
 
 NAME = "me/reviews"

@@ -16,7 +16,7 @@ from finetune.analysis.label_errors import beliefs
 from finetune.commands.report.content import SplitPage
 from finetune.commands.report.split import rows_block
 from finetune.data.source import Source
-from finetune.runs.recipe_diff import settings_of
+from finetune.runs.seeds import settings_of
 from finetune.task_types.marked_text import cut
 from finetune.task_types.parts import Answer
 from finetune.task_types.saved_predictions import labelled_table
@@ -46,7 +46,7 @@ def test_texts_are_cut_and_freed_of_what_steers_a_browser() -> None:
 
 def table_for(task: Task, answers: Sequence[Answer], tmp_path: Path, *, name: str = "") -> Any:
     """The table of answers to a toy's rows."""
-    from finetune.runs.predictions import read_predictions
+    from finetune.runs.folder import read_predictions
 
     save_predictions(tmp_path / "p.parquet", task, task.load(Source(), "dev").rows, answers)
     return labelled_table(

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from finetune.commands.serve import worker as module
-from finetune.commands.serve.worker import Worker
+from finetune.commands.serve import model as module
+from finetune.commands.serve.model import Worker
 
 
 class Model:

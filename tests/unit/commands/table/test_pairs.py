@@ -119,7 +119,7 @@ def test_other_runs_are_not_those_of_the_recipe() -> None:
         ),
         record("first", 2, 0.9, of=1),  # the encoder of another seed
         record("first", 2, 0.9, lineage=None),
-        record("first", 2, 0.9, lineage=lineage.model_copy(update={"seed": 2, "model": "new:4x256"})),
+        record("first", 2, 0.9, lineage=replace(lineage, seed=2, model="new:4x256")),
     ]
     first, second, *_ = lines_of(*ours, *others)
     assert [one.scores["dev"]["accuracy"] for one in first.runs] == [0.5]

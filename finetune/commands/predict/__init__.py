@@ -1,1 +1,0 @@
-"""Predictions of files."""
