@@ -30,7 +30,7 @@ from finetune.data.messages import so_many
 from finetune.data.paths import STORE
 from finetune.data.source import Source, source_of
 from finetune.errors import UserError
-from finetune.metrics.metric import in_words
+from finetune.metrics.scores import in_words
 from finetune.runs.grid import shares_of
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import records_on
