@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from finetune.analysis.diagnosis import Diagnosis, diagnosis_of_seeds
 from finetune.analysis.label_errors import beliefs
-from finetune.api.quiet import command, plainly
+from finetune.api.quiet import plainly
 from finetune.errors import UserError
 from finetune.metrics.metric import plain_metrics
 from finetune.runs.folder import NEEDED, PredictionLine, RunFolder, read_lines
@@ -191,8 +191,9 @@ class Run:
         Raises:
             UserError: Without the extra `report`, or if the file cannot be written.
         """
-        write = command("report").report
-        return Path(write(*self.folders, path=path, out=self.out, force=force))
+        from finetune.commands.report import report
+
+        return Path(report(*self.folders, path=path, out=self.out, force=force))
 
     def __repr__(self) -> str:
         first = self.records[0]
