@@ -90,9 +90,9 @@ def defined_twice(trees: Mapping[str, ast.Module]) -> list[str]:
     """Public classes and functions whose name is defined in more than one module."""
     found = Counter(
         name
-        for tree in trees.values()
+        for module, tree in trees.items()
         for name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-        if not name.startswith("_")
+        if not name.startswith("_") and module != f"finetune.commands.{name}"  # a command has the name of its file
     )
     return sorted(name for name, count in found.items() if count > 1 and name not in INTERFACES)
 

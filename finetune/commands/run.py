@@ -51,7 +51,7 @@ MOST_LABELS, MOST_FINDINGS, MOST_NOTES = 6, 2, 3  # that the end of a run shows;
 
 @plainly
 def run(
-    *targets: Annotated[Any, Cli(least=1, recipes=True)],
+    *targets: Annotated[Any, Cli(least=1, recipes=True, help="Data files, recipes (names, patterns, files); key=value.")],
     data: Annotated[Any, PYTHON] = None,
     text: Columns = None,
     label: Columns = None,

@@ -28,7 +28,10 @@ def test_the_block_of_the_page_is_one_of_the_report(
 ) -> None:
     (source,) = (block for block in blocks("python", CONTRIBUTING) if "length_block" in block)
     exec(source, names := dict[str, Any]())
-    monkeypatch.setattr(page, "SPLIT", (*page.SPLIT, names["length_block"]))
+    blocks_of = page.split_blocks
+    monkeypatch.setattr(
+        page, "split_blocks", lambda table, *how: [*blocks_of(table, *how), *names["length_block"](table)]
+    )
     text = read(report(tmp_path, runs[0])).text
     assert text.index("0 of 8 rows have an error") < text.rindex("Length of rows")
     assert "longest row" in text

@@ -25,7 +25,7 @@ NOT_OURS = (
     "finetune ",
 )
 IN_COMMANDS = {  # commands that are shown
-    *("diagnosis.py", "folder.py", "gone.py", "card.py", "run_figures.py", "run_facts.py"),
+    *("diagnosis.py", "folder.py", "gone.py", "run_figures.py", "run_facts.py"),
     *("columns.py", "parameters.py", "refusal.py", "untrained.py"),
 }
 
