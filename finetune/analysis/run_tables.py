@@ -1,6 +1,6 @@
 """Tables of runs and of their data: scores, a list of runs, groups of seeds, the best of several settings."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from finetune.analysis.published import published_for
@@ -15,14 +15,12 @@ from finetune.runs.seeds import (
     differing_settings,
     failures,
     mean_score,
-    settings_by_task,
     shared_encoders,
     summarised,
 )
 from finetune.runs.verdict import interval_of
 
 if TYPE_CHECKING:
-    from finetune.runs.listing import InterruptedRun
     from finetune.task_types.columns import Layout
 
 STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}  # of what was found in data
@@ -89,47 +87,6 @@ def labels_table(record: RunRecord) -> TextTable | None:
             shown = {metric: _shown(record, name, scores.get(name)) for metric, name in names_of.items()}
             rows.append({"split": split, "label": label, **shown})
     return TextTable.of_cells("by label", rows, right=metrics) if labels else None
-
-
-def runs_table(runs: Sequence[RunRecord], *, title: str = "runs") -> TextTable:
-    """A table with one line per run; its settings are those in which the runs of a task differ."""
-    rows = [
-        {
-            "task": run.task, "id": run.id, "model": run.model, "encoder": run.lineage.words if run.lineage else "",
-            "settings": as_plain_text(settings), "seed": str(run.recipe["seed"]), "score": _headline_score(run),
-            "finished": to_the_minute(run.finished),
-        }
-        for run, settings in zip(runs, settings_by_task(runs), strict=True)
-    ]  # fmt: skip
-    return TextTable.of_cells(title, rows)
-
-
-def _headline_score(run: RunRecord) -> str:
-    return f"{run.headline} {run.metric(run.headline).shown(run.score)}"
-
-
-def interrupted_table(runs: "Iterable[InterruptedRun]") -> TextTable:
-    """A line per run without a record: how far it came, and what it resumes from."""
-    rows = [
-        {
-            "task": run.task, "id": run.id, "update": _of(run.update, run.updates) if run.updates else "none",
-            "epoch": _of(run.epoch, run.epochs) if run.epoch else "",
-            "checkpoint": f"update {run.checkpoint:,}" if run.checkpoint else "none",
-            "last written": to_the_minute(run.last), "now": "running" * run.running,
-        }
-        for run in runs
-    ]  # fmt: skip
-    note = "the same command as before resumes such a run at its checkpoint, or starts it again where it has none"
-    return TextTable.of_cells("interrupted runs", rows, notes=[note])
-
-
-def to_the_minute(time: str) -> str:
-    """`2026-11-21 08:53` of `2026-11-21T08:53:12+00:00`."""
-    return time[:16].replace("T", " ")
-
-
-def _of(count: int, of: int) -> str:
-    return f"{count:,} of {of:,}"
 
 
 def summary_table(records: Sequence[RunRecord]) -> TextTable:

@@ -5,25 +5,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from finetune.analysis.leaderboard import leaderboard
-from finetune.analysis.run_tables import interrupted_table, runs_table
-from finetune.analysis.table import Next, NoteLine, Part, TextTable, facts_table, require_table_file
+from finetune.analysis.table import Next, NoteLine, Part, TextTable, as_plain_text, facts_table, require_table_file
 from finetune.api.parameters import OutputFile
 from finetune.api.quiet import plainly
-from finetune.data.files import is_data
 from finetune.data.messages import noun, so_many
+from finetune.data.paths import is_data
 from finetune.errors import UserError
-from finetune.metrics.metric import plain_metrics
-from finetune.runs import recipe as recipes
 from finetune.runs.folder import data_name, folder_name, with_results
-from finetune.runs.listing import InterruptedRun, interrupted_runs
+from finetune.runs.listing import InterruptedRun, ListedRun, finished_runs, interrupted_runs
 from finetune.runs.lookup import find_run, no_run, runs_of
-from finetune.runs.record import RunRecord
-from finetune.runs.record_files import all_records, load_record
+from finetune.runs.record_files import load_record, readable_records
 from finetune.runs.seeds import settings_by_task
-from finetune.runs.toml import recipe_files
-from finetune.task_types.options import option_names
-from finetune.task_types.registry import available
+from finetune.runs.toml import recipe_titles
+from finetune.task_types.registry import metric_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +68,7 @@ class Listing:
 
     recipes: dict[str, str]
     tasks: dict[str, list[str]]
-    finished: Sequence[RunRecord]
+    finished: Sequence[ListedRun]
     unfinished: Sequence[InterruptedRun]
     task: str | None = None
 
@@ -133,7 +127,7 @@ def ls(
     if path is not None and not board:
         command = with_results("ls", str(task or "TASK"), "--board", "-o", str(path), out=folder)
         raise UserError(f"{path}: only a leaderboard is written to a file", f"Add --board: {command}")
-    name, finished = str(task), all_records(folder)
+    name, finished = str(task), finished_runs(folder)
     if board and task is None:
         names = ", ".join(dict.fromkeys(run.task for run in finished))
         raise UserError("a leaderboard is of one task", f"Name one: {names}" if names else f"{out} has no finished run")
@@ -148,19 +142,19 @@ def ls(
             raise _no_task(name, folder)
     if board:
         return _board(name, finished, unfinished, path, force=force)
-    files = recipe_files().items()
-    read = {name: recipes.load_recipe(file, options=option_names) for name, file in files}
     return Listing(
-        recipes={name: f"{recipe.task} with {recipe.model}" for name, recipe in read.items()},
-        tasks={name: list(plain_metrics(task.metric_names)) for name, task in sorted(available().items())},
-        finished=finished, unfinished=unfinished, task=None if task is None else name,
+        recipes=recipe_titles(), tasks=metric_names(), finished=finished, unfinished=unfinished,
+        task=None if task is None else name,
     )  # fmt: skip
 
 
 def _board(
-    name: str, records: Sequence[RunRecord], unfinished: Sequence[InterruptedRun], path: str | Path | None, *,
+    name: str, runs: Sequence[ListedRun], unfinished: Sequence[InterruptedRun], path: str | Path | None, *,
     force: bool,
 ) -> Leaderboard:  # fmt: skip
+    from finetune.analysis.leaderboard import leaderboard
+
+    records = [record for _, record in readable_records(run.folder.record_file for run in runs)]
     table = leaderboard(sorted(records, key=lambda record: record.finished))
     if path is not None:
         table.write(Path(path), made=f"finetune ls {name} --board -o {Path(path).name}", reads=name, force=force)
@@ -213,6 +207,47 @@ def _listing_parts(found: Listing) -> Iterator[Part]:
     if found.task is None or not finished:
         commands.append(["run", "FILE"])
     yield Next(commands)
+
+
+def runs_table(runs: Sequence[ListedRun], *, title: str = "runs") -> TextTable:
+    """A table with one line per run; its settings are those in which the runs of a task differ."""
+    rows = [
+        {
+            "task": run.task, "id": run.id, "model": run.model, "encoder": run.lineage.words if run.lineage else "",
+            "settings": as_plain_text(settings), "seed": str(run.recipe["seed"]), "score": _headline_score(run),
+            "finished": to_the_minute(run.finished),
+        }
+        for run, settings in zip(runs, settings_by_task(runs), strict=True)
+    ]  # fmt: skip
+    return TextTable.of_cells(title, rows)
+
+
+def _headline_score(run: ListedRun) -> str:
+    return f"{run.headline} {run.metric(run.headline).shown(run.score)}"
+
+
+def interrupted_table(runs: Sequence[InterruptedRun]) -> TextTable:
+    """A line per run without a record: how far it came, and what it resumes from."""
+    rows = [
+        {
+            "task": run.task, "id": run.id, "update": _of(run.update, run.updates) if run.updates else "none",
+            "epoch": _of(run.epoch, run.epochs) if run.epoch else "",
+            "checkpoint": f"update {run.checkpoint:,}" if run.checkpoint else "none",
+            "last written": to_the_minute(run.last), "now": "running" * run.running,
+        }
+        for run in runs
+    ]  # fmt: skip
+    note = "the same command as before resumes such a run at its checkpoint, or starts it again where it has none"
+    return TextTable.of_cells("interrupted runs", rows, notes=[note])
+
+
+def to_the_minute(time: str) -> str:
+    """`2026-11-21 08:53` of `2026-11-21T08:53:12+00:00`."""
+    return time[:16].replace("T", " ")
+
+
+def _of(count: int, of: int) -> str:
+    return f"{count:,} of {of:,}"
 
 
 def _board_parts(board: Leaderboard) -> Iterator[Part]:

@@ -49,9 +49,14 @@ MOST_ROWS = 1_000  # for training, on which the baselines take a second
 MOST_LABELS, MOST_FINDINGS, MOST_NOTES = 6, 2, 3  # that the end of a run shows; `show` has all
 
 
+TARGETS = "Data files, recipes (names, patterns, files); key=value."
+
+
 @plainly
 def run(
-    *targets: Annotated[Any, Cli(least=1, recipes=True, help="Data files, recipes (names, patterns, files); key=value.")],
+    *targets: Annotated[
+        Any, Cli(least=1, recipes=True, help="Data files, recipes (names, patterns, files); key=value.")
+    ],
     data: Annotated[Any, PYTHON] = None,
     text: Columns = None,
     label: Columns = None,

@@ -10,13 +10,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from finetune.analysis.run_tables import record_parts, runs_table, summary_lines, summary_table
+from finetune.analysis.run_tables import record_parts, summary_lines, summary_table
 from finetune.analysis.table import Line
 from finetune.cli.console import Terminal
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.printing import TerminalFront
 from finetune.cli.terminal import printable
 from finetune.commands.compare import compare
+from finetune.commands.ls import runs_table
 from finetune.commands.report.content import read_runs
 from finetune.commands.report.page import render_report
 from finetune.commands.table import ResultTable

@@ -10,9 +10,10 @@ from rich.cells import cell_len
 from support.paths import ROOT
 from support.records import run as made
 
-from finetune.analysis.run_tables import record_table, runs_table, summary_table
+from finetune.analysis.run_tables import record_table, summary_table
 from finetune.analysis.table import TextTable, facts_table
 from finetune.cli.console import PrintedTable, Terminal
+from finetune.commands.ls import runs_table
 from finetune.commands.table.declaration import PaperTable as PaperTable
 from finetune.commands.table.declaration import load_table, table_files
 from finetune.commands.table.forms import paper_form, runs_form
