@@ -35,8 +35,7 @@ from support.pages import (
 from transformers import BertConfig, BertModel
 
 from finetune.cli import app as cli
-from finetune.commands import COMMANDS, FIRST
-from finetune.commands.submission import glue as submission
+from finetune.commands import COMMANDS, FIRST, submission
 from finetune.models import backbone
 from finetune.training.targets import expand_targets, split_arguments
 

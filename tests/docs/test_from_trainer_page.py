@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 import transformers
-from finetune.cli.commands import commands
 from support.page_data import write_own_data
 from support.pages import DOCS, KOREAN, blocks, page_name
 from transformers import TrainingArguments
 
 import finetune
+from finetune.commands import COMMANDS
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 
@@ -37,7 +37,7 @@ def test_the_table_names_arguments_and_settings_that_exist(page: Path) -> None:
         options = [name for name in ours if name.startswith("--")]
         names = [name.partition("=")[0] for name in ours if not name.startswith(("--", "finetune "))]
         assert [name for name in names if name not in settings] == []
-        assert [name for name in ours if name.startswith("finetune ") and name.split()[1] not in commands()] == []
+        assert [name for name in ours if name.startswith("finetune ") and name.split()[1] not in COMMANDS] == []
         assert {option.split()[0] for option in options} <= {"--out", "--checkpoint-updates", "--track", "--device"}
 
 

@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from support.paths import ROOT
 
-from finetune.cli.commands import commands
+from finetune.commands import COMMANDS
 
 # Modules of other distributions cannot be imported; then every command says how it is called.
 CODE = """
@@ -54,12 +54,12 @@ def absent() -> list[str]:
 
 
 def lines_of(absent: list[str], *words: str) -> list[str]:
-    code = f"ABSENT, COMMANDS, WORDS = {set(absent)!r}, {list(commands())!r}, {list(words)!r}\n{CODE}"
+    code = f"ABSENT, COMMANDS, WORDS = {set(absent)!r}, {list(COMMANDS)!r}, {list(words)!r}\n{CODE}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50)
     assert "Traceback" not in done.stderr
-    return [line for line in done.stdout.splitlines() if line.partition(" ")[0] in commands()]
+    return [line for line in done.stdout.splitlines() if line.partition(" ")[0] in COMMANDS]
 
 
 def test_the_help_of_every_command_needs_no_extra(absent: list[str]) -> None:
     assert {"torch", "jinja2", "onnx", "optuna", "fastapi"} <= {*absent}
-    assert lines_of(absent, "--help") == [f"{command} 0" for command in commands()]
+    assert lines_of(absent, "--help") == [f"{command} 0" for command in COMMANDS]

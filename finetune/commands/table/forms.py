@@ -43,9 +43,9 @@ def runs_form(table: PaperTable, lines: Sequence[TableLine], *, cost: bool = Fal
         cells.append({
             "": line.row.name, "metric": metric.name, "model": line.model,
             "runs": f"{len(line.runs)}{line.best_of}" if line.runs else "no run",
-            "failed": _text(line.failed), "dev": _score(line.dev, metric),
+            "failed": _text(line.failed), "dev": score_words(line.dev, metric),
             "95 % interval": _part(line.dev, "interval", metric.ends), "published dev": on_dev,
-            "verdict": "; ".join(line.verdicts), "test": _score(line.test, metric), "published test": on_test,
+            "verdict": "; ".join(line.verdicts), "test": score_words(line.test, metric), "published test": on_test,
             **{name: _text(value, COST[name]) for name, value in zip(COST, _cost(line), strict=True) if cost},
         })  # fmt: skip
     published = [anchor for line in lines for anchor in line.published]
@@ -242,7 +242,7 @@ def numbers_of(line: TableLine, *, pairs: bool = False, cost: bool = False) -> d
     return numbers
 
 
-def _score(summary: Summary | None, metric: Metric) -> str:
+def score_words(summary: Summary | None, metric: Metric) -> str:
     """Mean in points, ± standard deviation for several runs; empty for None."""
     return _part(summary, "mean", metric.shown) + _part(summary, "sd", lambda sd: f" ± {metric.shown(sd)}")
 
