@@ -42,7 +42,7 @@ from finetune.task_types.tagging.head import TaggingHead
 from finetune.training.trainer import Trainer
 
 UPDATES, EPOCHS = 40, 3  # an epoch: the first compiles and makes graphs, the second is timed, the third profiled
-RATE, SEEN = 2e-5, torch.profiler.ProfilerActivity.CUDA
+RATE, DEVICE, SEEN = 2e-5, "cuda", torch.profiler.ProfilerActivity.CUDA
 PEAK = 8192  # rows and columns of the matrix product whose rate is the device's limit
 SIZES = {
     "base": {"width": 768, "inner": 3072, "layers": 12, "heads": 12},
@@ -126,7 +126,7 @@ class Watch:
 
 def ours(shape: Shape) -> dict[str, float]:
     """Our trainer as in a run in bf16, with graphs."""
-    device, watch = torch.device("cuda"), Watch()
+    device, watch = torch.device(DEVICE), Watch()
     backbone = Backbone(transformers.AutoModel.from_config(shape.config))
     heads: dict[str, Callable[[], Any]] = {
         "sentence": partial(LabelHead, backbone, ("0", "1")),

@@ -43,9 +43,6 @@ TASKS: dict[str, dict[str, Any]] = {
 }
 # By device the length of a batch, from its longest.
 PADDED: dict[str, Callable[[int], int]] = {"cpu": int, "cuda": partial(stepped_on_gpu, most=MOST)}
-    "cpu": int,
-    "cuda": partial(stepped_on_gpu, most=MOST),
-}  # by device the length of a batch, from its longest
 
 
 def sequence_lengths(feature: Feature) -> list[int]:

@@ -1,6 +1,5 @@
 """Tables of docs/ made from results/benchmarks/; `python docs/generate/pages.py --write` writes them."""
 
-import math
 import statistics
 from collections import defaultdict
 from typing import Any
@@ -9,37 +8,6 @@ from finetune.analysis.form import Cells, markdown_table
 from finetune.data.messages import so_many
 
 UNCACHED = "anew"  # its key in saved results
-STRUCTURE = {
-    "modules": "modules",
-    "lines": "lines",
-    "rooms": "rooms (entries under `finetune/`)",
-    "imports": "imports between modules",
-    "imports between rooms": "of them between rooms",
-    "circles": "circles of imports (modules in each)",
-    "lines of a file": "lines of a file: median / 90th percentile / maximum",
-    "lines of a function": "lines of a function: the same",
-    "names defined twice": "public classes and functions with a name that another module uses too",
-    "methods of a task type": "methods of the classes that a task type is made of",
-}
-
-
-def spans_table(measured: dict[str, Any]) -> str:
-    """Seconds of each implementation of post-processing."""
-    head, lines = ["post-processing", "seconds (median)", "lowest to highest", "ours is"], list[Cells]()
-    for name, seconds in measured["seconds"].items():
-        spread = f"{min(seconds):.1f} to {max(seconds):.1f}"
-        ratio = measured["times as fast"].get(name)
-        faster = "" if ratio is None else f"{ratio:.1f} times as fast"
-        lines.append([name, f"{statistics.median(seconds):.1f}", spread, faster])
-    return "\n".join(
-        [
-            markdown_table(head, lines),
-            "",
-            f"{measured['questions']:,} questions in {measured['windows']:,} windows; "
-            f"{100 * measured['equal answers']:.2f} % of the answers are equal (ours takes a token from the window "
-            f"where it has most context), and encoding took {measured['featurising seconds']:.1f} s.",
-        ]
-    )
 
 
 def speed_table(*runs: dict[str, Any]) -> str:
@@ -139,47 +107,6 @@ def memory_table(measured: dict[str, Any]) -> str:
     return markdown_table(head, lines)
 
 
-def structure_table(file: dict[str, Any]) -> str:
-    """Figures of the source tree by date, and the longest function of the last."""
-    measured = file["measured"]
-    head, lines = ["", *(each["date"] for each in measured)], list[Cells]()
-    for name, words in STRUCTURE.items():
-        lines.append([words, *(_figure(each[name]) for each in measured)])
-    longest = measured[-1]["longest function"]
-    text = f"The longest function is `{longest['name']}` in `{longest['file']}`."
-    return "\n".join([markdown_table(head, lines), "", text])
-
-
-def start_up_table(file: dict[str, Any]) -> str:
-    """Seconds of commands by date and commit."""
-    measured = file["measured"]
-    head = ["command", *(f"{each['date'][:10]} ({each['git_commit'][:7]})" for each in measured)]
-    lines: list[Cells] = [
-        [name, *(f"{each['seconds'].get(name, math.nan):.2f}" for each in measured)] for name in measured[-1]["seconds"]
-    ]
-    loads = ", ".join(f"{each['cpu']['load_before']:.1f}" for each in measured)
-    return "\n".join([markdown_table(head, lines), "", f"Load of the machine before: {loads}."])
-
-
-def _figure(found: Any) -> str:
-    """A count, the sizes of circles, a spread, or counts by name."""
-    if isinstance(found, list):
-        return ", ".join(str(len(circle)) for circle in found) or "none"
-    if isinstance(found, dict) and "median" not in found:
-        return ", ".join(f"{name} {count}" for name, count in found.items()) or "-"
-    return " / ".join(f"{value:.0f}" for value in found.values()) if isinstance(found, dict) else f"{found:,}"
-
-
-def api_start_table(measured: dict[str, Any]) -> str:
-    """Seconds after the start of Python, by encoder: medians of the rounds."""
-    head, lines = ["encoder", "first update", "the run's end"], list[Cells]()
-    for name, found in measured["seconds"].items():
-        lines.append([name, f"{found['first_update']:.1f} s", f"{found['finished']:.1f} s"])
-    cpu, rounds = measured["cpu"], len(next(iter(measured["rounds"].values())))
-    text = f"Medians of {rounds} rounds on {cpu['threads']} cores ({cpu['name']}), {measured['date'][:10]}."
-    return f"{markdown_table(head, lines)}\n\n{text}"
-
-
 def label_errors_table(measured: dict[str, Any]) -> str:
     """How many changed labels are among the first rows: the mean of the draws, and by chance."""
     cases = measured["found"]
@@ -211,24 +138,6 @@ def label_errors_of_types_table(measured: dict[str, Any]) -> str:
     head = ["labels", "draws", *(f"in the first {depth}" for depth in depths), "CPU"]
     made = f"Of {changed} changed labels in {rows} rows, MiniLM, {measured['date'][:10]}."
     return f"{markdown_table(head, lines)}\n\n{made}"
-
-
-def report_page_table(measured: dict[str, Any]) -> str:
-    """Size of a report, and the seconds to write, open, filter and search it in Chromium."""
-    head, lines = ["rows", "size", "written in", "usable after", "a filter", "a search"], list[Cells]()
-    for page in measured["pages"]:
-        times = (f"{page[name]:.2f} s" for name in ("seconds_to_write", "load", "filter", "search"))
-        lines.append([f"{page['rows']:,}", f"{page['bytes'] / 1e6:.1f} MB", *times])
-    machine = measured["machine"]
-    cpu = machine["cpu"]
-    return "\n".join(
-        [
-            markdown_table(head, lines),
-            "",
-            f"Medians of {measured['repeats']} times in Chromium on {cpu['threads']} cores ({cpu['name']}), "
-            f"{machine['date'][:10]}.",
-        ]
-    )
 
 
 def lora_table(measured: dict[str, Any]) -> str:

@@ -35,7 +35,6 @@ from speed_tables import (
     cpu_parts_table,
     gpu_table,
     pipeline_table,
-    short_runs_table,
     step_profile_table,
     used_rows_table,
 )
@@ -58,7 +57,6 @@ MEASURED: dict[str, tuple[Table, *tuple[str, ...]]] = {
     "used-rows": (used_rows_table, "used_rows"),
     "padding": (padding_table, "padding"),
     "against-pipeline": (pipeline_table, "against_pipeline"),
-    "short-runs": (short_runs_table, "short_runs"),
     "growth": (growth_table, "growth"),
     "growth-ko": (growth_table_ko, "growth"),
     "keep-labels": (again_tables.keep_labels_table, "keep_labels"),
@@ -66,7 +64,6 @@ MEASURED: dict[str, tuple[Table, *tuple[str, ...]]] = {
     "pretraining-speed": (pretraining_tables.speed_table, "pretraining_speed"),
     "tokenizer-sizes": (pretraining_tables.vocabularies_table, "tokenizer_sizes"),
     "search": (benchmark_tables.search_table, "search"),
-    "spans": (benchmark_tables.spans_table, "squad_postprocessing"),
     "speed": (benchmark_tables.speed_table, "against_trainer", "against_trainer_bf16"),
     "speed-half": (benchmark_tables.speed_table, "against_trainer_avx512"),
     "cached": (benchmark_tables.cached_table, "cached_epochs"),
@@ -74,16 +71,12 @@ MEASURED: dict[str, tuple[Table, *tuple[str, ...]]] = {
     "reliability": (benchmark_tables.reliability_table, "reliability"),
     "reliability-pretraining": (benchmark_tables.reliability_table, "reliability_pretraining"),
     "reliability-figures": (lambda file: benchmark_tables.reliability_figures(file["figures"]), "reliability"),
-    "api-start": (benchmark_tables.api_start_table, "api_start"),
     "label-errors": (benchmark_tables.label_errors_table, "label_errors"),
     "label-errors-of-types": (benchmark_tables.label_errors_of_types_table, "label_errors_of_types"),
     "unsure": (unsure_table, "unsure"),
     "few-rows": (few_rows_table, "few_rows", "setfit_few_rows"),
     "few-labels": (few_labels_table, "few_labels", "few_rows", "setfit_few_rows"),
     "ranking": (ranking_table, "ranking"),
-    "report-page": (benchmark_tables.report_page_table, "report_page"),
-    "structure": (benchmark_tables.structure_table, "structure"),
-    "start-up": (benchmark_tables.start_up_table, "start_up"),
     "false-positives": (benchmark_tables.false_positives_table, "false_positives"),
 }  # a table, and the measurements that it reads
 OF_RECORDS: dict[str, Table] = {
@@ -107,7 +100,6 @@ def blocks() -> dict[str, str]:
     every = all_records(ROOT / "results")
     own = (record_tables.GLUE, record_tables.QUICKSTART)
     records = [one for one in every if not one.is_pretraining and record_tables.settings_of(one) in own]
-    predicted = [_benchmark(file.stem) for file in sorted(RESULTS.glob("predict_*.json"))]
     return (
         declared.blocks()
         | reference.blocks()
@@ -126,7 +118,7 @@ def blocks() -> dict[str, str]:
             "speed-gpu": gpu_table(json.loads((ROOT / "results" / "gpu" / "speed.json").read_text())),
             "korean-published": korean_tables.published_table(),
             "decisions": decisions(),
-            "measured-data": record_tables.own_data_table(every, _benchmark("check_speed"), predicted),
+            "measured-data": record_tables.own_data_table(every),
         }
     )
 

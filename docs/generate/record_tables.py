@@ -128,8 +128,8 @@ def demo_blocks(records: list[RunRecord]) -> dict[str, str]:
     }
 
 
-def own_data_table(records: list[RunRecord], check: dict[str, Any], predict: list[dict[str, Any]]) -> str:
-    """Scores of `finetune run FILE` without options; then speed and memory of check and predict."""
+def own_data_table(records: list[RunRecord]) -> str:
+    """Scores of `finetune run FILE` without options."""
     head, lines = ["file", "rows", "score on dev", "ours", "best baseline"], list[Cells]()
     for name in OWN_DATA:
         for run in (record for record in records if record.task == name):
@@ -137,16 +137,7 @@ def own_data_table(records: list[RunRecord], check: dict[str, Any], predict: lis
             ours, best = metric.shown(run.scores["dev"][metric.name]), run.best_baseline("dev", metric.name)
             rows = sum(run.rows.values())
             lines.append([name, f"{rows:,}", metric.name, ours, "" if best is None else metric.shown(best)])
-    scores, lines = markdown_table(head, lines), []
-    speeds = [("check", check["rows"], check["seconds"], check["peak_gigabytes"])]
-    speeds += [
-        (f"predict, {each['encoder']}", each["rows"], each["seconds"], each["peak_memory_bytes"] / 1e9)
-        for each in predict
-    ]
-    for name, rows, seconds, memory in speeds:
-        lines.append([name, f"{rows:,}", f"{seconds:.0f} s", f"{rows / seconds:,.0f}", f"{memory:.2f} GB"])
-    speed = markdown_table(["command", "rows", "time", "rows/s", "most memory"], lines)
-    return f"{scores}\n\n{speed}"
+    return markdown_table(head, lines)
 
 
 def ablations_table(records: list[RunRecord]) -> str:
