@@ -113,7 +113,7 @@ CASES: dict[str, Case] = {
 OF_TYPES: dict[str, Case] = {
     "tags, CoNLL-2003, linear probe": (CONLL, other_entity, TAGS | PROBE),
     "tags, WNUT-17, linear probe": (WNUT, other_entity, TAGS | PROBE),
-    "several labels, linear probe": (several, other_labels, MEAN),
+    "several labels, linear probe": (several, other_labels, {"text": "text"} | MEAN),
     "numbers, STS-B, linear probe": (STSB, other, PAIR | MEAN),
     "numbers, STS-B": (STSB, other, PAIR),
     "answers, SQuAD": (questions, other, ANSWERS),
