@@ -65,14 +65,13 @@ def measured(key: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
 
 
 def summary(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """By task and method: the mean of each measure over seeds, the scores' standard deviation, and shares of full."""
+    """By task and method: the mean of each measure over seeds, and the scores' standard deviation."""
     found: dict[str, Any] = {}
     for task, method in product(TASKS, METHODS):
         mine = [run for run in runs if (run["task"], run["method"]) == (task, method)]
         if not mine:
             continue
         line = {name: statistics.fmean(run[name] for run in mine) for name in MEASURES}
-        full = found.get(task, {}).get("full", line)
         found.setdefault(task, {})[method] = {
             "seeds": len(mine),
             "headline": mine[0]["headline"],
@@ -80,7 +79,6 @@ def summary(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
             "score_sd": statistics.stdev(run["score"] for run in mine) if len(mine) > 1 else None,
             "adapter_bytes": mine[0]["adapter_bytes"],
             "trained_share": mine[0]["trained_weights"] / mine[0]["weights"],
-            **{f"{name} / full": line[name] / full[name] for name in MEASURES if name != "score"},
         }
     return found
 

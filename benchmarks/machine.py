@@ -91,7 +91,7 @@ def options(about: str | None, *places: str, **defaults: Any) -> Namespace:
             kind = type(default[0])
             parser.add_argument(flag, type=kind, nargs="+", default=default, choices=default if kind is str else None)
         else:
-            parser.add_argument(flag, type=type(default), default=default, help=f"default: {default}")
+            parser.add_argument(flag, type=type(default), default=default)
     return parser.parse_args()
 
 
