@@ -84,7 +84,6 @@ bench: install-all
 	$(BIN)/python benchmarks/cpu_parts.py --updates 16 --precision bf16 --out results/benchmarks/cpu_parts_bf16.json
 	$(BIN)/python benchmarks/step_profile.py --out results/benchmarks/step_profile.json
 	$(BIN)/python benchmarks/against_pipeline.py --out results/benchmarks/against_pipeline.json
-	$(BIN)/python benchmarks/squad_postprocessing.py --out results/benchmarks/squad_postprocessing.json
 
 clean:
 	rm -rf .venv dist build

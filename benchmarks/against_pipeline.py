@@ -10,18 +10,14 @@ that a processor computed.
 
 import os
 import statistics
-import subprocess
-import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import machine
 import torch
-from dated import out_parser, write_json
-from measuring import CLOCK, MRPC, limits, seconds
+from machine import options, write
+from measuring import CLOCK, MRPC, limits, timed
 from transformers import AutoTokenizer, pipeline
 from transformers.utils import logging
 
@@ -30,84 +26,67 @@ from finetune.data.source import source_of
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 SORTED_BATCH = 32  # rows
-Predict = Callable[[], Any]
+Rates = dict[str, list[float]]
+FEW: dict[str, Any] = {"model": "minilm", "limit": 64, "train.epochs": 1, "device": "cpu", "progress": False}
 
 
-def trained(folder: Path, precision: str, data: Path | None) -> Path:
-    """The folder of a run that has learned from a few rows."""
-    command = [sys.executable, "-m", "finetune", "run", "glue-mrpc", "model=minilm", "limit=64", "train.epochs=1"]
-    options = [f"train.precision={precision}", "--out", str(folder / precision), "--quiet"]
-    subprocess.run([*command, *options, *(["--data", str(data)] if data else [])], check=True)
-    return next((folder / precision).glob("*/*/model")).parent
-
-
-def encoded(run: Path, rows: list[tuple[str, str]]) -> list[list[int]]:
-    """The tokens of each row."""
-    tokenizer = AutoTokenizer.from_pretrained(run / "model")
-    return [tokenizer(*row)["input_ids"] for row in rows]
-
-
-def contestants(run: Path, precision: str, rows: list[tuple[str, str]]) -> dict[str, Predict]:
-    """Ours, the pipeline's default, and the pipeline with batches."""
-    ours = finetune.load(str(run))
+def measured(
+    precision: str, rows: list[dict[str, str]], rounds: int, run: Path
+) -> tuple[dict[str, list[float]], float]:
+    """Rows/s of ours, the pipeline's default and the pipeline with batches; the largest difference of a probability."""
+    model = finetune.load(str(run))
     theirs = pipeline("text-classification", str(run / "model"), dtype=DTYPES[precision], device="cpu")
-    lengths = [len(ids) for ids in encoded(run, rows)]
-    pairs = [{"text": first, "text_pair": second} for first, second in rows]
-    by_length = [pairs[i] for i in sorted(range(len(rows)), key=lengths.__getitem__, reverse=True)]
-    return {
-        "finetune": partial(ours.predict, pairs),
-        "pipeline": partial(theirs, pairs),
+    tokens = lengths(run, rows)
+    by_length = [rows[place] for place in sorted(range(len(rows)), key=tokens.__getitem__, reverse=True)]
+    sides = {
+        "finetune": partial(model.predict, rows),
+        "pipeline": partial(theirs, rows),
         "pipeline, sorted batches": partial(theirs, by_length, batch_size=SORTED_BATCH),
     }
+    pairs = zip(sides["finetune"](), sides["pipeline"](), strict=True)
+    apart = max(float(abs(row[f"p({other['label']})"] - other["score"])) for row, other in pairs)
+    rates: dict[str, list[float]] = {name: [] for name in sides}
+    for _ in range(1 + rounds):  # the first warms up
+        for name, predict in sides.items():
+            rates[name].append(len(rows) / timed(predict))
+    print(precision, rates, flush=True)
+    return rates, apart
 
 
-def difference(ours: list[Any], theirs: list[dict[str, Any]]) -> float:
-    """The largest, of the probability of the label that the pipeline gives."""
-    return max(float(abs(one[f"p({two['label']})"] - two["score"])) for one, two in zip(ours, theirs, strict=True))
+def lengths(run: Path, rows: list[dict[str, str]]) -> list[int]:
+    """The tokens of each row."""
+    tokenizer = AutoTokenizer.from_pretrained(run / "model")
+    return [len(tokenizer(*row.values())["input_ids"]) for row in rows]
 
 
 def main() -> None:
     """Measures, prints and writes."""
-    parser = out_parser("Prediction next to transformers' pipeline", required=False)
-    parser.add_argument("--data", type=Path, help="folder with MRPC's files; default: $FINETUNE_DATA, then the Hub")
-    parser.add_argument("--rows", type=int, default=300)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--precisions", nargs="+", choices=DTYPES, default=list(DTYPES))
-    options = parser.parse_args()
+    given = options(__doc__, data=Path, rows=300, rounds=3, precisions=tuple(DTYPES))
     logging.set_verbosity_error()
-    facts = machine.facts()
-    rows = [(row.text, row.pair) for row in MRPC.load(source_of(options.data), "train").rows[: options.rows]]
-    rates: dict[str, dict[str, list[float]]] = {}
-    apart: dict[str, float] = {}
-    with TemporaryDirectory() as scratch:
-        for precision in options.precisions:
-            run = trained(Path(scratch), precision, options.data)
-            sides, lengths = contestants(run, precision, rows), [len(ids) for ids in encoded(run, rows)]
-            rates[precision] = {name: [] for name in sides}
-            apart[precision] = difference(sides["finetune"](), sides["pipeline"]())
-            for _ in range(1 + options.rounds):
-                for name, predict in sides.items():
-                    began = seconds()
-                    predict()
-                    rates[precision][name].append(len(rows) / (seconds() - began))
-                    print(precision, name, f"{rates[precision][name][-1]:.1f} rows/s", flush=True)
-    result = {
-        "about": "Rows/s of prediction from Python, and of transformers' pipeline at the same precision",
-        **facts,
+    loaded = MRPC.load(source_of(given.data), "train").rows[: given.rows]
+    rows = [{"text": row.text, "text_pair": str(row.pair)} for row in loaded]
+    rates, apart = dict[str, dict[str, list[float]]](), dict[str, float]()
+    with TemporaryDirectory() as out:
+        for precision in given.precisions:
+            settings = {**FEW, "train.precision": precision, "data_folder": given.data, "out": out}
+            run = Path(finetune.run("glue-mrpc", **settings).folder)
+            rates[precision], apart[precision] = measured(precision, rows, given.rounds, run)
+        tokens = lengths(run, rows)
+    found = {
         "settings": {"model": "minilm", "rows": len(rows), "clock": os.environ.get(CLOCK, "wall")},
-        "median_rows_per_second": {  # the first round warms up
-            precision: {name: statistics.median(found[1:]) for name, found in sides.items()}
+        "median_rows_per_second": {
+            precision: {name: statistics.median(rounds[1:]) for name, rounds in sides.items()}
             for precision, sides in rates.items()
         },
         "gflops": limits(),
         "lengths": {
-            "tokens": statistics.fmean(lengths),
-            "squared_tokens": statistics.fmean(length**2 for length in lengths),
+            "tokens": statistics.fmean(tokens),
+            "squared_tokens": statistics.fmean(length**2 for length in tokens),
         },
         "rounds": rates,
         "largest_difference_of_a_probability": apart,
     }
-    write_json(options.out, result)
+    write(given.out, "Rows/s of prediction from Python, and of transformers' pipeline at the same precision", found)
 
 
 if __name__ == "__main__":

@@ -9,14 +9,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
-from comparing import Contestants, compare
 from datasets import Dataset
-from measuring import MAX_LENGTH, MRPC, Job, Measurement, Meter, as_in_a_run, sample, train_ours
+from measuring import MAX_LENGTH, MRPC, Contestants, Job, Measurement, Meter, as_in_a_run, compare, sample, train_ours
 from torch import Tensor
 from transformers import (
     AutoModelForSequenceClassification,
     DataCollatorWithPadding,
-    PreTrainedTokenizerBase,
     PrinterCallback,
     Trainer,
     TrainerCallback,
@@ -28,17 +26,30 @@ from finetune.models import pretrained as weights
 from finetune.models.families import takes_segments
 from finetune.models.tokenizers.load import load_tokenizer
 
+QUIET: dict[str, Any] = {
+    "use_cpu": True, "logging_strategy": "no", "save_strategy": "no", "eval_strategy": "no", "report_to": "none",
+    "disable_tqdm": True,
+}  # fmt: skip
 
-class LossTrainer(Trainer):  # type: ignore[misc]
-    """Trainer that records each update's loss."""
 
-    losses: list[Tensor]
+class MeasuredTrainer(Trainer):  # type: ignore[misc]
+    """Trainer that records each update's loss and end."""
+
+    def __init__(self, meter: Meter, **given: Any) -> None:
+        super().__init__(**given, callbacks=[EndOfUpdate(meter)])
+        self.remove_callback(PrinterCallback)
+        self.meter, self.losses = meter, list[Tensor]()
 
     def training_step(self, *positional: Any, **named: Any) -> Tensor:
         """As in Trainer, and keeps the loss."""
         loss: Tensor = super().training_step(*positional, **named)
         self.losses.append(loss)
         return loss
+
+    def measured(self, warm_up: int) -> Measurement:
+        """Trains."""
+        self.train()
+        return self.meter.measurement([float(loss) for loss in self.losses], warm_up)
 
 
 class EndOfUpdate(TrainerCallback):  # type: ignore[misc]
@@ -59,68 +70,42 @@ def train_theirs(job: Job, *, grouped: bool, bf16: bool) -> Measurement:
 
 def trained_theirs(job: Job, *, grouped: bool, bf16: bool) -> tuple[Measurement, Trainer]:
     """What `train_theirs` measures, and the Trainer with the trained model and its data set."""
-    folder = weights.resolve(job.model).folder
+    folder, train, rows = weights.resolve(job.model).folder, job.train, sample(job)
     tokenizer = load_tokenizer(folder)
     torch.manual_seed(job.seed)
     model: Any = AutoModelForSequenceClassification.from_pretrained(
         folder, num_labels=len(MRPC.labels), dtype=torch.float32
     )
-    meter = Meter(model)
+    encoded = tokenizer(
+        [row.text for row in rows], [row.pair for row in rows], truncation=True, max_length=MAX_LENGTH,
+        padding=False if grouped else "max_length", return_token_type_ids=takes_segments(model.config),
+    )  # fmt: skip
     with TemporaryDirectory() as scratch:
-        trainer = LossTrainer(
+        arguments = TrainingArguments(  # our optimizer settings, otherwise Trainer's defaults
+            output_dir=scratch,
+            per_device_train_batch_size=train.batch_size,
+            per_device_eval_batch_size=64,  # about as many tokens as in our batches
+            num_train_epochs=train.epochs,
+            learning_rate=train.learning_rate,
+            lr_scheduler_type=train.schedule,
+            warmup_steps=train.warmup,  # below 1, a share of all updates
+            weight_decay=train.weight_decay,
+            adam_epsilon=train.adam_epsilon,
+            max_grad_norm=train.clip_norm,
+            train_sampling_strategy="group_by_length" if grouped else "random",
+            bf16=bf16,
+            seed=job.seed,
+            **QUIET,
+        )
+        trainer = MeasuredTrainer(
+            Meter(model),
             model=model,
-            args=arguments(scratch, job, grouped=grouped, bf16=bf16),
-            train_dataset=dataset(
-                job, tokenizer, padding=False if grouped else "max_length", segments=takes_segments(model.config)
-            ),
+            args=arguments,
+            train_dataset=Dataset.from_dict({**encoded, "label": [MRPC.labels.index(row.gold) for row in rows]}),
             data_collator=DataCollatorWithPadding(tokenizer) if grouped else default_data_collator,
             processing_class=tokenizer,
-            callbacks=[EndOfUpdate(meter)],
         )
-        trainer.remove_callback(PrinterCallback)
-        trainer.losses = []
-        trainer.train()
-    return meter.measurement([float(loss) for loss in trainer.losses], job.warm_up), trainer
-
-
-def arguments(folder: str, job: Job, *, grouped: bool, bf16: bool) -> TrainingArguments:
-    """Our optimizer settings, otherwise Trainer's defaults; no logging, saving or evaluation."""
-    train = job.train
-    return TrainingArguments(
-        output_dir=folder,
-        per_device_train_batch_size=train.batch_size,
-        per_device_eval_batch_size=64,  # about as many tokens as in our batches
-        num_train_epochs=train.epochs,
-        learning_rate=train.learning_rate,
-        lr_scheduler_type=train.schedule,
-        warmup_steps=train.warmup,  # below 1, a share of all updates
-        weight_decay=train.weight_decay,
-        adam_epsilon=train.adam_epsilon,
-        max_grad_norm=train.clip_norm,
-        train_sampling_strategy="group_by_length" if grouped else "random",
-        bf16=bf16,
-        seed=job.seed,
-        use_cpu=True,
-        logging_strategy="no",
-        save_strategy="no",
-        eval_strategy="no",
-        report_to="none",
-        disable_tqdm=True,
-    )
-
-
-def dataset(job: Job, tokenizer: PreTrainedTokenizerBase, *, padding: bool | str, segments: bool) -> Dataset:
-    """The tokenized rows of the job."""
-    rows = sample(job)
-    encoded = tokenizer(
-        [row.text for row in rows],
-        [row.pair for row in rows],
-        truncation=True,
-        max_length=MAX_LENGTH,
-        padding=padding,
-        return_token_type_ids=segments,
-    )
-    return Dataset.from_dict({**encoded, "label": [MRPC.labels.index(row.gold) for row in rows]})
+        return trainer.measured(job.warm_up), trainer
 
 
 def train_ours_in_bf16(job: Job) -> Measurement:

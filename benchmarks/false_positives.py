@@ -7,15 +7,14 @@ Accuracy, F1 of a rare class, entity F1 and means of per-row values, with one se
 
 from collections.abc import Callable
 
-import machine
 import numpy as np
-from dated import out_parser, write_json
+from machine import options, write
 
 from finetune.metrics.significance import mcnemar, paired_bootstrap
 from finetune.metrics.sums import Counted, mean_counted, part_counted
 
 Draw = Callable[[np.random.Generator, np.ndarray, float], Counted]
-RESAMPLES = 1_000
+RESAMPLES, SPREAD = 1_000, 0.02  # the standard deviation over seeds
 
 
 def accuracy(random: np.random.Generator, easy: np.ndarray, shift: float) -> Counted:
@@ -27,8 +26,8 @@ def rare_f1(random: np.random.Generator, easy: np.ndarray, shift: float) -> Coun
     """F1 with one positive row in five; both sides have equal recall."""
     there = np.arange(len(easy)) % 5 == 0
     right = random.random(len(easy)) < np.clip(easy + shift, 0, 1)
-    given = np.where(there, right, ~right & (random.random(len(easy)) < 0.3))
-    return part_counted("f1", there & given, given, there)
+    predicted = np.where(there, right, ~right & (random.random(len(easy)) < 0.3))
+    return part_counted("f1", there & predicted, predicted, there)
 
 
 def entity_f1(random: np.random.Generator, easy: np.ndarray, shift: float) -> Counted:
@@ -46,21 +45,19 @@ def mean_value(random: np.random.Generator, easy: np.ndarray, shift: float) -> C
 DRAWS: dict[str, Draw] = {"accuracy": accuracy, "F1": rare_f1, "entity F1": entity_f1, "SQuAD F1": mean_value}
 
 
-def share(draw: Draw, *, rows: int, seeds: int, trials: int, spread: float) -> float:
-    """Share of pairs of equal methods with p < 0.05; `spread` is the standard deviation over seeds."""
-    random = np.random.default_rng([rows, seeds])
-    below = 0
+def share(draw: Draw, rows: int, trials: int, seeds: int) -> float:
+    """Share of pairs of equal methods with p < 0.05 by the bootstrap."""
+    random, below = np.random.default_rng([rows, seeds]), 0
     for trial in range(trials):
-        easy = random.beta(4, 1, rows)
+        easy, spread = random.beta(4, 1, rows), 0.0 if seeds == 1 else SPREAD
         sides = [[draw(random, easy, random.normal(0, spread)) for _ in range(seeds)] for _ in range(2)]
         below += paired_bootstrap(*sides, resamples=RESAMPLES, seed=trial).p < 0.05
     return below / trials
 
 
-def by_mcnemar(*, rows: int, trials: int) -> float:
+def by_mcnemar(rows: int, trials: int) -> float:
     """The same for McNemar's exact test, on accuracy with one seed."""
-    random = np.random.default_rng(rows)
-    below = 0
+    random, below = np.random.default_rng(rows), 0
     for _ in range(trials):
         easy = random.beta(4, 1, rows)
         below += mcnemar(*(accuracy(random, easy, 0.0).counts[:, 0] > 0 for _ in range(2))) < 0.05
@@ -69,24 +66,15 @@ def by_mcnemar(*, rows: int, trials: int) -> float:
 
 def main() -> None:
     """Simulates, prints and writes."""
-    parser = out_parser("False positives of finetune compare", required=False)
-    parser.add_argument("--trials", type=int, default=1_000)
-    parser.add_argument("--rows", type=int, default=400)
-    options = parser.parse_args()
-    found = {}
-    for name, draw in DRAWS.items():
-        found[name] = {
-            f"{seeds} seed{'s' * (seeds > 1)}": share(
-                draw, rows=options.rows, seeds=seeds, trials=options.trials, spread=0.0 if seeds == 1 else 0.02
-            )
-            for seeds in (1, 2, 3, 5)
-        }
-        print(name, found[name], flush=True)
-    exact = by_mcnemar(rows=options.rows, trials=options.trials)
-    print("McNemar", exact)
-    result = {"about": "share of equal methods with p < 0.05", **machine.facts(), "rows": options.rows}
-    result |= {"trials": options.trials, "bootstrap": found, "McNemar, 1 seed": exact}
-    write_json(options.out, result)
+    given = options(__doc__, trials=1_000, rows=400)
+    of_seeds = {seeds: f"{seeds} seed{'s' * (seeds > 1)}" for seeds in (1, 2, 3, 5)}
+    found = {
+        name: {words: share(draw, given.rows, given.trials, seeds) for seeds, words in of_seeds.items()}
+        for name, draw in DRAWS.items()
+    }
+    exact = by_mcnemar(given.rows, given.trials)
+    result = {"rows": given.rows, "trials": given.trials, "bootstrap": found, "McNemar, 1 seed": exact}
+    write(given.out, "share of equal methods with p < 0.05", result)
 
 
 if __name__ == "__main__":

@@ -6,163 +6,136 @@ Files have made-up texts of 14 to 26 words with two labels, the encoder is tiny 
 that what is measured is all but its products. Each command is a process of its own with an empty cache: `run` trains
 one epoch, `predict` takes a model of 1,000 rows, `label errors` trains five folds for two epochs, `search` two settings
 for one. Seconds are CPU seconds, which other work on the machine changes little. A size that would take more of them
-than `--longest` by what the one before took is left out; `--out` adds to what was measured of others.
+than `--longest` by what the one before took is left out. What `run` takes beyond the fewest rows, and the seconds
+until it trains, go to memory_by_rows.json next to the file.
 """
 
-import argparse
 import csv
+import itertools
 import json
-import os
-import subprocess
-import sys
+import random
 import tempfile
-import time
-from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-import machine
-from dated import write_json
-from memory_by_rows import ROWS, rows, write_encoder
+import torch
+from machine import Parts, in_a_process, options
+from measuring import encoder_config
+from transformers import AutoModel
 
-ROOT = Path(__file__).resolve().parents[1]
-LONGEST = 600.0  # CPU seconds of a command
-MODEL_ROWS = 1_000
-TRAIN = ("train.batch_size=128", "train.epochs=1")
-SPACE = "train.learning_rate = [1e-4, 1e-3]\n"
+ROWS = (1_000, 10_000, 100_000, 1_000_000)
+MODEL_ROWS = 1_000  # that the model of `predict` is trained on
+VOCABULARY = 20_000
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+SIGNS = {"positive": ("lovely", "witty", "warm"), "negative": ("dull", "grim", "tedious")}
+RUN = """
+import sys, time
+from pathlib import Path
+import finetune.training.run_many, finetune.commands.run
+from finetune.cli.app import main
+Path(sys.argv[-1], "imported").write_text(str(time.time()))
+main()
+"""
 LABEL_ERRORS = """
 import sys
 import finetune
 found = finetune.label_errors(sys.argv[1], model=sys.argv[2], **{"train.batch_size": 128})
 assert len(found) == int(sys.argv[3]), len(found)
 """
-
-
-@dataclass(frozen=True, kw_only=True)
-class Place:
-    """Where one command of one size works: its folder, the file of rows, the encoder and the model that predicts."""
-
-    folder: Path
-    file: Path
-    rows: int
-    encoder: Path
-    model: Path
-
-
-def run_arguments(place: Place) -> list[str]:
-    """One epoch."""
-    return ["-m", "finetune", "run", str(place.file), f"model={place.encoder}", *TRAIN, "--out", str(place.folder)]
-
-
-def check_arguments(place: Place) -> list[str]:
-    """The file against the encoder."""
-    return ["-m", "finetune", "check", str(place.file), f"model={place.encoder}", "--json"]
-
-
-def predict_arguments(place: Place) -> list[str]:
-    """All rows into a file."""
-    return ["-m", "finetune", "predict", str(place.model), str(place.file), "-o", str(place.folder / "predicted.csv")]
-
-
-def label_errors_arguments(place: Place) -> list[str]:
-    """Each row, judged by a model that did not learn it."""
-    return ["-c", LABEL_ERRORS, str(place.file), str(place.encoder), str(place.rows)]
-
-
-def search_arguments(place: Place) -> list[str]:
-    """Two settings, an epoch each."""
-    space = place.folder / "space.toml"
-    space.write_text(SPACE)
-    given = [str(place.file), str(space), f"model={place.encoder}", *TRAIN, "--trials", "2", "--seeds", "1"]
-    return ["-m", "finetune", "search", *given, "--out", str(place.folder), "-o", str(place.folder / "best.toml")]
-
-
+SPACE = "train.learning_rate = [1e-4, 1e-3]\n"
+TRAIN = "train.batch_size=128 train.epochs=1 --out {folder}"
+SEARCH = "{folder}/space.toml -o {folder}/best.toml"
 COMMANDS = {
-    "check": check_arguments,
-    "predict": predict_arguments,
-    "run": run_arguments,
-    "search": search_arguments,
-    "label errors": label_errors_arguments,
+    "check": "-m finetune check {file} model={encoder} --json",
+    "predict": "-m finetune predict {model} {file} -o {folder}/predicted.csv",
+    "run": "-c RUN run {file} model={encoder} --quiet " + TRAIN,
+    "search": f"-m finetune search {{file}} {SEARCH} model={{encoder}} --trials 2 --seeds 1 {TRAIN}",
+    "label errors": "-c LABEL_ERRORS {file} {encoder} {rows}",
 }
+SCRIPTS = {"RUN": RUN, "LABEL_ERRORS": LABEL_ERRORS}
 
 
-def measured(arguments: list[str], folder: Path) -> dict[str, float]:
-    """Seconds by the clock and of the CPU, and the peak of memory, of a command from start to exit."""
-    environment = os.environ | {
-        "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1", "FINETUNE_CACHE": str(folder / "cache"),
-    }  # fmt: skip
-    began, log = time.perf_counter(), folder / "log.txt"
-    with log.open("w") as opened:
-        process = subprocess.Popen([sys.executable, *arguments], env=environment, stdout=opened, stderr=opened)
-        _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SystemExit(f"{arguments} ended with {process.returncode}: {log.read_text()[-2000:]}")
-    return {
-        "seconds": time.perf_counter() - began,
-        "cpu_seconds": usage.ru_utime + usage.ru_stime,
-        "peak_megabytes": usage.ru_maxrss / 1e3,
-    }
+def words() -> list[str]:
+    """Made-up words, the most frequent first."""
+    generator = random.Random(0)
+    syllables = [first + second for first in "bdfgklmnprstvz" for second in "aeiou"]
+    found = ("".join(generator.choices(syllables, k=generator.randint(1, 5))) for _ in itertools.count())
+    return list(itertools.islice(dict.fromkeys(itertools.islice(found, 10 * VOCABULARY)), VOCABULARY))
 
 
-def fitting(command: str, count: int, found: list[dict[str, Any]], longest: float) -> bool:
-    """Whether a command is done within the limit if its time grows as its rows do."""
-    before = [each for each in found if each["command"] == command]
-    return not before or before[-1]["cpu_seconds"] * count / before[-1]["rows"] <= longest
-
-
-def write_rows(folder: Path, count: int) -> Path:
+def write_rows(file: Path, count: int) -> Path:
     """A CSV file of made-up rows."""
-    file = folder / f"rows-{count}.csv"
+    generator, known = random.Random(1), words()
+    frequencies = list(itertools.accumulate(1 / (place + 10) for place in range(len(known))))
     with file.open("w", encoding="utf-8", newline="") as opened:
-        csv.writer(opened).writerows([("text", "label"), *rows(count)])
+        lines = csv.writer(opened)
+        lines.writerow(("text", "label"))
+        for _ in range(count):
+            text = generator.choices(known, cum_weights=frequencies, k=generator.randint(14, 26))
+            label = generator.choice(sorted(SIGNS))
+            text[generator.randrange(len(text))] = generator.choice(SIGNS[label])
+            lines.writerow((" ".join(text), label))
     return file
 
 
-def trained_model(place: Place) -> None:
-    """The model that predicts."""
-    place.folder.mkdir()
-    measured(run_arguments(place), place.folder)
-    (made,) = place.folder.glob("*/*/model")
-    made.rename(place.model)
+def write_encoder(folder: Path) -> Path:
+    """A tiny random BERT that knows all words."""
+    folder.mkdir()
+    vocabulary = [*SPECIAL, *itertools.chain(*SIGNS.values()), *words()]
+    (folder / "vocab.txt").write_text("\n".join(vocabulary))
+    config = {"tokenizer_class": "BertTokenizer", "model_max_length": 128}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    torch.manual_seed(0)
+    shape = {"width": 32, "inner": 64, "layers": 2, "heads": 2}
+    AutoModel.from_config(encoder_config("bert", shape, vocab_size=len(vocabulary))).save_pretrained(folder)
+    return folder
+
+
+def measured(command: str, place: dict[str, Any], folder: Path) -> dict[str, float]:
+    """What a command takes; a run also the seconds from the end of imports to the start of training."""
+    (folder / "space.toml").write_text(SPACE)
+    arguments = [SCRIPTS.get(part, part.format(**place, folder=folder)) for part in COMMANDS[command].split()]
+    found = in_a_process(arguments, folder)
+    if command == "run":
+        (log,) = folder.glob("*/*/events.jsonl")
+        events = map(json.loads, log.read_text().splitlines())
+        training = next(float(event["time"]) for event in events if event["event"] == "training")
+        found["seconds_to_training"] = training - float((folder / "imported").read_text())
+        found["file_megabytes"] = place["file"].stat().st_size / 1e6
+    return found
 
 
 def main() -> None:
-    """Measures, prints, and writes after each command."""
-    parser = argparse.ArgumentParser(description="Time and memory by rows")
-    parser.add_argument("--rows", type=int, nargs="+", default=ROWS, help="rows of the files, the fewest first")
-    parser.add_argument("--commands", nargs="+", default=list(COMMANDS), choices=COMMANDS, help="what to measure")
-    parser.add_argument("--longest", type=float, default=LONGEST, help="CPU seconds that a command may take")
-    parser.add_argument("--out", type=Path, help="JSON file to write, or to add to")
-    options = parser.parse_args()
-    facts, found = machine.facts(), list[dict[str, Any]]()
+    """Measures what is missing, the fewest rows first."""
+    given = options(__doc__, rows=ROWS, commands=tuple(COMMANDS), longest=600.0)
+    parts = Parts(given.out, "time and memory by rows", key="measured", longest_cpu_seconds=given.longest)
     with tempfile.TemporaryDirectory() as name:
-        folder, encoder, model = Path(name), Path(name) / "encoder", Path(name) / "model"
-        write_encoder(encoder)
-        file = write_rows(folder, MODEL_ROWS)
-        trained_model(Place(folder=folder / "trained", file=file, rows=MODEL_ROWS, encoder=encoder, model=model))
-        for count in options.rows:
-            file = write_rows(folder, count)
-            for command in options.commands:
-                if not fitting(command, count, found, options.longest):
-                    continue
-                with tempfile.TemporaryDirectory(dir=folder) as work:
-                    place = Place(folder=Path(work), file=file, rows=count, encoder=encoder, model=model)
-                    line = {"command": command, "rows": count, **measured(COMMANDS[command](place), place.folder)}
-                found.append(line)
-                print(json.dumps(line), flush=True)
-                write(options.out, {**facts, "longest_cpu_seconds": options.longest, "measured": found})
-            file.unlink()
-
-
-def write(out: Path | None, measured: dict[str, Any]) -> None:
-    """Writes what was measured so far, if a file was named, next to what it has of other commands and sizes."""
-    if out is None:
-        return
-    before = json.loads(out.read_text())["measured"] if out.is_file() else []
-    every = {(each["command"], each["rows"]): each for each in (*before, *measured["measured"])}
-    facts = {"about": "time and memory by rows", **measured, "measured": list(every.values())}
-    write_json(out, facts)
+        scratch = Path(name)
+        place: dict[str, Any] = {"encoder": write_encoder(scratch / "encoder"), "model": scratch / "model"}
+        for count in (MODEL_ROWS, *given.rows):
+            place |= {"file": write_rows(scratch / f"rows-{count}.csv", count), "rows": count}
+            if not place["model"].is_dir():
+                (scratch / "first").mkdir()
+                measured("run", place, scratch / "first")
+                next((scratch / "first").glob("*/*/model")).rename(place["model"])
+                continue
+            for command in given.commands:
+                before = [line for line in parts.read().get("measured", []) if line["command"] == command]
+                fewer = max((line for line in before if line["rows"] < count), key=itemgetter("rows"), default=None)
+                if fewer is None or fewer["cpu_seconds"] * count / fewer["rows"] <= given.longest:
+                    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+                        parts.measure({"command": command, "rows": count}, measured, command, place, Path(folder))
+            place["file"].unlink()
+    runs = [line for line in parts.read().get("measured", []) if "seconds_to_training" in line]
+    memory = Parts(
+        given.out and given.out.with_name("memory_by_rows.json"), "memory of finetune run by rows", key="runs"
+    )
+    memory.write(
+        runs=[
+            line | {"beyond_the_model_megabytes": line["peak_megabytes"] - runs[0]["peak_megabytes"]} for line in runs
+        ]
+    )
 
 
 if __name__ == "__main__":

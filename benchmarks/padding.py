@@ -6,15 +6,15 @@ Nothing is trained: the rows of each task become tokens, and batches are made as
 rows laid end to end could save is at most what padding takes.
 """
 
-import argparse
-import json
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import machine
 import numpy as np
+from machine import Parts, options
+from measuring import built
 
 import finetune
 from finetune.data.source import Source, source_of
@@ -22,8 +22,6 @@ from finetune.inference.feature_batches import BATCH_TOKENS, stepped_on_gpu, tok
 from finetune.models.feature import Feature, lengths
 from finetune.runs.recipe import Recipe
 from finetune.task_types.registry import find
-from finetune.task_types.resolved_run import resolved_run
-from finetune.training.prepare import build_run, plan_run
 from finetune.training.updates import training_batches
 
 WIDTH, MOST = 384, 512  # MiniLM's width and positions
@@ -43,7 +41,8 @@ TASKS: dict[str, dict[str, Any]] = {
     "NSMC": {"task": "nsmc", **OWN},
     "KorSTS": {"task": "korsts", **OWN},
 }
-PADDED: dict[str, Callable[[int], int]] = {"cpu": lambda length: length, "cuda": lambda n: stepped_on_gpu(n, most=MOST)}
+# By device the length of a batch, from its longest.
+PADDED: dict[str, Callable[[int], int]] = {"cpu": int, "cuda": partial(stepped_on_gpu, most=MOST)}
 
 
 def sequence_lengths(feature: Feature) -> list[int]:
@@ -51,40 +50,34 @@ def sequence_lengths(feature: Feature) -> list[int]:
     return [len(sequence) for sequence in feature.choices or (feature,)]
 
 
-def operations(length: np.ndarray) -> float:
-    """The products of encoder layers on sequences of these lengths, in units of a width and a layer."""
-    return float(np.sum(24 * WIDTH * length + 4 * length.astype(float) ** 2))
-
-
 def padding(features: Sequence[Feature], batches: Iterable[np.ndarray], device: str) -> dict[str, float]:
-    """The shares of tokens, and of operations on them, that are padding."""
-    tokens, computed, useful, done = 0, 0, 0.0, 0.0
+    """The shares of tokens, and of the products of encoder layers on them, that are padding."""
+    counts = np.zeros((2, 2))  # tokens and operations: real, and with padding
     for batch in batches:
-        real = np.array([length for index in batch for length in sequence_lengths(features[index])])
-        padded = np.full_like(real, PADDED[device](int(real.max())))
-        tokens, computed = tokens + int(real.sum()), computed + int(padded.sum())
-        useful, done = useful + operations(real), done + operations(padded)
-    return {"tokens": 1 - tokens / computed, "operations": 1 - useful / done}
+        real = np.array([length for index in batch for length in sequence_lengths(features[index])], dtype=float)
+        for column, length in enumerate((real, np.full_like(real, PADDED[device](int(real.max()))))):
+            counts[:, column] += length.sum(), np.sum(24 * WIDTH * length + 4 * length**2)
+    tokens, operations = 1 - counts[:, 0] / counts[:, 1]
+    return {"tokens": tokens, "operations": operations}
 
 
 def own_vocabulary(task: str, source: Source, folder: Path) -> Path:
     """A vocabulary of a task's training rows."""
-    rows = find(task).load(source, "train").rows
     texts = folder / f"{task}.txt"
+    rows = find(task).load(source, "train").rows
     texts.write_text("\n\n".join(text for row in rows for text in row.texts), encoding="utf-8")
     return finetune.tokenizer(texts, path=folder / task, size=VOCABULARY).path
 
 
-def measured(settings: dict[str, Any], source: Source, limit: int | None, folder: Path) -> dict[str, Any]:
+def measured(settings: dict[str, Any], source: Source, limit: int | None) -> dict[str, Any]:
     """A task's lengths, and the shares of padding of its training and dev rows on each device."""
-    own = {"tokenizer": str(own_vocabulary(settings["task"], source, folder))} if "model" in settings else {}
-    recipe = Recipe.model_validate({"model": "minilm", "limit": limit, **settings, **own})
-    planned = plan_run(resolved_run(recipe), source=source, device="cpu")
-    build_run(planned)
-    features = planned.features
-    train, dev = (list(features[split]) for split in (planned.task.train_split, planned.task.dev_splits[0]))
-    sizes, batch_size = lengths(train), recipe.train.batch_size
-    batches = training_batches(sizes, batch_size=batch_size, data_seed=recipe.seeds[1], epoch=1)
+    with TemporaryDirectory() as scratch:
+        own = {"tokenizer": str(own_vocabulary(settings["task"], source, Path(scratch)))} if "model" in settings else {}
+        recipe = Recipe.model_validate({"model": "minilm", "limit": limit, **settings, **own})
+        run = built(recipe, source)
+    train, dev = (list(run.features[split]) for split in (run.task.train_split, run.task.dev_splits[0]))
+    batch_size, seed = recipe.train.batch_size, recipe.seeds[1]
+    batches = training_batches(lengths(train), batch_size=batch_size, data_seed=seed, epoch=1)
     return {
         "rows": {"train": len(train), "dev": len(dev)},
         "batch_size": batch_size,
@@ -97,21 +90,11 @@ def measured(settings: dict[str, Any], source: Source, limit: int | None, folder
 
 
 def main() -> None:
-    """Counts, prints and writes."""
-    parser = argparse.ArgumentParser(description="How much of a batch is padding")
-    parser.add_argument("--tasks", nargs="+", choices=list(TASKS), default=list(TASKS))
-    parser.add_argument("--data", type=Path, help="folder with the tasks' files; default: $FINETUNE_DATA, then the Hub")
-    parser.add_argument("--limit", type=int, help="rows of each split")
-    parser.add_argument("--out", type=Path, help="JSON file to write")
-    options = parser.parse_args()
-    result = {"about": "Shares of padding in batches", **machine.facts(), "tasks": dict[str, Any]()}
-    for name in options.tasks:
-        with TemporaryDirectory() as scratch:
-            result["tasks"][name] = measured(TASKS[name], source_of(options.data), options.limit, Path(scratch))
-        print(name, json.dumps(result["tasks"][name]), flush=True)
-    if options.out is not None:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    """Counts what is missing."""
+    given = options(__doc__, tasks=tuple(TASKS), data=Path, limit=int)
+    parts = Parts(given.out, "Shares of padding in batches", key="tasks")
+    for name in given.tasks:
+        parts.measure(name, measured, TASKS[name], source_of(given.data), given.limit)
 
 
 if __name__ == "__main__":

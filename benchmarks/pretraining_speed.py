@@ -7,9 +7,8 @@ python benchmarks/pretraining_speed.py corpus.txt vocabulary --out results/bench
 import os
 import statistics
 import time
-from collections.abc import Callable
-from dataclasses import asdict
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,25 +17,85 @@ from typing import Any
 import machine
 import numpy as np
 import torch
-from against_trainer import EndOfUpdate, LossTrainer
+from against_trainer import QUIET, MeasuredTrainer
 from datasets import Dataset
-from dated import out_parser, write_json
-from measuring import Meter, fresh
-from pretraining_job import Job, Result, train_ours
-from transformers import BertForMaskedLM, DataCollatorForLanguageModeling, PrinterCallback, TrainingArguments
+from machine import options, write
+from measuring import WARM_UP, Measurement, Meter, alternating, built, fresh, unscored
+from torch.optim.optimizer import register_optimizer_step_post_hook
+from transformers import BertForMaskedLM, DataCollatorForLanguageModeling, TrainingArguments
 
 from finetune.data.documents import read_documents
 from finetune.data.source import Source
 from finetune.inference.feature_batches import stepped
-from finetune.models.feature import lengths
+from finetune.models.feature import Feature, lengths
 from finetune.models.tokenizers.load import read_tokenizer
 from finetune.models.untrained import size_of
-from finetune.task_types.resolved_run import resolved_run
-from finetune.training.prepare import build_run, plan_run
+from finetune.runs.events import Event, Updates
+from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_tables import Train
+from finetune.task_types.parts import batch_maker
+from finetune.training.trainer import Trainer
 from finetune.training.updates import Batches
 
-SIZES = ("new:tiny", "new:mini")
-PATHS = ("out", "text", "vocabulary")
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """The same text and model for every contestant; the seed differs by round."""
+
+    text: Path
+    vocabulary: Path
+    model: str
+    updates: int
+    batch_size: int
+    length: int
+    seed: int = 0
+
+    @property
+    def recipe(self) -> Recipe:
+        """Our run."""
+        train = Train(
+            updates=self.updates, batch_size=self.batch_size, learning_rate=1e-3, dropout=0.0, precision="fp32"
+        )
+        return Recipe(
+            task=str(self.text), model=self.model, tokenizer=str(self.vocabulary), max_length=self.length,
+            options={"shape": "text"}, seed=self.seed, train=train,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """The timed updates, the share of masks in their time, and the most memory in bytes; first update in seconds."""
+
+    measured: Measurement
+    masks: float
+    memory: int
+    first_update: float
+
+
+def train_ours(job: Job) -> Result:
+    """Updates as in `finetune run`."""
+    started, losses, drawing, firsts = time.perf_counter(), list[float](), [0.0], list[float]()
+
+    def watch(event: Event) -> None:
+        if isinstance(event, Updates):
+            firsts.append(time.perf_counter() - started)
+            losses.extend(event.losses)
+
+    run = built(job.recipe, Source(), watch)
+
+    def draw(features: Sequence[Feature], generator: np.random.Generator) -> Sequence[Feature]:
+        began = time.perf_counter()
+        drawn = batch_maker(run.task).draw(features, generator)
+        drawing.append(time.perf_counter() - began)
+        return drawn
+
+    meter = Meter(run.model)
+    register_optimizer_step_post_hook(meter.note_end)
+    trainer = Trainer(engine=run.engine, settings=job.recipe.train, data_seed=job.seed, draw=draw)
+    trainer.fit(run.features[run.task.train_split], unscored)
+    masks = sum(drawing[-len(losses) :]) / (meter.ends[-1] - meter.ends[0]) if len(losses) > 1 else 0.0
+    memory = machine.memory()["VmHWM"]
+    return Result(measured=meter.measurement(losses), masks=masks, memory=memory, first_update=firsts[0])
 
 
 def train_theirs(job: Job) -> Result:
@@ -48,27 +107,23 @@ def train_theirs(job: Job) -> Result:
     torch.manual_seed(job.seed)
     model = BertForMaskedLM(config)
     meter = Meter(model)
-    wanted = job.updates * job.batch_size * job.length
-    ids = np.fromiter(chain.from_iterable(_lines(job.text, tokenizer)), np.int64, wanted)
-    blocks = Dataset.from_dict({"input_ids": ids.reshape(-1, job.length).tolist()})
+    tokens = job.updates * job.batch_size * job.length
+    ids = np.fromiter(chain.from_iterable(_lines(job.text, tokenizer)), np.int64, tokens)
     with TemporaryDirectory() as scratch:
         settings = TrainingArguments(
             output_dir=scratch, per_device_train_batch_size=job.batch_size, max_steps=job.updates,
-            learning_rate=1e-3, weight_decay=0.01, warmup_steps=0.1, seed=job.seed, use_cpu=True,
-            logging_strategy="no", save_strategy="no", eval_strategy="no", report_to="none", disable_tqdm=True,
+            learning_rate=1e-3, weight_decay=0.01, warmup_steps=0.1, seed=job.seed, **QUIET,
         )  # fmt: skip
-        trainer = LossTrainer(
-            model=model, args=settings, train_dataset=blocks, callbacks=[EndOfUpdate(meter)],
+        measured = MeasuredTrainer(
+            meter, model=model, args=settings,
+            train_dataset=Dataset.from_dict({"input_ids": ids.reshape(-1, job.length).tolist()}),
             data_collator=DataCollatorForLanguageModeling(tokenizer=tokenizer, mlm_probability=0.15),
-        )  # fmt: skip
-        trainer.remove_callback(PrinterCallback)
-        trainer.losses = []
-        trainer.train()
-    found = meter.measurement([float(loss) for loss in trainer.losses])
-    return Result(measured=found, masks=0.0, memory=machine.memory()["VmHWM"], first_update=meter.ends[0] - started)
+        ).measured(WARM_UP)  # fmt: skip
+    memory, first = machine.memory()["VmHWM"], meter.ends[0] - started
+    return Result(measured=measured, masks=0.0, memory=memory, first_update=first)
 
 
-def _lines(text: Path, tokenizer: Any) -> Any:
+def _lines(text: Path, tokenizer: Any) -> Iterator[list[int]]:
     """The ids of each line between special tokens, from the start again where the text ends."""
     while True:
         for document in read_documents(text):
@@ -82,24 +137,19 @@ def padding_share(job: Job) -> float:
     """The share of padding in batches."""
     with TemporaryDirectory() as scratch:
         os.environ["FINETUNE_CACHE"] = scratch
-        planned = plan_run(resolved_run(job.recipe), source=Source(), device="cpu")
-        build_run(planned)
-        each = lengths(planned.features[planned.task.train_split])
-    every = Batches(each, batch_size=job.batch_size, data_seed=0, updates=len(each) // job.batch_size)
+        run = built(job.recipe, Source())
+        sizes = lengths(run.features[run.task.train_split])
+    every = Batches(sizes, batch_size=job.batch_size, data_seed=0, updates=len(sizes) // job.batch_size)
     batches = every[: len(every)]
-    padded = sum(len(batch) * stepped(int(each[batch].max()), most=job.length) for batch in batches)
-    tokens = sum(int(each[batch].sum()) for batch in batches)
-    return 1 - tokens / padded
+    padded = sum(len(batch) * stepped(int(sizes[batch].max()), most=job.length) for batch in batches)
+    return 1 - sum(int(sizes[batch].sum()) for batch in batches) / padded
 
 
-def _compared(job_of: Callable[..., Job], model: str, rounds: int) -> dict[str, Any]:
+def compared(job: Job, rounds: int) -> dict[str, Any]:
     """All measurements of a model, and the ratio of the medians in tokens a second without padding."""
     found: dict[str, list[Result]] = {name: [] for name in CONTESTANTS}
-    for number in range(rounds):
-        for name in list(CONTESTANTS)[:: -1 if number % 2 else 1]:
-            result = fresh(CONTESTANTS[name], job_of(model=model, seed=number))
-            found[name].append(result)
-            print(f"{model}  round {number + 1}  {name}: {result.measured.tokens_per_second:,.0f} tokens/s", flush=True)
+    for number, name in alternating(tuple(CONTESTANTS), rounds):
+        found[name].append(fresh(CONTESTANTS[name], replace(job, seed=number)))
     medians = {name: statistics.median(one.measured.tokens_per_second for one in each) for name, each in found.items()}
     return {
         "tokens_per_second": medians,
@@ -110,32 +160,18 @@ def _compared(job_of: Callable[..., Job], model: str, rounds: int) -> dict[str, 
 
 
 def main() -> None:
-    """Reads the options, measures, prints and writes."""
-    parser = out_parser(__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("text", type=Path, help="a file of text")
-    parser.add_argument("vocabulary", type=Path, help="folder of `finetune tokenizer`")
-    parser.add_argument("--models", nargs="+", default=list(SIZES))
-    parser.add_argument("--updates", type=int, default=40)
-    parser.add_argument("--batch-size", type=int, default=32)
-    parser.add_argument("--length", type=int, default=128, help="tokens of a sequence")
-    parser.add_argument("--rounds", type=int, default=3, help="processes for each contestant")
-    given = parser.parse_args()
-    shared = {"text": given.text.resolve(), "vocabulary": given.vocabulary.resolve(), "updates": given.updates}
-    job_of = partial(Job, **shared, batch_size=given.batch_size, length=given.length)
-    smallest = job_of(model=given.models[0], seed=0)
-    parts: dict[str, Callable[[], Any]] = {
-        **{model: partial(_compared, job_of, model, given.rounds) for model in given.models},
-        "padding_share": partial(fresh, padding_share, smallest),
-    }
-    settings = {key: value for key, value in vars(given).items() if key not in PATHS}
-    measured: dict[str, Any] = {}
-    for name, measure in parts.items():
-        measured[name] = measure()
-        write_json(given.out, {**machine.facts(), "settings": settings, **measured})
-    for model in given.models:
-        ratio, masks = measured[model]["ratio"], measured[model]["masks_share"]
-        print(f"{model}: {ratio:.2f} times the tokens/s of run_mlm; masks take {masks:.1%} of an update")
-    print(f"{measured['padding_share']:.1%} of a batch is padding")
+    """Measures, prints and writes."""
+    given = options(
+        __doc__, "text", "vocabulary", models="new:tiny,new:mini", updates=40, batch_size=32, length=128, rounds=3
+    )
+    models = given.models.split(",")
+    settings = {name: getattr(given, name) for name in ("updates", "batch_size", "length")}
+    paths: dict[str, Any] = {"text": Path(given.text).resolve(), "vocabulary": Path(given.vocabulary).resolve()}
+    jobs = {model: Job(model=model, **settings, **paths) for model in models}
+    settings |= {"models": models, "rounds": given.rounds}
+    found: dict[str, Any] = {model: compared(job, given.rounds) for model, job in jobs.items()}
+    found["padding_share"] = fresh(padding_share, jobs[models[0]])
+    write(given.out, "Pre-training speed next to run_mlm", {"settings": settings, **found})
 
 
 if __name__ == "__main__":

@@ -2,13 +2,13 @@
 
 python benchmarks/serving.py RUN --out results/benchmarks/serving.json                # requests/s, p50 and p99
 python benchmarks/serving.py RUN --out results/benchmarks/serving.json --minutes 60   # then memory under load
-python benchmarks/serving.py RUN --out results/benchmarks/serving.json --litserve     # next to LitServe too
+python benchmarks/serving.py RUN --out results/benchmarks/serving.json --litserve     # next to LitServe, if installed
 
-Each request has one row, of the texts in --texts (a line each), or of made-up ones. All servers are processes of
-their own, asked in turns. Then HOSTILE requests are sent to ours, each of which must be answered, or refused.
+Each request has one row, of made-up texts. All servers are processes of their own, asked in turns; `--be` is one of
+those that ours is compared with. Then HOSTILE requests are sent to ours, each of which must be answered, or refused.
 """
 
-import argparse
+import importlib.util
 import json
 import os
 import random
@@ -18,37 +18,28 @@ import socket
 import statistics
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
 import machine
-from dated import write_json
+from machine import Parts, options
+
+INSTALLED = importlib.util.find_spec("litserve") is not None
+if INSTALLED:
+    import litserve
 
 CLIENTS = (1, 8, 64)
+SECONDS_TO_GATHER = 0.005  # which LitServe waits for a batch to fill
 HOSTILE = 1_000  # requests
-WORDS = re.findall(r"\w+", "the a film was good bad long short and but not very plot actor scene music end")
-JSON = {"Content-Type": "application/json"}
+WORDS = ("the", "a", "film", "was", "good", "bad", "long", "short", "and", "but", "not", "plot", "music", "end")
 VALUES: tuple[Any, ...] = (
-    None,
-    True,
-    -1,
-    1e308,
-    10**40,
-    "",
-    " ",
-    "\ud800",
-    "\0",
-    "a" * 3_000,
-    [],
-    {},
-    [[]],
-    ["a", "b"],
+    *(None, True, -1, 1e308, 10**40, "", " ", "\ud800", "\0", "a" * 3_000, [], {}, [[]], ["a", "b"]),
     {"text": {"a": []}},
 )
 
@@ -61,86 +52,74 @@ def serving(*command: str) -> Iterator[tuple[int, int]]:
     )
     try:
         assert process.stdout is not None
-        found = next(filter(None, (re.search(r"http://[\d.]+:(\d+)", line) for line in process.stdout)))
-        wait_for(int(found[1]))
-        yield int(found[1]), process.pid
+        address = next(filter(None, (re.search(r"http://[\d.]+:(\d+)", line) for line in process.stdout)))
+        port, answers = int(address[1]), False
+        while not answers:
+            with suppress(OSError):
+                answers = bool(asked(port, b"", "GET", "/health"))
+            time.sleep(0.1)
+        yield port, process.pid
     finally:
         os.killpg(process.pid, signal.SIGTERM)  # LitServe's workers do not end with it
         process.wait()
 
 
-def engine_of(folder: Path) -> str:
-    """`onnx fp32` for an export; empty for a run."""
-    path = folder / "export.json"
-    if not path.is_file():
-        return ""
-    facts = json.loads(path.read_text(encoding="utf-8"))
-    return f"{facts['engine']} {facts['precision']}"
-
-
-def wait_for(port: int) -> None:
-    """Waits until a server answers."""
-    while True:
-        try:
-            asked(HTTPConnection("127.0.0.1", port), "GET", "/health", b"")
-            return
-        except OSError:
-            time.sleep(0.1)
-
-
-def asked(connection: HTTPConnection, method: str, path: str, body: bytes) -> int:
-    """The status of a request."""
-    connection.request(method, path, body, JSON)
+def asked(
+    port: int, body: bytes, method: str = "POST", path: str = "/predict", at: HTTPConnection | None = None
+) -> int:
+    """The status of a request, by a connection that is kept or a new one."""
+    connection = at or HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request(method, path, body, {"Content-Type": "application/json"})
     response = connection.getresponse()
     response.read()
     return response.status
 
 
-def under_load(port: int, clients: int, bodies: Sequence[bytes], seconds: float) -> dict[str, Any]:
+def under_load(port: int, clients: int, seconds: float) -> dict[str, Any]:
     """Requests a second, and the median and 99th percentile of their milliseconds."""
-    found, until = list[tuple[int, float]](), time.perf_counter() + seconds
+    until = time.perf_counter() + seconds
 
-    def client(number: int) -> None:
-        connection, draw = HTTPConnection("127.0.0.1", port, timeout=60), random.Random(number)
+    def client(number: int) -> list[tuple[int, float]]:
+        connection, draw, found = HTTPConnection("127.0.0.1", port, timeout=60), random.Random(number), []
         while (began := time.perf_counter()) < until:
-            status = asked(connection, "POST", "/predict", draw.choice(bodies))
-            found.append((status, time.perf_counter() - began))
+            status = asked(port, body_of([" ".join(draw.choices(WORDS, k=draw.randint(3, 40)))]), at=connection)
+            found.append((status, 1_000 * (time.perf_counter() - began)))
+        return found
 
-    threads = [threading.Thread(target=client, args=(number,)) for number in range(clients)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    times = sorted(1_000 * took for _, took in found)
-    percentiles = statistics.quantiles(times, n=100)
+    with ThreadPoolExecutor(clients) as threads:
+        requests = [request for found in threads.map(client, range(clients)) for request in found]
+    percentiles = statistics.quantiles(sorted(milliseconds for _, milliseconds in requests), n=100)
     return {
-        "requests_per_second": len(found) / seconds,
+        "requests_per_second": len(requests) / seconds,
         "p50_ms": percentiles[49],
         "p99_ms": percentiles[98],
-        "statuses": dict(Counter(str(status) for status, _ in found)),
+        "statuses": Counter(str(status) for status, _ in requests),
     }
 
 
-def hostile(port: int, *, seed: int = 0) -> dict[str, Any]:
+def body_of(rows: Sequence[Any]) -> bytes:
+    """A request."""
+    return json.dumps({"rows": rows}).encode()
+
+
+def hostile(port: int) -> dict[str, Any]:
     """The statuses of damaged and odd requests; the server must answer a good one after them."""
-    draw, statuses = random.Random(seed), Counter[str]()
-    good = json.dumps({"rows": ["a good film"]}).encode()
+    draw, statuses = random.Random(0), Counter[str]()
     for _ in range(HOSTILE):
-        body = json.dumps({"rows": [draw.choice(VALUES) for _ in range(draw.randrange(5))]}).encode()
+        body = body_of([draw.choice(VALUES) for _ in range(draw.randrange(5))])
         if draw.random() < 0.5:
             body = bytes(draw.choice((byte, 0, 255, 34, 123)) if draw.random() < 0.05 else byte for byte in body)
         path = draw.choice(("/predict", "/explain", "/", "/none"))
-        status = asked(HTTPConnection("127.0.0.1", port, timeout=60), draw.choice(("POST", "PUT")), path, body)
-        statuses[str(status)] += 1
-    alive = asked(HTTPConnection("127.0.0.1", port), "POST", "/predict", good)
-    return {"requests": HOSTILE, "statuses": dict(statuses), "faults": statuses["500"], "answers_after": alive == 200}
+        statuses[str(asked(port, body, draw.choice(("POST", "PUT")), path))] += 1
+    alive = asked(port, body_of(["a good film"]))
+    return {"requests": HOSTILE, "statuses": statuses, "faults": statuses["500"], "answers_after": alive == 200}
 
 
-def memory(port: int, process: int, bodies: Sequence[bytes], minutes: float) -> list[dict[str, float]]:
+def memory(port: int, process: int, minutes: float) -> list[dict[str, float]]:
     """The server's resident memory in MB while 8 clients ask, each minute."""
     found = []
     for minute in range(max(1, round(minutes))):
-        rate = under_load(port, 8, bodies, min(60.0, 60 * minutes))["requests_per_second"]
+        rate = under_load(port, 8, min(60.0, 60 * minutes))["requests_per_second"]
         megabytes = machine.memory(process)["VmRSS"] / 1e6
         found.append({"minute": minute + 1, "megabytes": round(megabytes, 1), "requests_per_second": round(rate, 1)})
     return found
@@ -153,11 +132,10 @@ def one_call_a_request(run: str) -> None:
 
     from finetune.inference.predictor import load_predictor
 
-    predictor = load_predictor(run)
-    app = FastAPI()
+    predictor, app = load_predictor(run), FastAPI()
 
-    def predict(given: dict[str, Any]) -> dict[str, Any]:
-        return {"predictions": predictor.predict(given["rows"])}
+    def predict(body: dict[str, Any]) -> dict[str, Any]:
+        return {"predictions": predictor.predict(body["rows"])}
 
     app.post("/predict")(predict)
     app.get("/health")(lambda: {})
@@ -166,49 +144,74 @@ def one_call_a_request(run: str) -> None:
         uvicorn.Server(uvicorn.Config(app, log_config=None)).run(sockets=[bound])
 
 
-def bodies_of(texts: Path | None) -> list[bytes]:
-    """Requests of one row each."""
-    draw = random.Random(0)
-    made = (" ".join(draw.choices(WORDS, k=draw.randint(3, 40))) for _ in range(500))
-    lines = texts.read_text(encoding="utf-8").splitlines() if texts else made
-    return [json.dumps({"rows": [line]}).encode() for line in lines if line.strip()]
+class RunBehindLitServe(litserve.LitAPI if INSTALLED else object):  # type: ignore[misc]
+    """A run behind LitServe (Lightning AI), whose workers gather requests: the model is asked once a batch."""
+
+    def setup(self, device: str) -> None:
+        """Loads the run in the worker."""
+        from finetune.inference.predictor import load_predictor
+
+        self.predictor = load_predictor(sys.argv[1])
+
+    def decode_request(self, request: dict[str, Any]) -> Any:
+        """The row of a request."""
+        return request["rows"][0]
+
+    def batch(self, inputs: list[Any]) -> list[Any]:
+        """The rows as they are."""
+        return inputs
+
+    def predict(self, rows: list[Any]) -> list[Any]:
+        """Predictions of the rows of a batch."""
+        return list(self.predictor.predict(rows))
+
+    def unbatch(self, output: list[Any]) -> list[Any]:
+        """A prediction a request."""
+        return output
+
+    def encode_response(self, output: Any) -> dict[str, Any]:
+        """The answer to a request, in the shape of `finetune serve`."""
+        return {"predictions": [output]}
+
+
+def behind_litserve(_: str) -> None:
+    """The run behind LitServe, on a free port of this machine."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    print(f"http://127.0.0.1:{port}", flush=True)
+    api = RunBehindLitServe(max_batch_size=max(CLIENTS), batch_timeout=SECONDS_TO_GATHER)
+    server = litserve.LitServer(api, accelerator="cpu")
+    server.run(host="127.0.0.1", port=port, generate_client_file=False, log_level="error")
 
 
 def main() -> None:
-    """Measures, and writes what was found."""
-    given = argparse.ArgumentParser()
-    given.add_argument("run")
-    given.add_argument("--out", type=Path, required=True)
-    given.add_argument("--texts", type=Path)
-    given.add_argument("--seconds", type=float, default=20.0)
-    given.add_argument("--rounds", type=int, default=3)
-    given.add_argument("--minutes", type=float, default=0.0)
-    given.add_argument("--litserve", action="store_true", help="compare with LitServe too")
-    given.add_argument("--one-call", action="store_true", help="be the server that is compared with")
-    options = given.parse_args()
-    if options.one_call:
-        one_call_a_request(options.run)
+    """Measures, and writes after each round."""
+    others = {"one call a request": one_call_a_request, "LitServe": behind_litserve}
+    given = options(__doc__, "run", seconds=20.0, rounds=3, minutes=0.0, litserve=False, be="")
+    if given.be:
+        others[given.be](given.run)
         return
-    ours = (sys.executable, "-m", "finetune", "serve", options.run, "--port", "0", "--quiet")
-    other = (__file__, options.run, "--out", str(options.out), "--one-call")
-    measured = {"finetune serve": ours, "one call a request": (sys.executable, *other)}
-    if options.litserve:
-        measured["LitServe"] = (sys.executable, str(Path(__file__).with_name("litserve_server.py")), options.run)
-    bodies = bodies_of(options.texts)
-    found: dict[str, Any] = json.loads(options.out.read_text()) if options.out.is_file() else {"clients": {}}
-    found |= {"machine": machine.facts(), "engine": engine_of(Path(options.run)) or "torch"}
-    for _ in range(options.rounds):
-        for name, command in measured.items():
+    ours = (sys.executable, "-m", "finetune", "serve", given.run, "--port", "0", "--quiet")
+    servers = {"finetune serve": ours} | {
+        name: (sys.executable, __file__, given.run, "--be", name) for name in list(others)[: 1 + given.litserve]
+    }
+    export = Path(given.run) / "export.json"
+    facts = json.loads(export.read_text(encoding="utf-8")) if export.is_file() else {}
+    engine = "{engine} {precision}".format(**facts) if facts else "torch"
+    parts = Parts(given.out, "requests a second of servers", key="clients", machine=machine.facts(), engine=engine)
+    found = parts.read().get("clients", {})
+    for _ in range(given.rounds):
+        for name, command in servers.items():
             with serving(*command) as (port, _):
-                under_load(port, 1, bodies, min(2.0, options.seconds))
+                under_load(port, 1, min(2.0, given.seconds))
                 for clients in CLIENTS:
-                    kept = found["clients"].setdefault(str(clients), {}).setdefault(name, [])
-                    kept.append(under_load(port, clients, bodies, options.seconds))
+                    rounds = found.setdefault(str(clients), {}).setdefault(name, [])
+                    rounds.append(under_load(port, clients, given.seconds))
+        parts.write(clients=found)
     with serving(*ours) as (port, process):
-        found["hostile"] = hostile(port)
-        if options.minutes:
-            found["memory"] = memory(port, process, bodies, options.minutes)
-    write_json(options.out, found)
+        parts.write(hostile=hostile(port))
+        if given.minutes:
+            parts.write(memory=memory(port, process, given.minutes))
 
 
 if __name__ == "__main__":

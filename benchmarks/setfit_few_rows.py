@@ -6,14 +6,14 @@ Its body is trained on pairs of rows of the same and of different classes (`num_
 class are hours), then its logistic head: macro F1 on the test rows. It imports nothing of finetune.
 """
 
+import argparse
 import csv
 import importlib.util
 import json
 import time
+from itertools import product
 from pathlib import Path
 from typing import Any
-
-from dated import out_parser, write_json
 
 
 def rows(path: Path) -> tuple[list[str], list[str]]:
@@ -39,28 +39,27 @@ def measured(train: Path, test: Path, seed: int) -> dict[str, float]:
     started = time.process_time()
     Trainer(model=model, args=settings, train_dataset=Dataset.from_dict({"text": texts, "label": labels})).train()
     seconds = time.process_time() - started
-    found = [str(label) for label in model.predict(unseen)]
-    return {"score": float(f1_score(gold, found, average="macro")), "cpu_seconds": seconds}
+    predicted = [str(label) for label in model.predict(unseen)]
+    return {"score": float(f1_score(gold, predicted, average="macro")), "cpu_seconds": seconds}
 
 
 def main() -> None:
     """Measures what is not there yet, prints and writes it."""
-    parser = out_parser("SetFit with few rows")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--sets", nargs="+", required=True)
     parser.add_argument("--sizes", type=int, nargs="+", default=[8, 32])
     parser.add_argument("--draws", type=int, default=5)
-    options = parser.parse_args()
-    before = options.out.read_text() if options.out.is_file() else ""
-    found: dict[str, Any] = json.loads(before or '{"about": "SetFit", "draws": {}}')
-    for size in options.sizes:
-        for draw in range(options.draws):
-            for name in options.sets:
-                key, train = f"{name} {size} {draw}", options.folder / f"{name}-{size}-{draw}.csv"
-                if key not in found["draws"] and train.is_file():
-                    found["draws"][key] = measured(train, options.folder / f"{name}-test.csv", draw)
-                    print(key, found["draws"][key], flush=True)
-                    write_json(options.out, found)
+    given = parser.parse_args()
+    found: dict[str, Any] = {"about": "SetFit", "draws": {}}
+    found |= json.loads(given.out.read_text()) if given.out.is_file() else {}
+    for size, draw, name in product(given.sizes, range(given.draws), given.sets):
+        key, train = f"{name} {size} {draw}", given.folder / f"{name}-{size}-{draw}.csv"
+        if key not in found["draws"] and train.is_file():
+            found["draws"][key] = measured(train, given.folder / f"{name}-test.csv", draw)
+            print(key, found["draws"][key], flush=True)
+            given.out.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

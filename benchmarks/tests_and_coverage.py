@@ -1,6 +1,6 @@
 """Runs the fast tests once, and writes how many passed and which share of the package's lines ran.
 
-python benchmarks/tests_and_coverage.py --out results/benchmarks/tests.json
+python benchmarks/tests_and_coverage.py --out results/benchmarks/tests.json    # --tests PATH takes some of them
 """
 
 import json
@@ -9,13 +9,10 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ET
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from dated import out_parser, write_json
-
-ROOT = Path(__file__).resolve().parents[1]
+from machine import ROOT, options, write
 
 
 def measure(tests: list[str]) -> dict[str, Any]:
@@ -26,27 +23,17 @@ def measure(tests: list[str]) -> dict[str, Any]:
         command = [sys.executable, "-m", "pytest", "-q", "-n", "2", f"--junitxml={outcomes}", "--cov=finetune"]
         subprocess.run([*command, f"--cov-report=json:{lines}", *tests], cwd=ROOT, check=False)
         (suite,) = ET.parse(outcomes).getroot().iter("testsuite")
-        every, skipped = int(suite.attrib["tests"]), int(suite.attrib["skipped"])
-        failed = int(suite.attrib["failures"]) + int(suite.attrib["errors"])
         coverage = json.loads(lines.read_text(encoding="utf-8"))["totals"]["percent_covered"]
+    every, skipped, failures, errors = (int(suite.attrib[n]) for n in ("tests", "skipped", "failures", "errors"))
     return {
-        "date": datetime.now(UTC).date().isoformat(),
-        "commit": _commit(),
-        "passed": every - failed - skipped,
-        "failed": failed,
+        "passed": every - failures - errors - skipped,
+        "failed": failures + errors,
         "skipped": skipped,
         "coverage": coverage,
         "seconds": time.perf_counter() - started,
     }
 
 
-def _commit() -> str:
-    asked = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, capture_output=True, text=True)
-    return asked.stdout.strip()
-
-
 if __name__ == "__main__":
-    parser = out_parser(__doc__)
-    parser.add_argument("tests", nargs="*", help="default: all fast tests")
-    given = parser.parse_args()
-    write_json(given.out, measure(given.tests))
+    given = options(__doc__, tests=str)
+    write(given.out, "the fast tests, and the lines that they run", measure([given.tests] if given.tests else []))

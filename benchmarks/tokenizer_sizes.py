@@ -2,50 +2,41 @@
 
 python benchmarks/tokenizer_sizes.py --data DIR --out results/benchmarks/tokenizer_sizes.json
 
-The texts are Simple English Wikipedia and the reviews of NSMC's training file. A text is added to the file when it is
-done.
+The texts are Simple English Wikipedia and the reviews of NSMC's training file.
 """
 
-import json
-import tempfile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-import machine
-from dated import out_parser, write_json
+from machine import Parts, options
 
 import finetune
 
 SIZES = (4_096, 8_192, 16_384)
-ABOUT = "How vocabularies of several sizes split held-out documents"
-
-
-TEXTS: dict[str, tuple[str, dict[str, Any]]] = {
+TEXTS: dict[str, tuple[str, dict[str, Any]]] = {  # the file, and how it is read
     "Simple English Wikipedia": ("text/simplewiki.txt.xz", {}),
     "NSMC (Korean reviews)": ("nsmc/ratings_train.txt", {"text": "document"}),
-}  # each with its file, and how it is read
+}
 
 
-def splits(file: Path, options: dict[str, Any], scratch: Path) -> dict[str, dict[str, float]]:
-    """How each vocabulary splits the text, by its name."""
-    found: dict[str, dict[str, float]] = {}
-    for size in SIZES:
-        trained = finetune.tokenizer(file, path=scratch / f"{file.name}-{size}", size=size, **options)
-        found[f"{size:,}"] = {"tokens per word": trained.tokens_per_word, "unknown tokens": trained.unknown}
-    return found
+def splits(file: Path, reading: dict[str, Any]) -> dict[str, dict[str, float]]:
+    """How each vocabulary splits the text, by its size."""
+    with TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        trained = {size: finetune.tokenizer(file, path=folder / str(size), size=size, **reading) for size in SIZES}
+    return {
+        f"{size:,}": {"tokens per word": found.tokens_per_word, "unknown tokens": found.unknown}
+        for size, found in trained.items()
+    }
 
 
 def main() -> None:
-    """Trains, prints and writes."""
-    parser = out_parser(ABOUT)
-    parser.add_argument("--data", type=Path, required=True, help="folder with the data sets")
-    options = parser.parse_args()
-    result: dict[str, Any] = {"about": ABOUT, **machine.facts(), "texts": {}}
-    with tempfile.TemporaryDirectory() as place:
-        for name, (file, reading) in TEXTS.items():
-            result["texts"][name] = splits(options.data / file, reading, Path(place))
-            print(name, json.dumps(result["texts"][name]), flush=True)
-            write_json(options.out, result)
+    """Trains what is missing."""
+    given = options(__doc__, data=Path)
+    parts = Parts(given.out, "How vocabularies of several sizes split held-out documents", key="texts")
+    for name, (file, reading) in TEXTS.items():
+        parts.measure(name, splits, given.data / file, reading)
 
 
 if __name__ == "__main__":

@@ -16,14 +16,13 @@ from typing import Any
 
 import machine
 import torch
-from dated import out_parser, write_json
-from measuring import CLOCK, MODEL, Job, as_in_a_run, fresh, train_ours
+from machine import options, write
+from measuring import CLOCK, MODEL, TRAIN, Job, alternating, as_in_a_run, fresh, train_ours
 from transformers import AutoConfig, AutoModel
 
 from finetune.models import pretrained as weights
 from finetune.models.device import resolve_precision
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.runs.recipe_tables import Train
 from finetune.training import trainer
 
 LARGE = 250_002  # tokens of XLM-R
@@ -46,51 +45,31 @@ def measured(job: Job, way: str) -> dict[str, Any]:
     if way == "all":
         trainer.used_rows_alone = lambda *_, **__: nullcontext()  # type: ignore[attr-defined, assignment]
     found = train_ours(as_in_a_run, job)
-    return {
-        "examples_per_second": found.examples_per_second,
-        "loss": found.loss,
-        "peak_bytes": machine.memory()["VmHWM"],
-    }
+    rate, peak = found.examples_per_second, machine.memory()["VmHWM"]
+    return {"examples_per_second": rate, "loss": found.loss, "peak_bytes": peak}
 
 
 def main() -> None:
     """Measures, prints and writes."""
-    parser = out_parser("Word vectors of used words alone", required=False)
-    parser.add_argument("--data", type=Path, help="folder with MRPC's files; default: $FINETUNE_DATA, then the Hub")
-    parser.add_argument("--updates", type=int, default=20)
-    parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
-    facts = machine.facts()
-    precision = resolve_precision("auto", torch.device("cpu"))
-    train = Train.model_validate({"batch_size": 32, "epochs": 1, "learning_rate": 2e-4, "precision": precision})
+    given = options(__doc__, data=Path, updates=20, rounds=3)
+    train = TRAIN.model_copy(update={"precision": resolve_precision("auto", torch.device("cpu"))})
     rounds: dict[str, dict[str, list[dict[str, Any]]]] = {}
     with TemporaryDirectory() as scratch:
         for name, model in (("MiniLM", MODEL), ("large vocabulary", fresh(save_large, Path(scratch) / "large"))):
             rounds[name] = {way: [] for way in WAYS}
-            for number in range(options.rounds):
-                job = Job(data=options.data, updates=options.updates, seed=number, model=model, train=train)
-                for way in WAYS[:: -1 if number % 2 else 1]:
-                    rounds[name][way].append(fresh(measured, job, way))
-                    print(name, way, rounds[name][way][-1], flush=True)
-    result = {
-        "about": "Training with word vectors of the words that are used alone, and with all",
-        **facts,
-        "settings": {
-            "updates": options.updates,
-            "train": train.model_dump(),
-            "vocabulary": LARGE,
-            "clock": os.environ.get(CLOCK, "wall"),
-        },
-        "medians": {
-            name: {
-                way: {key: statistics.median(each[key] for each in found) for key in found[0]}
-                for way, found in ways.items()
-            }
-            for name, ways in rounds.items()
-        },
-        "rounds": rounds,
+            for number, way in alternating(WAYS, given.rounds):
+                job = Job(data=given.data, updates=given.updates, seed=number, model=model, train=train)
+                rounds[name][way].append(fresh(measured, job, way))
+    settings = {
+        "updates": given.updates, "train": train.model_dump(), "vocabulary": LARGE,
+        "clock": os.environ.get(CLOCK, "wall"),
+    }  # fmt: skip
+    medians = {
+        name: {way: {key: statistics.median(found[key] for found in of[way]) for key in of[way][0]} for way in WAYS}
+        for name, of in rounds.items()
     }
-    write_json(options.out, result)
+    about = "Training with word vectors of the words that are used alone, and with all"
+    write(given.out, about, {"settings": settings, "medians": medians, "rounds": rounds})
 
 
 if __name__ == "__main__":

@@ -14,8 +14,9 @@ from finetune.analysis.published import anchors
 from finetune.analysis.run_facts import verdict_lines
 from finetune.analysis.run_tables import record_parts
 from finetune.analysis.table import TextTable, markdown_table
+from finetune.cli.console import Terminal
 from finetune.cli.next_commands import GivenOptions
-from finetune.cli.console import Terminal, TerminalFront
+from finetune.cli.printing import TerminalFront
 from finetune.commands.table.declaration import load_table
 from finetune.commands.table.forms import SIMPLE, paper_form, score_words
 from finetune.commands.table.lines import lines_of

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import torch
 from support.encoders import wordpiece
+from support.tiny_encoders import batch_of, save_random, tiny
 from support.toys import cat_task
 from support.training import CPU
-from tiny_encoders import batch_of, save_random, tiny
 
 from finetune.models.building import build_model
 from finetune.models.head import EncoderWithHead

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from support.tiny_encoders import tiny
 from support.toys import cat_rows, cat_task
 from support.training import Losses, Scored, StopsAfter, build, unscored
-from tiny_encoders import tiny
 from torch import Tensor
 from transformers import AutoModel
 

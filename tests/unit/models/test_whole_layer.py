@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 from support.encoders import SIZES
+from support.tiny_encoders import tiny
 from support.toys import cat_task
-from tiny_encoders import tiny
 from torch import Tensor, nn
 from transformers import AutoModel, BertConfig, BertModel
 
