@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from measured import FUNCTIONS
 from support.paths import ROOT
 from support.toy_language import write_corpus
+from tables import table
 
 from finetune.models.pretrained import MINILM_PACKAGE
 
@@ -168,4 +170,4 @@ def test_the_benchmark_of_growth_measures_each_command_and_has_tables(tmp_path: 
         out=tmp_path / "growth.json",
     )  # fmt: skip
     assert len(found["measured"]) == 10 and all(0 < line["peak_megabytes"] < 2_000 for line in found["measured"])
-    assert "| 400 |" in table("growth", found, functions=FUNCTIONS)("growth", found, functions=FUNCTIONS)
+    assert "| 400 |" in table("growth", found, functions=FUNCTIONS)
