@@ -154,7 +154,7 @@ def _board(
 ) -> Leaderboard:  # fmt: skip
     from finetune.analysis.leaderboard import leaderboard
 
-    records = [record for _, record in readable_records(run.folder.record_file for run in runs)]
+    records = [record for _, record in readable_records(run.file for run in runs)]
     table = leaderboard(sorted(records, key=lambda record: record.finished))
     if path is not None:
         table.write(Path(path), made=f"finetune ls {name} --board -o {Path(path).name}", reads=name, force=force)

@@ -11,9 +11,8 @@ from finetune.analysis.table import Command, Line, Next, NoteLine, Part, TextTab
 from finetune.api.parameters import Cli
 from finetune.api.quiet import plainly
 from finetune.api.run import Run, open_run
-from finetune.data.files import is_data
 from finetune.data.messages import so_many
-from finetune.data.paths import is_file
+from finetune.data.paths import is_data, is_file
 from finetune.errors import UserError
 from finetune.runs.folder import RESULTS
 from finetune.runs.lookup import find_run, latest_run, no_run

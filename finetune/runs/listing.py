@@ -21,7 +21,7 @@ from finetune.runs.record_files import load_record, plain_record, record_files, 
 class ListedRun:
     """A finished run. Its fields are those of its record, and `score` is the headline score on the first split."""
 
-    folder: RunFolder
+    file: Path
     task: str
     id: str
     task_version: int
@@ -52,12 +52,17 @@ class ListedRun:
         if not all(isinstance(record[name], str) for name in texts) or "seed" not in record["recipe"]:
             raise TypeError
         return cls(
-            folder=RunFolder(file.parent), score=math.nan if score is None else float(score),
+            file=file, score=math.nan if score is None else float(score),
             lineage=None if lineage is None else Lineage.of(lineage),
             recipe=record["recipe"], task_version=record["task_version"], chosen=record.get("chosen", []),
             **{name: record.get(name, {}) for name in ("options", "data_origin", "data_files", "metrics")},
             **{name: record[name] for name in texts},
         )  # fmt: skip
+
+    @property
+    def folder(self) -> RunFolder:
+        """The folder of the run."""
+        return RunFolder(self.file.parent)
 
     def metric(self, name: str) -> Metric:
         """How a score of that name is shown and compared."""

@@ -113,8 +113,7 @@ def _finished(task: str, out: Path) -> list[ListedRun]:
     """The finished runs of a task, the latest first, those on a share of the training rows after all others."""
 
     def order(run: ListedRun) -> tuple[bool, str, int, Path]:
-        file = run.folder.record_file
-        return float(run.recipe.get("train_share", 1.0)) >= 1, run.finished, file.stat().st_mtime_ns, file
+        return float(run.recipe.get("train_share", 1.0)) >= 1, run.finished, run.file.stat().st_mtime_ns, run.file
 
     return sorted(listed_runs(record_files(out, folder_name(task))), key=order, reverse=True)
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from finetune.data.files import is_data
-from finetune.data.paths import exists, is_file, is_pattern, is_remote, require_here
+from finetune.data.paths import exists, is_data, is_file, is_pattern, is_remote, require_here
 from finetune.errors import UserError, nearest
 from finetune.runs import recipe
 from finetune.runs.grid import expand, full_name, require_different, require_set_once, set_by

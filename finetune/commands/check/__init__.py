@@ -17,8 +17,8 @@ from finetune.api.quiet import plainly
 from finetune.commands.check.findings import Findings, FixedCopy, findings_of
 from finetune.commands.check.fix import require_place_for_copy
 from finetune.data.detect import BY_SUFFIX
-from finetune.data.files import is_data
 from finetune.data.messages import noun, places, size_words, so_many
+from finetune.data.paths import is_data
 from finetune.data.source import source_of
 from finetune.data.writing import encoding_note, written_suffix
 from finetune.errors import UserError
