@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from finetune.analysis.diagnosis import Diagnosis, diagnosis_of_seeds
-from finetune.api.quiet import plainly
+from finetune.api.calls import plainly
 from finetune.errors import UserError
 from finetune.metrics.metric import plain_metrics
 from finetune.runs.folder import NEEDED, PredictionLine, RunFolder, read_lines

@@ -14,6 +14,7 @@ from finetune.errors import UserError
 from finetune.metrics.metric import Metric, find_metric
 from finetune.runs.folder import HOLDER, RECORD, RunFolder, is_locked
 from finetune.runs.lineage import Lineage
+from finetune.runs.log import first_and_last_events
 from finetune.runs.record_files import load_record, plain_record, record_files, warn_of_damage
 
 
@@ -120,8 +121,6 @@ def _interrupted(folder: RunFolder) -> InterruptedRun | None:
     checkpoints = [*map(int, filter(str.isdecimal, numbers))]
     if not (checkpoints or folder.events.is_file()):
         return None
-    from finetune.runs.events import first_and_last_events
-
     events = first_and_last_events(folder.events)
     last: dict[str, dict[str, Any]] = {str(event["event"]): event for event in events}
     plan, group = last.get("training", {}), last.get("updates", {})

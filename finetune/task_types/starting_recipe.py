@@ -11,8 +11,8 @@ from finetune.models.untrained import longest_input
 from finetune.runs.recipe import Recipe, parse
 from finetune.runs.recipe_tables import LARGEST
 from finetune.runs.toml import is_new
-from finetune.task_types import registry
 from finetune.task_types.columns import OPTIONS, Layout, own_data
+from finetune.task_types.declared import metric_names
 from finetune.task_types.dev_split import DEV_SHARE
 from finetune.task_types.first_rows import describe_rows, tokens_of_nearly_all
 from finetune.task_types.own_data import OwnData, every_option, own_task
@@ -83,7 +83,7 @@ def _table(path: str, read: OwnData, settings: Mapping[str, Any], *, model: str,
     if length > LENGTHS[-1] and parts > 1 and not any(key.endswith(("batch_size", "max_length")) for key in settings):
         training["accumulation"] = parts  # so that long texts take no more memory than others
     return {
-        "task": f"./{path}" if path in registry.metric_names() else path,
+        "task": f"./{path}" if path in metric_names() else path,
         "model": model,
         "max_length": length,
         **({"pooling": "auto"} if kind.labels_rows else {}),

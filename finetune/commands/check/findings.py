@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from finetune.api.quiet import plainly, without_hints
+from finetune.api.calls import plainly
+from finetune.api.quiet import without_hints
 from finetune.checks.all_checks import findings, worst_first
 from finetune.checks.refusal import parts_of
 from finetune.checks.split_data import FileFinding, SplitFile
