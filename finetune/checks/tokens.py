@@ -77,7 +77,7 @@ def token_findings(part: SplitFile, tokenizer: Any, model: str, max_length: int)
     elif not is_new(model) and (foreign := foreign_rows([part.texts[row] for row in rows], tokenizer)):
         share = f"{percent(len(foreign) / len(rows))} of the rows{sampled}"
         what = f"{share} take more tokens than texts in a language of {model}"
-        yield Finding(VOCABULARY, what, rows[foreign], FOREIGN)
+        yield Finding(VOCABULARY, what, rows[foreign].tolist(), FOREIGN)
     if share_unknown >= SOME_UNKNOWN and not (fault and fault.unknown >= SOME_UNKNOWN):  # which has the share too
         what = f"{percent(share_unknown)} of the tokens{sampled} are unknown to {model}"
         yield Finding(UNKNOWN_TOKENS, what, with_unknown, worst=share_unknown >= MANY_UNKNOWN)
