@@ -191,9 +191,7 @@ class Run:
         Raises:
             UserError: Without the extra `report`, or if the file cannot be written.
         """
-        from finetune.commands.report import report
-
-        return Path(report(*self.folders, path=path, out=self.out, force=force))
+        return Path(command("report").report(*self.folders, path=path, out=self.out, force=force))
 
     def __repr__(self) -> str:
         first = self.records[0]
