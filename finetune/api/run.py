@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from finetune.analysis.diagnosis import Diagnosis, diagnosis_of_seeds
 from finetune.analysis.label_errors import beliefs
-from finetune.api.quiet import plainly
+from finetune.api.quiet import command, plainly
 from finetune.errors import UserError
 from finetune.metrics.metric import plain_metrics
 from finetune.runs.folder import NEEDED, PredictionLine, RunFolder, read_lines
