@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from finetune.commands.explain import explain
     from finetune.commands.export import Export, export
     from finetune.commands.features import Features, features
+    from finetune.commands.init import init
     from finetune.commands.label_errors import label_errors
     from finetune.commands.label_next import NextRows, label_next
     from finetune.commands.ls import Leaderboard, Listing, ls
@@ -65,6 +66,7 @@ __all__ = [
     "explain",
     "export",
     "features",
+    "init",
     "label_errors",
     "label_next",
     "load",
@@ -100,6 +102,7 @@ __getattr__ = names_of(
         "commands.explain": "explain",
         "commands.export": "export Export",
         "commands.features": "Features features",
+        "commands.init": "init",
         "commands.label_errors": "label_errors",
         "commands.label_next": "NextRows label_next",
         "commands.ls": "Leaderboard Listing ls",

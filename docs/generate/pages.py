@@ -9,6 +9,7 @@ import sys
 import tomllib
 from functools import cache
 
+import counted
 import encoder_heads
 import measured
 import records
@@ -31,6 +32,7 @@ def blocks() -> dict[str, str]:
     runs = all_records(RESULTS)
     return {
         **reference.blocks(),
+        "counted": counted.counted(),
         **{
             name: table(name, *(map(read, declared["files"]) if "files" in declared else [runs]), functions=FUNCTIONS)
             for name, declared in TABLES.items()

@@ -16,7 +16,7 @@ from finetune.checks import all_checks
 from finetune.cli import app as cli
 from finetune.data.detect import BY_SUFFIX, FORMATS
 from finetune.models.families import FAMILIES
-from finetune.runs.recipe import Recipe
+from finetune.runs.recipe import Recipe, allowed_values
 from finetune.runs.recipe_tables import LARGEST
 from finetune.runs.record import RunRecord
 from finetune.task_types.declared_options import declared_options
@@ -81,7 +81,7 @@ def settings() -> str:
         field = model.model_fields[name]
         default = field.get_default()
         text = "none" if default is None else default if isinstance(default, str) else json.dumps(default, default=str)
-        allowed = _cell(_allowed(model, name).replace(f"{LARGEST:,}", "2⁶³ - 1"))
+        allowed = _cell(allowed_values(model, name).replace(f"{LARGEST:,}", "2⁶³ - 1"))
         lines.append([f"`{key}`", "" if field.is_required() else f"`{text}`", allowed, field.description or ""])
     return markdown_table(["setting", "default", "allowed", "meaning"], lines)
 
@@ -107,35 +107,6 @@ def options() -> str:
         for option in declared_options(task_class)
     ]
     return markdown_table(["task type", "option", "default", "meaning"], lines)
-
-
-def _allowed(kind: type[BaseModel], name: str) -> str:
-    """The values that a field allows: `a whole number of at least 1`."""
-    schema = kind.model_json_schema()["properties"][name]
-    options = schema.get("anyOf", [schema])
-    return " or ".join(_allowed_kind(option) for option in options if option.get("type") != "null")
-
-
-def _allowed_kind(schema: dict[str, Any]) -> str:
-    if "enum" in schema:
-        return "one of " + ", ".join(schema["enum"])
-    noun = {
-        "integer": "a whole number",
-        "number": "a number",
-        "boolean": "true or false",
-        "string": "a string",
-        "object": "a table of lists",
-        "array": "a list",
-    }.get(schema.get("type", ""), "a value")
-    words = {"minimum": "at least", "exclusiveMinimum": "over", "maximum": "at most", "exclusiveMaximum": "under"}
-    bounds = [f"{word} {_bound(schema[key])}" for key, word in words.items() if key in schema]
-    sizes = {"maxLength": "characters", "maxItems": "values"}
-    bounds += [f"of at most {schema[key]:,} {unit}" for key, unit in sizes.items() if key in schema]
-    return f"{noun} {' and '.join(bounds)}".strip()
-
-
-def _bound(value: float) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
 
 
 def record() -> str:

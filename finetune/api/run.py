@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from finetune.analysis.diagnosis import Diagnosis, diagnosis_of_seeds
-from finetune.api.calls import plainly
+from finetune.api.calls import command, plainly
 from finetune.errors import UserError
 from finetune.metrics.metric import plain_metrics
 from finetune.runs.folder import NEEDED, PredictionLine, RunFolder, read_lines
@@ -189,9 +189,7 @@ class Run:
         Raises:
             UserError: Without the extra `report`, or if the file cannot be written.
         """
-        from finetune.commands.report import report
-
-        return Path(report(*self.folders, path=path, out=self.out, force=force))
+        return Path(command("report").report(*self.folders, path=path, out=self.out, force=force))
 
     def __repr__(self) -> str:
         first = self.records[0]

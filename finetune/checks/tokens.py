@@ -9,8 +9,9 @@ from finetune.checks.split_data import SplitFile
 from finetune.data.characters import text_slices
 from finetune.data.issues import Finding, Issue
 from finetune.data.messages import percent
+from finetune.runs.toml import is_new
 from finetune.task_types.classification.marked import CUT_AROUND, without_markers
-from finetune.task_types.vocabulary import MANY_UNKNOWN, SOME_UNKNOWN, misfit
+from finetune.task_types.vocabulary import MANY_UNKNOWN, MULTILINGUAL, SOME_UNKNOWN, foreign_rows, misfit
 
 SAMPLE_ROWS = 20_000  # rows that are tokenized
 REFUSED = Issue("refused", "error", "what `run` stops at, such as too few rows to hold some out as dev", "Correct it")
@@ -46,6 +47,7 @@ VOCABULARY = Issue(
     "a vocabulary that does not fit the language of the texts",
     "Choose an encoder of that language: model=NAME",
 )
+FOREIGN = f"Names and codes do no harm; for another language name a multilingual encoder: model={MULTILINGUAL[0]}"
 
 
 def token_findings(part: SplitFile, tokenizer: Any, model: str, max_length: int) -> Iterator[Finding]:
@@ -72,6 +74,10 @@ def token_findings(part: SplitFile, tokenizer: Any, model: str, max_length: int)
     with_unknown, share_unknown = rows[unknown > 0], unknown.sum() / max(1, lengths.sum())
     if fault := misfit([part.texts[row] for row in rows], tokenizer, model):
         yield Finding(VOCABULARY, fault.what, with_unknown, fault.remedy)
+    elif not is_new(model) and (foreign := foreign_rows([part.texts[row] for row in rows], tokenizer)):
+        share = f"{percent(len(foreign) / len(rows))} of the rows{sampled}"
+        what = f"{share} take more tokens than texts in a language of {model}"
+        yield Finding(VOCABULARY, what, rows[foreign].tolist(), FOREIGN)
     if share_unknown >= SOME_UNKNOWN and not (fault and fault.unknown >= SOME_UNKNOWN):  # which has the share too
         what = f"{percent(share_unknown)} of the tokens{sampled} are unknown to {model}"
         yield Finding(UNKNOWN_TOKENS, what, with_unknown, worst=share_unknown >= MANY_UNKNOWN)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from datetime import date, time
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
@@ -227,7 +227,7 @@ def setting_fields() -> dict[str, FieldInfo]:
 def nearest_key(key: str, options: Sequence[str] = ()) -> str:
     """`Did you mean 'train.epochs'? ` for a key that is close to a setting, to its last word or to an option."""
     names = [*setting_fields(), *options]
-    short = {name.rpartition(".")[2]: name for name in names}
+    short = {name.rpartition(".")[2]: name for name in names} | {"lr": "train.learning_rate"}
     return f"Did you mean '{short[key]}'? " if key in short else nearest(key, names) or nearest(key, [*short])
 
 
@@ -270,4 +270,37 @@ def _explained(key: str, faults: Sequence[ErrorDetails], options: Sequence[str])
         return f"{key}: {messages[0].removeprefix('Value error, ')}".removeprefix(": "), ""
     if first["type"] == "literal_error" and (retired := gone(str(value))):
         return retired.what, retired.way_out
+    if key in setting_fields():
+        table, _, name = key.rpartition(".")
+        inner_table = Recipe.model_fields[table].annotation if table else Recipe
+        return shown, f"It must be {allowed_values(cast('type[BaseModel]', inner_table), name)}"
     return shown, f"It should {' or '.join(SHOULD.sub('', message) for message in messages)}"
+
+
+def allowed_values(kind: type[BaseModel], name: str) -> str:
+    """The values that a field allows: `a whole number of at least 1`."""
+    schema = kind.model_json_schema()["properties"][name]
+    options = schema.get("anyOf", [schema])
+    return " or ".join(_allowed_kind(option) for option in options if option.get("type") != "null")
+
+
+def _allowed_kind(schema: dict[str, Any]) -> str:
+    if "enum" in schema:
+        return "one of " + ", ".join(schema["enum"])
+    noun = {
+        "integer": "a whole number",
+        "number": "a number",
+        "boolean": "true or false",
+        "string": "a string",
+        "object": "a table of lists",
+        "array": "a list",
+    }.get(schema.get("type", ""), "a value")
+    words = {"minimum": "at least", "exclusiveMinimum": "over", "maximum": "at most", "exclusiveMaximum": "under"}
+    bounds = [f"{word} {_bound(schema[key])}" for key, word in words.items() if key in schema]
+    sizes = {"maxLength": "characters", "maxItems": "values"}
+    bounds += [f"of at most {schema[key]:,} {unit}" for key, unit in sizes.items() if key in schema]
+    return f"{noun} {' and '.join(bounds)}".strip()
+
+
+def _bound(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"

@@ -19,6 +19,8 @@ MOST_TOKENS = {"Latin": 0.34, "Hangul": 1.5, "Han": 1.3, "Kana": 1.3}  # tokens 
 MOST_OF_OTHERS = 0.7
 PER_WORD = 1.3  # tokens a word, which short words of a fitting vocabulary do not exceed
 WORD = re.compile(r"[^\W\d_]+")
+LEAST_WORDS = 6  # of a text whose tokens are counted by themselves
+LEAST_FOREIGN, FOREIGN_SHARE = 5, 0.03  # texts, and their share; of English ones at most 0.005 take as many tokens
 MULTILINGUAL = ("google-bert/bert-base-multilingual-cased", "FacebookAI/xlm-roberta-base")
 ENCODERS = {  # of scripts that are of one language
     "Hangul": (
@@ -63,9 +65,7 @@ def misfit(texts: Sequence[str], tokenizer: Any, model: str) -> Misfit | None:
     has_none = not (tokenizer.unk_token_id is not None and tokenizer.unk_token_id < len(counts))
     unknown = 0.0 if has_none else float(counts[tokenizer.unk_token_id] / counts.sum())
     jamo = sum(counts[number] for number in np.flatnonzero(counts) if _is_jamo(tokenizer, int(number)))
-    most = sum(share * MOST_TOKENS.get(script, MOST_OF_OTHERS) for script, share in shares.items())
-    by_letter = shares["Hangul"] + shares["Han"] + shares["Kana"] > 0.5
-    expected = max(most * letters, 0 if by_letter else PER_WORD * len(every))
+    by_letter, expected = _is_by_letter(shares), _most_tokens(every, shares)
     small = is_new(model)  # its vocabulary is the user's own, which may have few words
     if unknown < MANY_UNKNOWN and jamo < MANY_UNKNOWN * counts.sum() and (small or counts.sum() <= expected):
         return None
@@ -75,6 +75,36 @@ def misfit(texts: Sequence[str], tokenizer: Any, model: str) -> Misfit | None:
     what = f"the vocabulary of {model}{apart} {MISFIT}: {size:.1f} tokens per {unit}"
     what += f", {percent(unknown)} of the tokens unknown" * (unknown >= SOME_UNKNOWN)
     return Misfit(what=what, remedy=TRAIN if small else _remedy(shares), unknown=unknown)
+
+
+def foreign_rows(texts: Sequence[str], tokenizer: Any) -> list[int]:
+    """The numbers of texts that take more tokens than a fitting vocabulary needs, where the others take fewer: those in
+    another language, or full of rare names. Empty where there are as few as in any texts.
+    """
+    words = [WORD.findall(text) for text in texts]
+    long = [row for row, some in enumerate(words) if len(some) >= LEAST_WORDS]
+    if not long:
+        return []
+    joined = [" ".join(words[row]) for row in long]
+    encoded = tokenizer(joined, add_special_tokens=False, return_attention_mask=False, verbose=False)["input_ids"]
+    rows = [
+        row
+        for row, ids in zip(long, encoded, strict=True)
+        if len(ids) > _most_tokens(words[row], _script_shares(words[row]))
+    ]
+    return rows if len(rows) >= max(LEAST_FOREIGN, FOREIGN_SHARE * len(long)) else []
+
+
+def _most_tokens(words: Sequence[str], shares: dict[str, float]) -> float:
+    """The most tokens that a fitting vocabulary needs for words with these shares of scripts."""
+    letters = sum(map(len, words))
+    most = sum(share * MOST_TOKENS.get(script, MOST_OF_OTHERS) for script, share in shares.items())
+    return max(most * letters, 0 if _is_by_letter(shares) else PER_WORD * len(words))
+
+
+def _is_by_letter(shares: dict[str, float]) -> bool:
+    """Whether words are counted by their letters or syllables."""
+    return shares["Hangul"] + shares["Han"] + shares["Kana"] > 0.5
 
 
 def _is_jamo(tokenizer: Any, number: int) -> bool:

@@ -46,7 +46,7 @@ def check(
     text: Columns = None,
     label: Columns = None,
     data_folder: DataFolder = None,
-    limit: int | None = None,
+    limit: Annotated[int | None, Cli(setting=True, names=("--limit",))] = None,
     device: str | None = None,
     fix: str | Path | None = None,
     escape_formulas: bool = False,

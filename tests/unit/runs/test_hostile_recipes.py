@@ -11,7 +11,6 @@ from support.hostile.recipes import fuzz_recipes
 from finetune.errors import UserError
 from finetune.runs import recipe
 from finetune.runs.grid import expand
-from finetune.runs.recipe_tables import LARGEST
 from finetune.runs.toml import MOST_BYTES, override_value, parse_toml
 from finetune.task_types.options import configured
 from finetune.task_types.registry import find
@@ -27,26 +26,26 @@ def message(**settings: Any) -> str:
 @pytest.mark.parametrize(
     ("key", "value", "allowed"),
     [
-        ("seed", 2**63, str(LARGEST)),
-        ("init_seed", 2**64, str(LARGEST)),
-        ("data_seed", 10**400, str(LARGEST)),
-        ("limit", 2**63, str(LARGEST)),
-        ("max_length", 10**9, "131072"),
-        ("layers", [1] * 100_000, "at most 100 items"),
-        ("layers", [2**70], "It should be 'embeddings'"),
-        ("task", "x" * 5_000, "4096 characters"),
-        ("train.epochs", 10**12, "10000"),
-        ("train.batch_size", 10**9, "65536"),
-        ("train.accumulation", 10**9, "65536"),
-        ("train.learning_rate", 1e38, "less than or equal to 10"),
-        ("train.learning_rate", 1e-45, "0.000000000001"),
-        ("train.weight_decay", 1e30, "less than or equal to 100"),
-        ("train.adam_epsilon", 1e-300, "greater than or equal to"),
-        ("train.clip_norm", 1e-300, "0.000001"),
-        ("train.layer_decay", 1e-300, "0.001"),
-        ("train.dropout", 0.9999999, "0.99"),
-        ("train.warmup", float("nan"), "finite"),
-        ("train.weight_decay", float("inf"), "finite"),
+        ("seed", 2**63, "at most 9,223,372,036,854,775,807"),
+        ("init_seed", 2**64, "9,223,372,036,854,775,807"),
+        ("data_seed", 10**400, "9,223,372,036,854,775,807"),
+        ("limit", 2**63, "9,223,372,036,854,775,807"),
+        ("max_length", 10**9, "131,072"),
+        ("layers", [1] * 100_000, "at most 100 values"),
+        ("layers", [2**70], "It must be one of embeddings"),
+        ("task", "x" * 5_000, "4,096 characters"),
+        ("train.epochs", 10**12, "10,000"),
+        ("train.batch_size", 10**9, "65,536"),
+        ("train.accumulation", 10**9, "65,536"),
+        ("train.learning_rate", 1e38, "at most 10"),
+        ("train.learning_rate", 1e-45, "at least 1e-12"),
+        ("train.weight_decay", 1e30, "at most 100"),
+        ("train.adam_epsilon", 1e-300, "at least 1e-20"),
+        ("train.clip_norm", 1e-300, "at least 1e-06"),
+        ("train.layer_decay", 1e-300, "at least 0.001"),
+        ("train.dropout", 0.9999999, "at most 0.99"),
+        ("train.warmup", float("nan"), "at most 1"),
+        ("train.weight_decay", float("inf"), "at most 100"),
     ],
 )
 def test_what_cannot_be_computed_is_refused_with_its_bound(key: str, value: Any, allowed: str) -> None:

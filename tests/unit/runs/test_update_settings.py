@@ -17,8 +17,8 @@ from finetune.runs.recipe import parse
         ({"train": {"solver": "radam"}}, "'radam' was taken out"),
         ({"train": {"solver": "sgd"}}, "'sgd' was taken out"),
         ({"train": {"schedule": "slanted_triangular"}}, "'slanted_triangular' was taken out"),
-        ({"train": {"solver": "adamw"}}, "'adam', 'logistic' or 'contrastive'"),
-        ({"train": {"schedule": "slanted"}}, "'linear', 'cosine' or 'constant'"),
+        ({"train": {"solver": "adamw"}}, "adam, logistic, contrastive"),
+        ({"train": {"schedule": "slanted"}}, "linear, cosine, constant"),
     ],
 )
 def test_what_is_not_there_is_refused(settings: dict[str, Any], words: str) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from rich.console import Console
 from sklearn.metrics import accuracy_score, f1_score, precision_recall_fscore_support
 from sklearn.preprocessing import MultiLabelBinarizer
 from support.records import made_record
@@ -233,10 +232,8 @@ def test_labels_with_a_slash_are_labels_of_their_own() -> None:
     record = made_record("labels", scores={"dev": scores})
     table = labels_table(record)
     assert table is not None and table.title == "by label"
-    console = Console(width=100, record=True)
-    console.print(table)
-    line = next(line for line in console.export_text().splitlines() if "c/d" in line)
-    assert line.split("│")[2:5] == [" c/d   ", " 100.0 ", "     100.0 "]
+    (cells,) = (cells for cells in table.rows if "c/d" in cells)
+    assert list(cells[1:4]) == ["c/d", "100.0", "100.0"]
 
 
 def test_a_row_without_labels_first_can_be_scored_by_the_metric() -> None:

@@ -11,7 +11,7 @@ from transformers import PreTrainedTokenizerBase
 
 from finetune.models import pretrained as weights
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.task_types.vocabulary import misfit, suggested_encoder
+from finetune.task_types.vocabulary import foreign_rows, misfit, suggested_encoder
 
 ENGLISH = [
     "The waiter was kind and the food was good, but it took a while for us to get a table",
@@ -56,10 +56,9 @@ def test_other_languages_do_not_and_the_right_encoders_are_named(
 def test_a_run_says_it_and_keeps_it_in_the_record(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
     rows = [f'{{"text": "{text}", "label": "{"ab"[i % 2]}"}}' for i, text in enumerate(sentences("Russian", 40, 0))]
     (tmp_path / "a.jsonl").write_text("\n".join(rows), encoding="utf-8")
-    code, out, err = in_process("run", "a.jsonl", f"model={tiny_bert}", "train.epochs=1", data=tmp_path)
+    code, _, err = in_process("run", "a.jsonl", f"model={tiny_bert}", "train.epochs=1", data=tmp_path)
     said = f"the vocabulary of {os.path.relpath(tiny_bert, tmp_path)} does not fit these texts: "
     assert code == 0 and f"note: {said}" in err
-    assert said not in out  # a note is printed once
     (record,) = tmp_path.glob("results/*/*/record.json")
     (note,) = [note for note in json.loads(record.read_text(encoding="utf-8"))["notes"] if "vocabulary" in note]
     assert suggested_encoder(["another note", note]) == "google-bert/bert-base-multilingual-cased"
@@ -71,3 +70,9 @@ def test_short_words_are_no_sign_of_a_misfit(tiny_bert: Path) -> None:
     assert (
         misfit(["he was on it and she ran", "no one sat on a red sun"] * 40, load_tokenizer(tiny_bert), "tiny") is None
     )
+
+
+def test_rows_of_another_language_among_english_ones_are_found(tokenizer: PreTrainedTokenizerBase) -> None:
+    german = ["Der Film war leider sehr langweilig und viel zu lang geraten"] * 12
+    assert foreign_rows([*ENGLISH, *german], tokenizer) == [*range(len(ENGLISH), len(ENGLISH) + 12)]
+    assert foreign_rows(ENGLISH, tokenizer) == foreign_rows([*ENGLISH, *german[:2]], tokenizer) == []
