@@ -12,7 +12,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from finetune.cli.door import command_line, takes_settings, typed_value
+from finetune.cli.door import command_line, read_typed, takes_settings
 from finetune.cli.options import set_options
 from finetune.cli.terminal import echo, flowed, let_first_print, print_error, print_warnings, say
 from finetune.commands import COMMANDS, FIRST, GROUPS
@@ -54,7 +54,7 @@ class WithExamples(TyperCommand):
         parameter: Any
         for parameter in self.params:
             try:
-                ctx.params[parameter.name] = typed_value(self.typed[parameter.name], values.get(parameter.name))
+                ctx.params[parameter.name] = read_typed(self.typed[parameter.name], values.get(parameter.name))
             except LookupError:
                 ctx.fail(f"Missing {parameter.param_type_name} '{parameter.name}'.")
             except ValueError as error:

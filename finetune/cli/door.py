@@ -130,7 +130,7 @@ def _typed(parameter: inspect.Parameter, described: str) -> inspect.Parameter:
     return parameter.replace(kind=keyword, default=default, annotation=Annotated[kind, how])
 
 
-def typed_value(parameter: inspect.Parameter, typed: Any) -> Any:
+def read_typed(parameter: inspect.Parameter, typed: Any) -> Any:
     """What was typed for a parameter as its type, or the default.
 
     Raises ValueError for another type, and LookupError without a parameter that is needed.
