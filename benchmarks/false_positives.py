@@ -10,8 +10,9 @@ from collections.abc import Callable
 import numpy as np
 from machine import options, write
 
+from finetune.metrics.metric import Counted
 from finetune.metrics.significance import mcnemar, paired_bootstrap
-from finetune.metrics.sums import Counted, mean_counted, part_counted
+from finetune.metrics.sums import mean_counted, part_counted
 
 Draw = Callable[[np.random.Generator, np.ndarray, float], Counted]
 RESAMPLES, SPREAD = 1_000, 0.02  # the standard deviation over seeds

@@ -270,9 +270,11 @@ def without_defaults(table: dict[str, Any]) -> dict[str, Any]:
     for name, default in DEFAULTS.items():
         section, _, key = name.rpartition(".")
         inner = found.get(section) if section else found
-        if isinstance(inner, dict) and key in inner and inner[key] == default:
+        if not isinstance(inner, dict) or key not in inner:
+            continue
+        if inner[key] == default:
             rest = {name: value for name, value in inner.items() if name != key}
             found = found | {section: rest} if section else rest
-        elif isinstance(inner, dict) and key in inner and section == "options" and (error := gone(key)):
+        elif section == "options" and (error := gone(key)):
             raise error
     return found

@@ -10,9 +10,8 @@ import numpy as np
 from finetune.data.messages import noun, so_many
 from finetune.data.rows import Row
 from finetune.errors import UserError
-from finetune.metrics.metric import Metric, find_metric
+from finetune.metrics.metric import Counted, Metric, find_metric
 from finetune.metrics.significance import RESAMPLES, Difference, holm, mcnemar
-from finetune.metrics.sums import Counted
 from finetune.runs.folder import RunFolder, read_predictions
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record

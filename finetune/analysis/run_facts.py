@@ -6,8 +6,8 @@ from typing import Any
 from finetune.analysis.diagnosis import Diagnosis
 from finetune.analysis.run_figures import Figures
 from finetune.analysis.table import Command, Line, Part, as_plain_text
-from finetune.data.files import is_data
 from finetune.data.messages import so_many
+from finetune.data.paths import is_data
 from finetune.runs.events import duration
 from finetune.runs.folder import RunFolder
 from finetune.runs.lineage import SEEDS, lineage_words

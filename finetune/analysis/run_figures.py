@@ -4,8 +4,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from finetune.data.files import is_data
+from finetune.data.paths import is_data
 from finetune.metrics.metric import Metric
+from finetune.models.encoder_size import default_rate
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
 from finetune.runs.record_parts import Observed
@@ -68,8 +69,6 @@ class Figures:
         if weights := self.record.parameters.get("all", 0):
             rate = next(rate for least, rate in USUAL_RATES if weights >= least)
         else:
-            from finetune.task_types.starting_recipe import default_rate
-
             rate = default_rate(self.record.model)
         return max(rate, LORA_RATE) if self.recipe.get("lora") else rate
 

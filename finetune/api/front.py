@@ -6,13 +6,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finetune.analysis.table import Part
-from finetune.api.callbacks import Callback, watcher_of
-from finetune.api.quiet import quiet, quiet_for
-from finetune.runs.events import Watcher
-
 if TYPE_CHECKING:
+    from finetune.analysis.table import Part
+    from finetune.api.callbacks import Callback
     from finetune.errors import UserError
+    from finetune.runs.events import Watcher
 
 
 class FailedRun(UserWarning):
@@ -27,7 +25,7 @@ class Front:
     def __init__(self) -> None:
         self.noted = set[str]()
 
-    def tell(self, *parts: Part) -> None:
+    def tell(self, *parts: "Part") -> None:
         """Shows something while a command works, such as how data was read."""
 
     def asks(self, question: str) -> bool:
@@ -48,12 +46,15 @@ class Front:
         *,
         model: str | Path = "",
         progress: bool | None = None,
-        callbacks: Callback | Iterable[Callback] = (),
-    ) -> Iterator[Watcher]:  # fmt: skip
+        callbacks: "Callback | Iterable[Callback]" = (),
+    ) -> "Iterator[Watcher]":  # fmt: skip
         """Imports torch and transformers, unless `model` is an export, and gives what follows the events meanwhile.
 
         `doing` is what takes seconds, for a person.
         """
+        from finetune.api.callbacks import watcher_of
+        from finetune.api.quiet import quiet, quiet_for
+
         with quiet_for(model) if model else quiet():
             yield watcher_of(progress, callbacks)
 

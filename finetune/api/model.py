@@ -5,7 +5,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from finetune.api.quiet import command, plainly, quiet, quiet_for
+from finetune.api.calls import command, plainly
+from finetune.api.quiet import quiet, quiet_for
 from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.inference.answer_rows import ERROR, free_name

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from finetune.data.files import is_data
-from finetune.data.paths import is_pattern
+from finetune.data.paths import is_data, is_pattern
 from finetune.errors import UserError
 from finetune.runs.toml import is_new
 from finetune.task_types.columns import own_data
@@ -47,7 +46,8 @@ def plan(
 
 def _require_vocabulary(model: str, targets: Iterable[str], settings: Mapping[str, Any]) -> None:
     """Raises UserError for a new encoder without a vocabulary, before data is read, which may take a while."""
-    from finetune.models.untrained import require_vocabulary, size_of
+    from finetune.models.encoder_size import size_of
+    from finetune.models.untrained import require_vocabulary
     from finetune.task_types.pretraining.own import is_text
 
     for target in targets:

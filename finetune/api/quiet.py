@@ -1,18 +1,10 @@
-"""Calls from Python: nothing is printed that was not asked for, and errors and Ctrl-C reach the caller plainly."""
+"""Calls from Python: nothing is printed that was not asked for."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import wraps
-from importlib import import_module
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
-
-from finetune.errors import UserError, without_training
-from finetune.runs.interrupts import Interrupted, installed
-
-P = ParamSpec("P")
-T = TypeVar("T")
+from typing import Any
 
 
 @contextmanager
@@ -62,29 +54,3 @@ def _silent(logging: Any, hub: Any) -> Iterator[None]:
             logging.enable_progress_bar()
         logging.set_verbosity(verbosity)
         hub.set_verbosity(of_hub)
-
-
-def plainly(function: Callable[P, T]) -> Callable[P, T]:
-    """A function of the API: a UserError comes without the errors that led to it, Interrupted as KeyboardInterrupt."""
-
-    @wraps(function)
-    def called(*arguments: P.args, **named: P.kwargs) -> T:
-        try:
-            return function(*arguments, **named)
-        except UserError as error:
-            raise error.with_traceback(None) from None
-        except ModuleNotFoundError as error:
-            if lacking := without_training(error):
-                raise lacking from None
-            raise
-        except Interrupted as stopped:
-            if installed():  # by the command line, which says where it stopped
-                raise
-            raise KeyboardInterrupt(f"{stopped}: the same call resumes") from None
-
-    return called
-
-
-def command(name: str) -> Any:
-    """The module of that command's function, imported when a method needs it."""
-    return import_module(f"finetune.commands.{name}")

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from finetune.analysis.diagnosis import Diagnosis, diagnosis_of_seeds
-from finetune.analysis.label_errors import beliefs
-from finetune.api.quiet import command, plainly
+from finetune.api.calls import command, plainly
 from finetune.errors import UserError
 from finetune.metrics.metric import plain_metrics
 from finetune.runs.folder import NEEDED, PredictionLine, RunFolder, read_lines
@@ -18,14 +17,13 @@ from finetune.runs.record import RunRecord
 from finetune.runs.record_files import all_records, load_record
 from finetune.runs.seeds import best_group, best_run, by_setting, differing_settings, same_but_seeds, summarised
 from finetune.runs.verdict import Verdict, interval_of, verdict_of
-from finetune.task_types.predictions import Predictions, named_chances
-from finetune.task_types.saved_predictions import run_predictions
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from finetune.analysis.data_sizes import LearningCurve
     from finetune.api.model import Model
+    from finetune.task_types.predictions import Predictions
 
 OURS = "model"  # the method of the trained model, among the baselines
 COLUMNS = ("settings", "split", "metric", "method", "score", "sd", "low", "high", "runs")
@@ -254,14 +252,18 @@ def _headline(record: RunRecord) -> str:
 
 def _saved_lines(record: RunRecord, folder: RunFolder) -> Iterator[PredictionLine]:
     """The lines of each split of a run. Raises UserError where they were deleted."""
+    from finetune.task_types.saved_predictions import run_predictions  # with numpy and all task types
+
     for split in record.scores:
         lines = read_lines(folder, split)
         table = run_predictions(record, folder, split, lines)
         yield from ({"split": split} | _by_column(table, line) for line in lines)
 
 
-def _by_column(table: Predictions | None, line: PredictionLine) -> PredictionLine:
+def _by_column(table: "Predictions | None", line: PredictionLine) -> PredictionLine:
     """The line with `p(LABEL)` for each label; with the list `probabilities` where the labels are not known."""
+    from finetune.task_types.predictions import named_chances
+
     names = [] if table is None or not table.chances else [*table.chances[0]]
     named = named_chances([line], names) if table is not None and names == [*table.names] else []
     columns = {f"p({label})": chance for known in named for label, chance in known.items()}
@@ -270,6 +272,9 @@ def _by_column(table: Predictions | None, line: PredictionLine) -> PredictionLin
 
 def _believed_lines(record: RunRecord, folder: RunFolder) -> Iterator[dict[str, Any]]:
     """The predictions of a run, each with the probability of its label and how far that is believed."""
+    from finetune.analysis.label_errors import beliefs
+    from finetune.task_types.saved_predictions import run_predictions
+
     for split in record.scores:
         table = run_predictions(record, folder, split)
         believed = None if table is None else beliefs(table)

@@ -1,17 +1,18 @@
 """The command line. A command's module is imported only when it is called, so that `--help` is instant."""
 
+import inspect
 import os
 import re
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from finetune.cli.door import command_line, takes_settings
+from finetune.cli.door import command_line, read_typed, takes_settings
 from finetune.cli.options import set_options
 from finetune.cli.terminal import echo, flowed, let_first_print, print_error, print_warnings, say
 from finetune.commands import COMMANDS, FIRST, GROUPS
@@ -32,15 +33,35 @@ class OnDemand(TyperCommand):
         """The context of the real command, which then runs."""
         assert self.name is not None
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-        alone.command(cls=WithExamples, help=self.help)(command_line(self.name))
-        command = typer.main.get_command(alone)
-        command.name = self.name
+        function = command_line(self.name)
+        alone.command(cls=WithExamples, help=self.help)(function)
+        command: Any = typer.main.get_command(alone)
+        command.name, command.typed = self.name, inspect.signature(function).parameters
         set_options(option for parameter in command.params for option in parameter.opts)
         return command.make_context(info_name, args, *given, **extra)
 
 
 class WithExamples(TyperCommand):
     """A command whose help begins with the settings that most users need, and ends with its examples."""
+
+    typed: Mapping[str, inspect.Parameter]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Reads what was typed; typer would import pydantic for that, which takes longer than most commands."""
+        values, left, _ = self.make_parser(ctx).parse_args(args=list(args))
+        if ctx.resilient_parsing or any(option.is_eager and option.name in values for option in self.get_params(ctx)):
+            return super().parse_args(ctx, args)
+        parameter: Any
+        for parameter in self.params:
+            try:
+                ctx.params[parameter.name] = read_typed(self.typed[parameter.name], values.get(parameter.name))
+            except LookupError:
+                ctx.fail(f"Missing {parameter.param_type_name} '{parameter.name}'.")
+            except ValueError as error:
+                raise typer.BadParameter(str(error), ctx=ctx, param=parameter) from None
+        if left:
+            ctx.fail(f"Got unexpected extra argument(s) ({' '.join(left)})")
+        return left
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Writes settings, then arguments and options."""
@@ -57,6 +78,13 @@ class WithExamples(TyperCommand):
 
 class Commands(TyperGroup):
     """All commands, on demand, in groups."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Reads the options before a command."""
+        for option in self.get_params(ctx):
+            if option.default is None:  # of a flag that typer adds, as --help: it would import pydantic to read it
+                option.default = False
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The names of all commands."""
@@ -125,6 +153,7 @@ def finetune(
 
 def main() -> None:
     """Runs the command line; an error that the user can fix is one line on standard error and exit code 2."""
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")  # it would search all that is installed for them
     print_warnings()
     interrupts.install()
     try:

@@ -130,6 +130,31 @@ def _typed(parameter: inspect.Parameter, described: str) -> inspect.Parameter:
     return parameter.replace(kind=keyword, default=default, annotation=Annotated[kind, how])
 
 
+def read_typed(parameter: inspect.Parameter, typed: Any) -> Any:
+    """What was typed for a parameter as its type, or the default.
+
+    Raises ValueError for another type, and LookupError without a parameter that is needed.
+    """
+    if isinstance(typed, bool):
+        return typed
+    if not isinstance(typed, str | list | tuple) or typed == ():
+        if parameter.default is parameter.empty:
+            raise LookupError
+        return parameter.default
+    kind, least = _kind(parameter.annotation), get_args(parameter.annotation)[1].min
+    if get_origin(kind) is Literal and typed not in get_args(kind):
+        raise ValueError(f"{typed!r} is not one of {', '.join(map(repr, get_args(kind)))}.")
+    if kind not in (int, float):
+        return Path(str(typed)) if kind is Path else typed
+    try:
+        number = kind(typed)
+    except ValueError:
+        raise ValueError(f"{typed!r} is not a valid {'integer' if kind is int else 'number'}") from None
+    if least is not None and not number >= least:
+        raise ValueError(f"Input should be greater than or equal to {least:g}")
+    return number
+
+
 def _described(function: Callable[..., Any]) -> dict[str, str]:
     """What the docstring says of each argument."""
     texts = dict[str, str]()

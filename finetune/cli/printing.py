@@ -7,13 +7,12 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from finetune.analysis.table import Command, Line, Next, NoteLine, Part, TextTable
 from finetune.api import front
-from finetune.api.callbacks import Callback
 from finetune.cli.asking import asking
 from finetune.cli.console import PrintedTable, Terminal
 from finetune.cli.libraries import load_libraries
@@ -22,7 +21,10 @@ from finetune.cli.options import note_line, with_options
 from finetune.cli.terminal import echo, one_line, print_errors, printable, say
 from finetune.errors import UserError
 from finetune.runs.environment import first_process
-from finetune.runs.events import Watcher, unwatched
+
+if TYPE_CHECKING:
+    from finetune.api.callbacks import Callback
+    from finetune.runs.events import Watcher
 
 
 class TerminalFront(front.Front):
@@ -59,10 +61,11 @@ class TerminalFront(front.Front):
         *,
         model: str | Path = "",
         progress: bool | None = None,
-        callbacks: Callback | Iterable[Callback] = (),
-    ) -> Iterator[Watcher]:  # fmt: skip
+        callbacks: "Callback | Iterable[Callback]" = (),
+    ) -> "Iterator[Watcher]":  # fmt: skip
         """Imports the libraries with a message, then gives the display of progress."""
         from finetune.inference.export_facts import is_export
+        from finetune.runs.events import unwatched
 
         if not (model and is_export(model)):
             load_libraries("" if self.quiet else doing)

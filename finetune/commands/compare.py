@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from finetune.analysis.compare import Changed, Comparison, compare_runs, compare_several
 from finetune.analysis.table import Next, NoteLine, Part, TextTable, as_plain_text
+from finetune.api.calls import plainly
 from finetune.api.parameters import Cli
-from finetune.api.quiet import plainly
 from finetune.api.run import Run, open_run
 from finetune.data.messages import so_many
 from finetune.errors import UserError

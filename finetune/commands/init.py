@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from finetune.analysis.table import NoteLine, Part
+from finetune.api.calls import plainly
 from finetune.api.front import here
 from finetune.api.inputs import recipe_settings
-from finetune.api.quiet import plainly
 from finetune.data.paths import exists, read_small_text
 from finetune.errors import UserError, nearest
 from finetune.runs.toml import MOST_BYTES, recipe_files, typed_settings

@@ -9,10 +9,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from finetune.api.calls import plainly
 from finetune.api.front import here
 from finetune.api.inputs import in_memory, is_path, recipe_settings
 from finetune.api.planning import plan
-from finetune.api.quiet import plainly
 from finetune.api.run import Run, runs_of_records
 from finetune.data.rows import OwnRow
 from finetune.data.source import source_of

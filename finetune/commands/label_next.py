@@ -12,10 +12,10 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 from finetune.analysis.table import Next, NoteLine, Part
+from finetune.api.calls import plainly
 from finetune.api.front import here
 from finetune.api.inputs import in_memory, is_path, model_name, named_options, which_run
 from finetune.api.parameters import Cli, Columns, OutputFile, Setting
-from finetune.api.quiet import plainly
 from finetune.api.run import Run
 from finetune.data.characters import same_text
 from finetune.data.messages import noun, so_many

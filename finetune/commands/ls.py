@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from finetune.analysis.table import Next, NoteLine, Part, TextTable, as_plain_text, facts_table, require_table_file
+from finetune.api.calls import plainly
 from finetune.api.parameters import OutputFile
-from finetune.api.quiet import plainly
 from finetune.data.messages import noun, so_many
 from finetune.data.paths import is_data
 from finetune.errors import UserError
@@ -17,7 +17,7 @@ from finetune.runs.lookup import find_run, no_run, runs_of
 from finetune.runs.record_files import load_record, readable_records
 from finetune.runs.seeds import settings_by_task
 from finetune.runs.toml import recipe_titles
-from finetune.task_types.registry import metric_names
+from finetune.task_types.declared import metric_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,7 +154,7 @@ def _board(
 ) -> Leaderboard:  # fmt: skip
     from finetune.analysis.leaderboard import leaderboard
 
-    records = [record for _, record in readable_records(run.folder.record_file for run in runs)]
+    records = [record for _, record in readable_records(run.file for run in runs)]
     table = leaderboard(sorted(records, key=lambda record: record.finished))
     if path is not None:
         table.write(Path(path), made=f"finetune ls {name} --board -o {Path(path).name}", reads=name, force=force)

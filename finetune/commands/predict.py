@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 from finetune.analysis.table import Line, Next, NoteLine, Part
 from finetune.api.callbacks import Callback
+from finetune.api.calls import plainly
 from finetune.api.front import here
 from finetune.api.inputs import is_path, model_name, named_options
 from finetune.api.model import Model, loaded
 from finetune.api.parameters import PYTHON, Cli, Columns, OutputFile, Setting
-from finetune.api.quiet import plainly
 from finetune.data.messages import noun, percent, so_many
 from finetune.errors import UserError
 from finetune.inference.predict_plan import require_predictable

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from finetune.analysis.card import model_card
 from finetune.analysis.table import Part
+from finetune.api.calls import plainly
 from finetune.api.front import PYTHON, here
 from finetune.api.inputs import model_name, which_run
-from finetune.api.quiet import plainly
 from finetune.api.run import Run
 from finetune.data.atomic import require_no_link
 from finetune.data.checksums import ABOUT, CHECKSUMS, verify_folder

@@ -19,15 +19,14 @@ from finetune.analysis.run_tables import (
 )
 from finetune.analysis.table import Line, Next, NoteLine, Part, TextTable
 from finetune.api.callbacks import Callback
+from finetune.api.calls import plainly
 from finetune.api.front import here
 from finetune.api.inputs import in_memory, is_path, recipe_settings
 from finetune.api.parameters import PYTHON, SETTING, Cli, Columns, DataFolder
 from finetune.api.planning import loading, plan
-from finetune.api.quiet import plainly
 from finetune.api.run import Run, runs_of_records
-from finetune.data.files import is_data
 from finetune.data.messages import so_many
-from finetune.data.paths import STORE
+from finetune.data.paths import STORE, is_data
 from finetune.data.source import Source, source_of
 from finetune.errors import UserError
 from finetune.metrics.scores import in_words

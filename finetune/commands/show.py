@@ -8,24 +8,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 from finetune.analysis.run_facts import every_fact, six_facts, verdict_lines
 from finetune.analysis.run_tables import record_parts
 from finetune.analysis.table import Command, Line, Next, NoteLine, Part, TextTable, as_plain_text, facts_table
+from finetune.api.calls import plainly
 from finetune.api.parameters import Cli
-from finetune.api.quiet import plainly
 from finetune.api.run import Run, open_run
-from finetune.data.files import is_data
 from finetune.data.messages import so_many
-from finetune.data.paths import is_file
+from finetune.data.paths import is_data, is_file
 from finetune.errors import UserError
 from finetune.runs.folder import RESULTS
 from finetune.runs.lookup import find_run, latest_run, no_run
-from finetune.runs.recipe import Recipe
 from finetune.runs.toml import to_toml
 
 if TYPE_CHECKING:
+    from finetune.runs.recipe import Recipe
     from finetune.task_types.predictions import Line as PredictionLine
 
 
 @plainly
-def show(target: str | Path, *, out: str | Path = "results", **settings: Any) -> Run | Recipe:
+def show(target: str | Path, *, out: str | Path = "results", **settings: Any) -> "Run | Recipe":
     """Opens a run, or reads a recipe with all its settings, including defaults.
 
     Example: `finetune.show("reviews.csv").scores`, `finetune.show("glue-mrpc", seed=3).train`
@@ -57,7 +56,7 @@ def show(target: str | Path, *, out: str | Path = "results", **settings: Any) ->
     return _whole_recipe(name, wanted)
 
 
-def _whole_recipe(name: str, settings: dict[str, Any]) -> Recipe:
+def _whole_recipe(name: str, settings: dict[str, Any]) -> "Recipe":
     """The recipe with its seeds and the options of its task."""
     from finetune.task_types.options import option_values
     from finetune.training.targets import load_target
@@ -72,12 +71,12 @@ def _whole_recipe(name: str, settings: dict[str, Any]) -> Recipe:
     return recipe.model_copy(update={"init_seed": init_seed, "data_seed": data_seed, "options": options})
 
 
-def _length_once(recipe: Recipe) -> dict[str, set[str]] | None:
+def _length_once(recipe: "Recipe") -> dict[str, set[str]] | None:
     """The fields to leave out, of a length in updates."""
     return {"train": {"epochs"}} if recipe.train.updates is not None else None
 
 
-def as_json(result: Run | Recipe) -> Iterator[Mapping[str, Any]]:
+def as_json(result: "Run | Recipe") -> Iterator[Mapping[str, Any]]:
     """The record of the run, or all settings."""
     if isinstance(result, Run):
         yield json.loads(result.record.model_dump_json())
@@ -86,7 +85,7 @@ def as_json(result: Run | Recipe) -> Iterator[Mapping[str, Any]]:
 
 
 def shown(
-    result: Run | Recipe,
+    result: "Run | Recipe",
     *,
     predictions: Annotated[int, Cli(least=0)] = 0,
     every: Annotated[bool, Cli(names=("--all",))] = False,
@@ -97,7 +96,7 @@ def shown(
         predictions: Show the first N predictions of a run.
         every: Show every field of a run's record.
     """
-    if isinstance(result, Recipe):
+    if not isinstance(result, Run):
         yield to_toml(result.model_dump(exclude=_length_once(result), exclude_none=True)).rstrip()
         return
     record, folder = result.record, result.folder_of(result.record)

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from finetune.analysis.table import Part, facts_table
+from finetune.api.calls import plainly
 from finetune.api.front import here
 from finetune.api.inputs import run_names
 from finetune.api.parameters import Cli, DataFolder
-from finetune.api.quiet import plainly
 from finetune.api.run import Run
 from finetune.data.messages import so_many
 from finetune.data.outputs import output_file, require_replaceable_output

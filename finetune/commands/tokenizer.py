@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from finetune.analysis.table import Part
+from finetune.api.calls import plainly
 from finetune.api.front import here
 from finetune.api.parameters import Cli, Setting
-from finetune.api.quiet import plainly
 from finetune.data.atomic import replace_folder, require_no_link, settle, temporary_folder
 from finetune.data.checksums import CHECKSUMS, write_checksums
 from finetune.data.documents import read_documents, split_documents

@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from finetune.data.atomic import write_atomically
+from finetune.data.paths import paths_in, require_file
 from finetune.errors import UserError
 
 NAME = re.compile(r"[\w.-]{1,100}", re.ASCII)  # of a file in the same folder
@@ -32,6 +33,17 @@ def state_of(file: Path) -> tuple[int, ...]:
 def _sha256(file: Path, *_: int) -> str:
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def content_hash(path: Path) -> str:
+    """The sha256 of a file, or of all files in a folder or a list; cached until they change."""
+    if len(parts := paths_in(path)) > 1:
+        return hashlib.sha256("".join(map(content_hash, parts)).encode()).hexdigest()
+    if path.is_dir():
+        files = sorted(file for file in path.rglob("*") if file.is_file())
+        facts = "".join(f"{file.relative_to(path)}:{content_hash(file)};" for file in files)
+        return hashlib.sha256(facts.encode("utf-8", "surrogatepass")).hexdigest()
+    return sha256_of(require_file(path))
 
 
 def checksums_of(folder: Path) -> dict[str, str]:

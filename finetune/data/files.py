@@ -19,7 +19,6 @@ from finetune.data.paths import (
     require_here,
     require_utf_8,
 )
-from finetune.data.paths import is_data as is_data
 from finetune.errors import UserError
 
 NAMES = {

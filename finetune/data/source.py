@@ -1,14 +1,12 @@
 """Where rows come from: a folder that the user named, else the Hub or its cache."""
 
-import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from finetune.data.checksums import sha256_of
-from finetune.data.paths import is_folder, paths_in, require_file
+from finetune.data.paths import is_folder
 from finetune.errors import UserError, first_line
 
 
@@ -52,17 +50,6 @@ class Source:
         if found is None:
             raise UserError(f"no data: looked for {holds} in {', '.join(names)}", "Name it with `data_folder`")
         return found
-
-
-def content_hash(path: Path) -> str:
-    """The sha256 of a file, or of all files in a folder or a list; cached until they change."""
-    if len(parts := paths_in(path)) > 1:
-        return hashlib.sha256("".join(map(content_hash, parts)).encode()).hexdigest()
-    if path.is_dir():
-        files = sorted(file for file in path.rglob("*") if file.is_file())
-        facts = "".join(f"{file.relative_to(path)}:{content_hash(file)};" for file in files)
-        return hashlib.sha256(facts.encode("utf-8", "surrogatepass")).hexdigest()
-    return sha256_of(require_file(path))
 
 
 def source_of(data: str | Path | None) -> Source:

@@ -30,8 +30,8 @@ from finetune.models.pretrained import ModelFiles
 from finetune.runs.events import Note, Watcher, unwatched
 from finetune.runs.folder import RunFolder, with_results
 from finetune.runs.lookup import find_run, latest_words, no_run, runs_of
-from finetune.task_types import registry
 from finetune.task_types.columns import Layout
+from finetune.task_types.declared import metric_names
 from finetune.task_types.options import configured, task_options
 from finetune.task_types.parts import Answer
 from finetune.task_types.prepare import encode_rows
@@ -267,7 +267,7 @@ def saved(model: str | Path, *, out: str | Path = "results") -> SavedRun:
         run = find_run(name, out)
         candidates = [] if run else runs_of(name, out)
         run = run or next(iter(candidates), None)
-        if run is None and not exists(name) and name in registry.metric_names():
+        if run is None and not exists(name) and name in metric_names():
             raise UserError(
                 f"there is no finished run of {name} in {out}", f"Train one: {with_results('run', name, out=out)}"
             )

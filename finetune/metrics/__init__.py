@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from finetune.lazy import names_of
 
 if TYPE_CHECKING:
-    from finetune.metrics.metric import Metric
+    from finetune.metrics.metric import Counted, Metric
     from finetune.metrics.ranking import RANKING_METRICS, ranking_scores
     from finetune.metrics.relations import auprc, directed_macro_f1, micro_f1_without
     from finetune.metrics.scores import accuracy, class_metric, f1_from, f1_of, macro_f1, matthews, pearson, spearman
-    from finetune.metrics.sums import Counted, mean_counted, part_counted, set_counts
+    from finetune.metrics.sums import mean_counted, part_counted, set_counts
 
 __all__ = [
     "RANKING_METRICS",
@@ -38,10 +38,10 @@ __all__ = [
 __getattr__ = names_of(
     __name__,
     {  # imported when a name is first used: numpy takes a tenth of a second
-        "metrics.metric": "Metric",
+        "metrics.metric": "Counted Metric",
         "metrics.ranking": "RANKING_METRICS ranking_scores",
         "metrics.relations": "auprc directed_macro_f1 micro_f1_without",
         "metrics.scores": "accuracy class_metric f1_from f1_of macro_f1 matthews pearson spearman",
-        "metrics.sums": "Counted mean_counted part_counted set_counts",
+        "metrics.sums": "mean_counted part_counted set_counts",
     },
 )

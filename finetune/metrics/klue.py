@@ -11,8 +11,9 @@ from functools import lru_cache
 import numpy as np
 
 from finetune.metrics.entities import Chunk, strict_chunks
+from finetune.metrics.metric import Counted
 from finetune.metrics.squad import PUNCTUATION
-from finetune.metrics.sums import Counted, macro_f1_counted, ratio
+from finetune.metrics.sums import macro_f1_counted, ratio
 
 # The scorer's expression for quotation marks and brackets asks for all of `()‘’` after one of them, so it almost never
 # applies: 《 》 and ‘ ’ are compared like letters, and are in published scores.

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
 
-    from finetune.metrics.sums import Counted
-
 Scores = dict[str, dict[str, float]]  # split (or method) -> metric -> score
 Interval = tuple[float, float]
 LEAST_SCORE = 1e-300  # a score of which a logarithm can be taken
@@ -85,8 +83,31 @@ def _middle(a: float, b: float) -> float:
 
 DIFFERENCES, RATIOS = Spacing(ratios=False), Spacing(ratios=True)
 
+
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """A metric of some rows: `value` maps sums `(..., c)` of their `counts` `(rows, c)` to scores `(...)`."""
+
+    counts: "np.ndarray"
+    value: "Callable[[np.ndarray], np.ndarray]"
+
+    @property
+    def score(self) -> float:
+        """The score over all rows."""
+        return float(self.value(self.counts.sum(0)))
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return len(self.counts)
+
+    def resampled(self, weights: "np.ndarray") -> "np.ndarray":
+        """The score of each resample `(resamples,)`; `weights` `(resamples, rows)` count each row in it."""
+        return self.value(weights @ self.counts)
+
+
 Score = Callable[[Sequence[Any], Sequence[Any]], float]
-Sums = Callable[[Sequence[Any], Sequence[Any]], "Counted"]
+Sums = Callable[[Sequence[Any], Sequence[Any]], Counted]
 CORRELATIONS = ("matthews", "pearson", "spearman", "quadratic kappa")  # from -1 to 1
 SIGNIFICANT = 3  # digits
 

@@ -5,8 +5,8 @@ from functools import partial
 
 import numpy as np
 
-from finetune.metrics.metric import Metric
-from finetune.metrics.sums import Counted, mean_counted, ratio
+from finetune.metrics.metric import Counted, Metric
+from finetune.metrics.sums import mean_counted, ratio
 
 LEAST_ORDERED = 3  # labels, of which two have no steps between them
 

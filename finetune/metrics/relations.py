@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from finetune.metrics.metric import Metric
-from finetune.metrics.sums import Counted, part_counted, ratio
+from finetune.metrics.metric import Counted, Metric
+from finetune.metrics.sums import part_counted, ratio
 
 DIRECTION = re.compile(r"\(e\d,e\d\)$")  # of `Cause-Effect(e2,e1)`
 

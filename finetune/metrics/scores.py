@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from finetune.metrics.metric import Metric, Scores, plain_metrics
-from finetune.metrics.sums import Counted, macro_f1_counted, mean_counted, one_hot, part_counted, ratio
+from finetune.metrics.metric import Counted, Metric, Scores, plain_metrics
+from finetune.metrics.sums import macro_f1_counted, mean_counted, one_hot, part_counted, ratio
 
 LabelScores = dict[str, tuple[float, float, float]]  # label -> its scores in the order of PARTS
 PARTS = ("precision", "recall", "f1")

@@ -25,7 +25,7 @@ Z_BOTH = Z + 0.841621  # normal quantiles for a level of 5 % on two sides and a 
 
 
 class Resampled(Protocol):
-    """A metric of fixed rows that can be scored on resamples of them; `sums.Counted` is one."""
+    """A metric of fixed rows that can be scored on resamples of them; `metric.Counted` is one."""
 
     @property
     def score(self) -> float:

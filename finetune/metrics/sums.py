@@ -3,35 +3,14 @@
 Here is what several metrics are made of; `scores` has the sums of a metric next to its score, and their values agree.
 """
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 
+from finetune.metrics.metric import Counted
+
 Numbers = Sequence[float] | np.ndarray
-
-
-@dataclass(frozen=True, kw_only=True)
-class Counted:
-    """A metric of some rows: `value` maps sums `(..., c)` of their `counts` `(rows, c)` to scores `(...)`."""
-
-    counts: np.ndarray
-    value: Callable[[np.ndarray], np.ndarray]
-
-    @property
-    def score(self) -> float:
-        """The score over all rows."""
-        return float(self.value(self.counts.sum(0)))
-
-    @property
-    def size(self) -> int:
-        """The number of rows."""
-        return len(self.counts)
-
-    def resampled(self, weights: np.ndarray) -> np.ndarray:
-        """The score of each resample `(resamples,)`; `weights` `(resamples, rows)` count each row in it."""
-        return self.value(weights @ self.counts)
 
 
 def mean_counted(values: Numbers, among: Sequence[bool] | None = None) -> Counted:

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from finetune.metrics.metric import Metric
-from finetune.metrics.sums import Counted, ratio
+from finetune.metrics.metric import Counted, Metric
+from finetune.metrics.sums import ratio
 
 MOST_NATS = 34.0  # of a mean: records hold numbers up to 1e15
 

@@ -5,94 +5,28 @@ What is known before the weights are drawn (config and tokenizer) is a folder in
 model's folder reads this one too; the weights are drawn from `init_seed` when the model is built.
 """
 
-import re
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finetune.data.atomic import write_atomically
 from finetune.data.checksums import sha256_of
 from finetune.data.paths import is_file, is_folder
-from finetune.errors import UserError, nearest
-from finetune.gone import gone
+from finetune.errors import UserError
+from finetune.models.encoder_size import size_of
 from finetune.models.tokenizers.encoding import POSITIONS
 from finetune.models.tokenizers.load import json_table, read_tokenizer
 from finetune.runs.folder import RESULTS, with_results
-from finetune.runs.toml import NEW
 from finetune.storage.cache import FACTS, LOCK, cache_folder, entry, hash_of
 
 if TYPE_CHECKING:
-    from transformers import PretrainedConfig, PreTrainedTokenizerBase
+    pass
 
-SIZES = {
-    "tiny": "2x128",
-    "mini": "4x256",
-    "small": "4x512",
-    "medium": "8x512",
-    "base": "12x768",
-    "large": "24x1024",
-}  # layers x width, as in google-research/bert
-HEAD_WIDTH = 64
-SPREAD, BASE_WIDTH = 0.02, 768  # of the weights of BERT base; outputs are as large at other widths
 LONG = {"answerdotai/ModernBERT-base": 8_192, "answerdotai/ModernBERT-large": 8_192}  # tokens, by names on the Hub
 LONG_TEXTS = (("config.json", "max_position_embeddings"), ("tokenizer_config.json", "model_max_length"))
-MOST_WEIGHTS = 4_000_000_000  # in the layers
 TOKENIZER_JSON = "tokenizer.json"
 PARTS = ("tokenizer*.json", "special_tokens_map.json", "added_tokens.json", "vocab.*", "merges.txt", "*.model")
 VERSION = 2  # of the initialisation: another one makes other weights of the same seed
-
-
-@dataclass(frozen=True, kw_only=True)
-class EncoderSize:
-    """The size of an encoder; the feed-forward layers are four times as wide."""
-
-    layers: int
-    width: int
-    heads: int
-
-    def config(self, tokenizer: "PreTrainedTokenizerBase") -> "PretrainedConfig":
-        """The configuration for a tokenizer's vocabulary; its dropout is for fine-tuning."""
-        from transformers import BertConfig
-
-        return BertConfig(
-            vocab_size=max(tokenizer.get_vocab().values()) + 1,
-            hidden_size=self.width,
-            num_hidden_layers=self.layers,
-            num_attention_heads=self.heads,
-            intermediate_size=4 * self.width,
-            max_position_embeddings=POSITIONS,
-            pad_token_id=tokenizer.pad_token_id,
-            initializer_range=SPREAD * (BASE_WIDTH / self.width) ** 0.5,
-        )
-
-
-def size_of(name: str) -> EncoderSize:
-    """The size of `new:mini`, `new:4x256` or `new:6x768x3`. Raises UserError for any other."""
-    size = name.removeprefix(NEW)
-    if taken_out := next(filter(None, (gone(f"-{form}") for form in size.split("-")[1:])), None):
-        raise taken_out
-    parts = re.fullmatch(r"(\d{1,6})x(\d{1,6})(?:x(\d{1,6}))?", SIZES.get(size, size))
-    if parts is None:
-        raise UserError(
-            f"model '{name}': there is no size '{size}'",
-            f"{nearest(size, list(SIZES))}Choose among {', '.join(SIZES)}, or LAYERSxWIDTH[xHEADS] such as new:4x256",
-        )
-    layers, width = int(parts[1]), int(parts[2])
-    heads = int(parts[3] or width // HEAD_WIDTH)
-    if parts[3] is None and width % HEAD_WIDTH:
-        near = max(HEAD_WIDTH, round(width / HEAD_WIDTH) * HEAD_WIDTH)
-        raise UserError(
-            f"model '{name}': the width {width} is not divisible by {HEAD_WIDTH}, the width of a head",
-            f"Choose new:{layers}x{near}, or name the number of heads: new:{layers}x{width}xHEADS",
-        )
-    if not width or not heads:
-        raise UserError(f"model '{name}': has 0 width or heads", "Give each at least 1: new:4x256")
-    if width % heads:
-        raise UserError(f"model '{name}': {heads} heads do not divide the width {width}", "Choose other numbers")
-    if (weights := 12 * layers * width**2) > MOST_WEIGHTS:
-        remedy = f"Choose a smaller size, of at most {MOST_WEIGHTS:,}"
-        raise UserError(f"model '{name}': its layers have {weights:,} weights", remedy)
-    return EncoderSize(layers=layers, width=width, heads=heads)
 
 
 def longest_input(encoder: str) -> int:

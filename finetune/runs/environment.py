@@ -3,7 +3,6 @@
 import os
 import platform
 import subprocess
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 LIBRARIES = ("bert-finetune", "torch", "transformers", "tokenizers", "accelerate", "datasets", "scikit-learn", "numpy")
@@ -11,6 +10,8 @@ LIBRARIES = ("bert-finetune", "torch", "transformers", "tokenizers", "accelerate
 
 def versions() -> dict[str, str]:
     """The versions of Python and of the libraries; one that is not installed as a distribution is left out."""
+    from importlib.metadata import PackageNotFoundError, version  # with email, for a command that needs neither
+
     found = {"python": platform.python_version()}
     for name in LIBRARIES:
         try:

@@ -19,8 +19,6 @@ from finetune.errors import UserError
 from finetune.runs.record_files import load_record, write_record
 
 if TYPE_CHECKING:
-    from finetune.runs.events import Watcher
-    from finetune.runs.recipe import Recipe
     from finetune.runs.record import RunRecord
 
 RESULTS = Path("results")  # the folder of runs, where no other is named
@@ -94,15 +92,13 @@ class RunFolder:
         return self.model
 
     @contextmanager
-    def locked(self, *, wait: bool, watch: "Watcher") -> Iterator[None]:
+    def locked(self, *, wait: bool, tell: Callable[[str], object] = lambda _: None) -> Iterator[None]:
         """Creates the folder, locks it for this process, and finishes or removes what killed processes left.
 
-        With `wait` it waits until another process releases the lock. Raises UserError where the folder cannot be
-        written, is an address, or is, has or is in a symbolic link, and without `wait` where it is locked.
+        With `wait` it tells so and waits until another process releases the lock. Raises UserError where the folder
+        cannot be written, is an address, or is, has or is in a symbolic link, and without `wait` where it is locked.
         """
         from filelock import FileLock, Timeout
-
-        from finetune.runs.events import Note
 
         lock, holder = FileLock(self.path / ".lock"), self.path / HOLDER
         require_own_folder(self.path)
@@ -119,7 +115,7 @@ class RunFolder:
                 held = f"{self.path}: this run is being trained by {name}"
                 if not wait:
                     raise Locked(held, "Wait until it is finished, or stop it") from error
-                watch(Note(f"{held}; waiting for its record"))
+                tell(f"{held}; waiting for its record")
                 lock.acquire(poll_interval=WAIT_SECONDS)
             self.locked_file = (self.path / ".lock").stat().st_ino
             remove_scratch(self.path)
@@ -139,9 +135,7 @@ class RunFolder:
     def clean(self) -> None:
         """Removes what a process left that was killed after it finished the run, unless another has the lock."""
         if any((self.path / name).exists() for name in (HOLDER, NEW)):
-            from finetune.runs.events import unwatched
-
-            with suppress(UserError), self.locked(wait=False, watch=unwatched):
+            with suppress(UserError), self.locked(wait=False):
                 pass  # which has removed it
 
     def require_locked(self) -> None:
@@ -150,9 +144,9 @@ class RunFolder:
         if not lock.is_file() or lock.stat().st_ino != self.locked_file:
             raise UserError(f"{self.path}: was removed while the run was trained", "Run the same command again")
 
-    def finish(self, record: "RunRecord", recipe: "Recipe", drawn: Mapping[str, Sequence[str]]) -> None:
-        """Writes the recipe, the ids of sampled splits, and last the record, with the checksums of all files."""
-        write_atomically(self.path / "recipe.toml", recipe.to_toml())
+    def finish(self, record: "RunRecord", recipe: str, drawn: Mapping[str, Sequence[str]]) -> None:
+        """Writes the recipe (TOML), the ids of sampled splits, and last the record, with the checksums of all files."""
+        write_atomically(self.path / "recipe.toml", recipe)
         if drawn:
             write_atomically(self.path / "split.json", json.dumps(drawn) + "\n")
         changing = (RECORD, self.events.name)

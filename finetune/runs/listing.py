@@ -14,6 +14,7 @@ from finetune.errors import UserError
 from finetune.metrics.metric import Metric, find_metric
 from finetune.runs.folder import HOLDER, RECORD, RunFolder, is_locked
 from finetune.runs.lineage import Lineage
+from finetune.runs.log import first_and_last_events
 from finetune.runs.record_files import load_record, plain_record, record_files, warn_of_damage
 
 
@@ -21,7 +22,7 @@ from finetune.runs.record_files import load_record, plain_record, record_files, 
 class ListedRun:
     """A finished run. Its fields are those of its record, and `score` is the headline score on the first split."""
 
-    folder: RunFolder
+    file: Path
     task: str
     id: str
     task_version: int
@@ -52,12 +53,17 @@ class ListedRun:
         if not all(isinstance(record[name], str) for name in texts) or "seed" not in record["recipe"]:
             raise TypeError
         return cls(
-            folder=RunFolder(file.parent), score=math.nan if score is None else float(score),
+            file=file, score=math.nan if score is None else float(score),
             lineage=None if lineage is None else Lineage.of(lineage),
             recipe=record["recipe"], task_version=record["task_version"], chosen=record.get("chosen", []),
             **{name: record.get(name, {}) for name in ("options", "data_origin", "data_files", "metrics")},
             **{name: record[name] for name in texts},
         )  # fmt: skip
+
+    @property
+    def folder(self) -> RunFolder:
+        """The folder of the run."""
+        return RunFolder(self.file.parent)
 
     def metric(self, name: str) -> Metric:
         """How a score of that name is shown and compared."""
@@ -115,8 +121,6 @@ def _interrupted(folder: RunFolder) -> InterruptedRun | None:
     checkpoints = [*map(int, filter(str.isdecimal, numbers))]
     if not (checkpoints or folder.events.is_file()):
         return None
-    from finetune.runs.events import first_and_last_events
-
     events = first_and_last_events(folder.events)
     last: dict[str, dict[str, Any]] = {str(event["event"]): event for event in events}
     plan, group = last.get("training", {}), last.get("updates", {})

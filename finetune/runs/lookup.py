@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finetune.data.checksums import CHECKSUMS, sha256_of
+from finetune.data.checksums import CHECKSUMS, content_hash, sha256_of
 from finetune.data.paths import STORE, is_data, is_file, is_folder
 from finetune.errors import UserError, nearest
 from finetune.runs.folder import EXPORT, RECORD, RunFolder, data_name, folder_name, with_results
@@ -84,7 +84,6 @@ def runs_of(name: str, out: Path) -> list[RunFolder]:
     if not runs:
         return [run.folder for run in _finished(name, out)]  # a folder may have the name of a task
     from finetune.data.files import split_files
-    from finetune.data.source import content_hash
 
     data = split_files(Path(name))["train"] if is_folder(name) else Path(name)
     content = content_hash(data) if any(run.data_files for run in runs) else None
@@ -113,8 +112,7 @@ def _finished(task: str, out: Path) -> list[ListedRun]:
     """The finished runs of a task, the latest first, those on a share of the training rows after all others."""
 
     def order(run: ListedRun) -> tuple[bool, str, int, Path]:
-        file = run.folder.record_file
-        return float(run.recipe.get("train_share", 1.0)) >= 1, run.finished, file.stat().st_mtime_ns, file
+        return float(run.recipe.get("train_share", 1.0)) >= 1, run.finished, run.file.stat().st_mtime_ns, run.file
 
     return sorted(listed_runs(record_files(out, folder_name(task))), key=order, reverse=True)
 

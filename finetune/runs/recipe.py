@@ -224,12 +224,6 @@ def setting_fields() -> dict[str, FieldInfo]:
     return fields
 
 
-@cache
-def default_settings() -> dict[str, Any]:
-    """The defaults of all settings by their dotted keys, without task, options and grid."""
-    return {key: field.default for key, field in setting_fields().items() if key not in ("task", "options", "grid")}
-
-
 def nearest_key(key: str, options: Sequence[str] = ()) -> str:
     """`Did you mean 'train.epochs'? ` for a key that is close to a setting, to its last word or to an option."""
     names = [*setting_fields(), *options]

@@ -106,8 +106,8 @@ def _line(checksum: str) -> str:
 
 
 def _is_sealed(content: bytes, checksum: str) -> bool:
-    text = content.decode("utf-8").replace(_line(checksum), _line(""))
-    return hashlib.sha256(text.encode()).hexdigest() == checksum
+    text = content.replace(_line(checksum).encode(), _line("").encode())
+    return hashlib.sha256(text).hexdigest() == checksum
 
 
 def _require_whole(record: "RunRecord") -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from finetune.data.messages import so_many
 from finetune.metrics.metric import Interval, Metric, plain_metrics
+from finetune.runs.defaults import DEFAULTS
 from finetune.runs.lineage import PREFIX, SEEDS, encoder_of, is_run_specific
 from finetune.runs.toml import flat, typed_settings
 
@@ -22,12 +23,6 @@ FOLDS = ("options.fold",)  # parts of one data set, which are no settings to cho
 SHARE = "train_share"
 CONSTANT = ("majority", "mean", "no-answer", "unigram")  # baselines with a constant prediction
 IN_COLUMNS = ("task", "model", *SEEDS)  # settings that a list of runs has columns of
-
-
-def _defaults() -> dict[str, Any]:
-    from finetune.runs.recipe import default_settings  # with pydantic
-
-    return default_settings()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,10 +41,10 @@ class Setting:
 
 def settings_of(records: Sequence["RunRecord"]) -> list[Setting]:
     """Every setting of a recipe and option of the task; a key that an older record lacks has its default."""
-    defaults, settings = _defaults(), [flat(record.recipe) for record in records]
-    keys = dict.fromkeys([*defaults, *(key for values in settings for key in values)])
+    settings = [flat(record.recipe) for record in records]
+    keys = dict.fromkeys([*DEFAULTS, *(key for values in settings for key in values)])
     return [
-        Setting(key=key, values=[values.get(key, defaults.get(key)) for values in settings], default=defaults.get(key))
+        Setting(key=key, values=[values.get(key, DEFAULTS.get(key)) for values in settings], default=DEFAULTS.get(key))
         for key in keys
         if key not in ("task", "options")
     ]
@@ -62,7 +57,7 @@ def applied(records: Sequence["RunRecord | ListedRun"]) -> list[dict[str, Any]]:
     same version of the task have by default, where these agree. `lineage.task` and others are of the run whose encoder
     it started from.
     """
-    return [_defaults() | settings for settings in _recorded(records)]
+    return [DEFAULTS | settings for settings in _recorded(records)]
 
 
 def _recorded(records: Sequence["RunRecord | ListedRun"]) -> list[dict[str, Any]]:
@@ -94,7 +89,7 @@ def short_settings(settings: Mapping[str, Any]) -> list[str]:
     """The settings that are not at their default, by the last part of their names: `learning_rate=0.0002`; those that
     other columns of a list show are left out.
     """
-    changed = {key: value for key, value in settings.items() if value is not None and value != _defaults().get(key)}
+    changed = {key: value for key, value in settings.items() if value is not None and value != DEFAULTS.get(key)}
     return typed_settings({key.rpartition(".")[2]: value for key, value in changed.items() if key not in IN_COLUMNS})
 
 

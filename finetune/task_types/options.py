@@ -12,6 +12,7 @@ from finetune.data.paths import is_data
 from finetune.errors import UserError, nearest, shown_value
 from finetune.gone import gone
 from finetune.task_types import registry
+from finetune.task_types.declared import metric_names
 from finetune.task_types.declared_options import declared_names, declared_options
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def option_names(name: str) -> tuple[str, ...]:
 
 
 def _is_own(name: str) -> bool:
-    return is_data(name) and name not in registry.metric_names()
+    return is_data(name) and name not in metric_names()
 
 
 def configured(task: "Task", options: Mapping[str, Any]) -> "Task":

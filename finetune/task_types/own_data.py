@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from finetune.data.characters import same_text
+from finetune.data.checksums import content_hash
 from finetune.data.files import split_files
 from finetune.data.formats.excel import named_sheet
 from finetune.data.issues import REJECTED
@@ -16,7 +17,7 @@ from finetune.data.messages import places, shown, so_many
 from finetune.data.paths import is_file, paths_in, read_small, require_utf_8
 from finetune.data.reading import forget_tables, joined_tables, table_of
 from finetune.data.rows import Row, Rows
-from finetune.data.source import Source, content_hash
+from finetune.data.source import Source
 from finetune.data.table import Table
 from finetune.errors import UserError, first_line
 from finetune.runs.folder import data_name

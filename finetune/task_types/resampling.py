@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from finetune.data.rows import Row
-from finetune.metrics.metric import Interval, Metric
+from finetune.metrics.metric import Counted, Interval, Metric
 from finetune.metrics.significance import (
     Difference,
     Resampled,
@@ -16,7 +16,6 @@ from finetune.metrics.significance import (
     sketch,
     wilson,
 )
-from finetune.metrics.sums import Counted
 from finetune.runs.record_parts import Margin, best_baseline
 from finetune.task_types.parts import Answer
 from finetune.task_types.task import Task

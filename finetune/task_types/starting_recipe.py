@@ -5,13 +5,14 @@ from typing import Any
 
 from finetune.errors import UserError
 from finetune.gone import gone_setting
+from finetune.models.encoder_size import default_rate
 from finetune.models.tokenizers.encoding import POSITIONS
-from finetune.models.untrained import longest_input, size_of
+from finetune.models.untrained import longest_input
 from finetune.runs.recipe import Recipe, parse
 from finetune.runs.recipe_tables import LARGEST
 from finetune.runs.toml import is_new
-from finetune.task_types import registry
 from finetune.task_types.columns import OPTIONS, Layout, own_data
+from finetune.task_types.declared import metric_names
 from finetune.task_types.dev_split import DEV_SHARE
 from finetune.task_types.first_rows import describe_rows, tokens_of_nearly_all
 from finetune.task_types.own_data import OwnData, every_option, own_task
@@ -24,8 +25,6 @@ ADAPTING = {"batch_size": 32, "updates": 2_000, "learning_rate": 1e-4}
 FROM_SCRATCH = {"batch_size": 16, "updates": 8_000, "learning_rate": 1e-3}  # results/simplewiki: small batches win
 MASK_SHARE = 0.3  # from scratch, where 15 % learn more slowly
 MODEL = "minilm"  # small enough to train in minutes without a GPU
-RATES = {MODEL: 1e-4}  # small encoders need a higher learning rate than the paper's
-NARROW, NARROW_RATE = 384, 5e-4  # new encoders less wide learn nothing at the paper's
 LENGTHS, LONG_LENGTHS = (64, 128, 256), (512, 1_024, 2_048, 4_096, 8_192)  # tokens; the long for encoders that are
 TOKENS_AT_ONCE = 32 * LENGTHS[-1]
 # Few rows need small batches and a least number of updates, or training ends while the head is still random: 24 rows in
@@ -73,13 +72,6 @@ def starting_recipe(path: str, settings: Mapping[str, Any], *, checkpoint: str =
     return recipe.with_settings(dict(settings), origin="settings", options=lambda _: every_option()), task
 
 
-def default_rate(encoder: str) -> float:
-    """The learning rate for labelled data, by the encoder with which training began, also if a run trained it since."""
-    if is_new(encoder) and size_of(encoder).width < NARROW:
-        return NARROW_RATE
-    return RATES.get(encoder, 2e-5)
-
-
 def _table(path: str, read: OwnData, settings: Mapping[str, Any], *, model: str, encoder: str) -> dict[str, Any]:
     """The recipe for labelled data, before the settings are applied; training began with the `encoder`."""
     kind = named_type(read.layout.shape)
@@ -91,7 +83,7 @@ def _table(path: str, read: OwnData, settings: Mapping[str, Any], *, model: str,
     if length > LENGTHS[-1] and parts > 1 and not any(key.endswith(("batch_size", "max_length")) for key in settings):
         training["accumulation"] = parts  # so that long texts take no more memory than others
     return {
-        "task": f"./{path}" if path in registry.metric_names() else path,
+        "task": f"./{path}" if path in metric_names() else path,
         "model": model,
         "max_length": length,
         **({"pooling": "auto"} if kind.labels_rows else {}),

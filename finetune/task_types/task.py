@@ -11,13 +11,14 @@ from finetune.data.rows import Row, Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric
+from finetune.task_types.declared import DeclaredTask
 from finetune.task_types.declared_options import declared_names
 from finetune.task_types.parts import Answer
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-    from finetune.metrics.sums import Counted
+    from finetune.metrics.metric import Counted
     from finetune.models.backbone import Backbone
     from finetune.models.feature import Feature
     from finetune.models.head import Head
@@ -26,7 +27,7 @@ TEST = "test"  # the split that chooses nothing
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task(ABC):
+class Task(DeclaredTask, ABC):
     """A task: its data, how rows become tokens, its head, how logits become predictions, and how these are scored.
 
     A custom task is an instance of one of the task types in `finetune.task_types`, or a subclass of this with the field
@@ -158,11 +159,6 @@ class Task(ABC):
     def label_names(self) -> tuple[str, ...]:
         """The labels as its data names them; empty where the label is a number, a span or a choice."""
         return tuple(getattr(self, "labels", ()))
-
-    @property
-    def metric_names(self) -> tuple[str, ...]:
-        """The names of the metrics, the headline first."""
-        return tuple(metric.name for metric in self.metrics)
 
     def _values(self, answers: Sequence[Answer], rows: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """The labels and the predictions of the rows."""

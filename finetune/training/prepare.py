@@ -8,11 +8,11 @@ from finetune.data.source import Source
 from finetune.models import pretrained
 from finetune.models.building import build_model
 from finetune.models.device import build_accelerator, resolve_device, resolve_precision, set_deterministic
+from finetune.models.encoder_size import size_of
 from finetune.models.families import is_left_to_right, most_tokens
 from finetune.models.model_folder import FAMILY, fitting_pooling, load_config, some
 from finetune.models.tokenizers.load import add_tokens, load_tokenizer, tokenizer_hash
 from finetune.models.tokenizers.train import trained_size, training_notes
-from finetune.models.untrained import size_of
 from finetune.runs.events import Watcher, Working, unwatched
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import lineage_at

@@ -13,8 +13,9 @@ from finetune.inference.engine import Engine
 from finetune.models.lora import merged
 from finetune.models.model_folder import save_checkpoint
 from finetune.runs.environment import versions
-from finetune.runs.events import AlreadyDone, Done, EventLog, Note, Started, Watcher, Working, logged_seconds
+from finetune.runs.events import AlreadyDone, Done, EventLog, Note, Started, Watcher, Working
 from finetune.runs.folder import RunFolder, write_predictions
+from finetune.runs.log import logged_seconds
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.task_types.options import option_values
@@ -52,7 +53,7 @@ def run(
     build_run(state)
     accelerator = state.accelerator
     main, wait = accelerator.is_main_process, options.wait and accelerator.num_processes == 1
-    with home.locked(wait=wait, watch=watch) if main else nullcontext():
+    with home.locked(wait=wait, tell=lambda text: watch(Note(text))) if main else nullcontext():
         accelerator.wait_for_everyone()
         if not force and (done := home.record()) is not None:  # finished by the process that had the lock
             return _already_done(state, done)
@@ -131,7 +132,7 @@ def _save(state: RunState, *, started: float) -> None:
     watch(Working("scoring, with intervals"))
     record = build_record(state, baselines, started=started)
     state.home.require_locked()
-    attempt.finish(record, state.recipe, drawn_ids(state.splits))
+    attempt.finish(record, state.recipe.to_toml(), drawn_ids(state.splits))
 
 
 def _settings_of_use(state: RunState) -> dict[str, Any]:

@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from finetune.data.files import is_data
-from finetune.data.paths import exists, is_file, is_pattern, is_remote, require_here
+from finetune.data.paths import exists, is_data, is_file, is_pattern, is_remote, require_here
 from finetune.errors import UserError, nearest
 from finetune.runs import recipe
 from finetune.runs.grid import expand, full_name, require_different, require_set_once, set_by
@@ -16,6 +15,7 @@ from finetune.runs.lookup import near_files
 from finetune.runs.recipe import Recipe
 from finetune.runs.toml import RECIPES, flat, override_value, read_toml, recipe_files, typed_settings
 from finetune.task_types import registry
+from finetune.task_types.declared import metric_names
 from finetune.task_types.options import data_options, option_names
 from finetune.task_types.resolved_run import ResolvedRun, resolved_run
 from finetune.task_types.task import Task
@@ -35,7 +35,7 @@ def find_recipes(target: str) -> list[Path]:
     named = recipe_files()
     files = [file for name, file in named.items() if fnmatch.fnmatchcase(name, target)]
     if not files:
-        near = nearest(target, [*near_files(target), *named, *registry.metric_names()])
+        near = nearest(target, [*near_files(target), *named, *metric_names()])
         raise UserError(f"no recipe or file is called '{target}'", f"{near}`finetune ls` lists the recipes")
     return files
 
@@ -108,7 +108,7 @@ def _loaded(
     require_set_once(settings, set_by(grid), origin="settings")
     own, files = is_data(target), recipe_files()
     named = is_file(Path(target)) or any(fnmatch.fnmatchcase(name, target) for name in files)
-    is_task = not own and (registry.in_file(target) or (not named and target in registry.metric_names()))
+    is_task = not own and (registry.in_file(target) or (not named and target in metric_names()))
     if (is_task or own) and (other := settings.get("task", target)) != target:
         raise UserError(f"{target} and task={other} name two tasks", "Name the one to train on, and leave out `task=`")
     if own:

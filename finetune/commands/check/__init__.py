@@ -9,16 +9,16 @@ from typing import Annotated, Any
 
 from finetune.analysis.run_tables import STYLES, layout_table
 from finetune.analysis.table import Line, Next, NoteLine, Part, facts_table
+from finetune.api.calls import plainly
 from finetune.api.front import here
 from finetune.api.inputs import in_memory, is_path, recipe_settings
 from finetune.api.parameters import Cli, Columns, DataFolder
 from finetune.api.planning import loading
-from finetune.api.quiet import plainly
 from finetune.commands.check.findings import Findings, FixedCopy, findings_of
 from finetune.commands.check.fix import require_place_for_copy
 from finetune.data.detect import BY_SUFFIX
-from finetune.data.files import is_data
 from finetune.data.messages import noun, places, size_words, so_many
+from finetune.data.paths import is_data
 from finetune.data.source import source_of
 from finetune.data.writing import encoding_note, written_suffix
 from finetune.errors import UserError

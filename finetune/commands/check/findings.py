@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from finetune.api.quiet import plainly, without_hints
+from finetune.api.calls import plainly
+from finetune.api.quiet import without_hints
 from finetune.checks.all_checks import findings, worst_first
 from finetune.checks.refusal import parts_of
 from finetune.checks.split_data import FileFinding, SplitFile
@@ -16,10 +17,10 @@ from finetune.data.issues import SEVERITIES, Finding
 from finetune.data.messages import so_many
 from finetune.data.source import source_of
 from finetune.errors import UserError
+from finetune.models.encoder_size import size_of
 from finetune.models.pretrained import resolve
 from finetune.models.tokenizers.fast import load_fast_tokenizer
 from finetune.models.tokenizers.train import trained_size
-from finetune.models.untrained import size_of
 from finetune.runs.recipe import Recipe
 from finetune.task_types.columns import Layout, own_data
 from finetune.task_types.parts import batch_maker

@@ -10,12 +10,12 @@ from finetune.data.rows import HashedRows
 from finetune.data.source import Source
 from finetune.models import pretrained
 from finetune.models.device import resolve_device, resolve_precision
+from finetune.models.encoder_size import size_of
 from finetune.models.families import most_tokens
 from finetune.models.lora import lora_targets, require_peft
 from finetune.models.model_folder import empty_model, load_config
 from finetune.models.tokenizers.load import add_tokens, load_tokenizer
 from finetune.models.tokenizers.train import trained_size
-from finetune.models.untrained import size_of
 from finetune.runs.recipe import Recipe
 from finetune.task_types.options import option_values
 from finetune.task_types.prepare import encode_rows, length_summary, load_splits, truncated_share

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from finetune.analysis.table import NoteLine, Part
+from finetune.api.calls import plainly
 from finetune.api.front import here
 from finetune.api.inputs import in_memory, is_path, model_name, named_options
 from finetune.api.parameters import Columns, DataFolder, Setting
-from finetune.api.quiet import plainly
 from finetune.commands.evaluate.answers import Evaluation, are_answers, score_answers
-from finetune.data.files import is_data
-from finetune.data.paths import require_here
+from finetune.data.paths import is_data, require_here
 from finetune.data.source import source_of
 from finetune.errors import UserError, nearest
 from finetune.metrics.scores import in_words

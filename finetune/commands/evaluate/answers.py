@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from finetune.api.inputs import is_path
-from finetune.data.files import is_data
 from finetune.data.messages import noun, so_many
-from finetune.data.paths import read_small
+from finetune.data.paths import is_data, read_small
 from finetune.data.source import Source
 from finetune.errors import UserError, first_line
 from finetune.metrics.metric import Metric, Scores, find_metric

@@ -6,9 +6,9 @@ from typing import Any
 
 from finetune.checks.refusal import data_findings
 from finetune.commands.evaluate.answers import Evaluation
-from finetune.data.files import is_data, split_files
+from finetune.data.files import split_files
 from finetune.data.messages import so_many
-from finetune.data.paths import is_folder
+from finetune.data.paths import is_data, is_folder
 from finetune.data.rows import Row, Rows
 from finetune.data.source import Source
 from finetune.data.table import Table

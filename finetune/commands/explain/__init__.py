@@ -12,11 +12,11 @@ from unicodedata import combining, east_asian_width
 
 from finetune.analysis.pages.templates import templates_of, write_page
 from finetune.analysis.table import Line, NoteLine, Part
+from finetune.api.calls import plainly
 from finetune.api.front import here
 from finetune.api.inputs import in_memory, is_path, model_name
 from finetune.api.model import Explanations, Model, loaded
 from finetune.api.parameters import Cli, OutputFile
-from finetune.api.quiet import plainly
 from finetune.data.messages import noun
 from finetune.data.outputs import PAGE, require_replaceable_output
 from finetune.data.reading import records

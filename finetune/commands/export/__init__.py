@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from finetune.analysis.table import Next, Part, TextTable, as_plain_text, facts_table
+from finetune.api.calls import plainly
 from finetune.api.front import here
 from finetune.api.inputs import model_name
 from finetune.api.model import Model
 from finetune.api.parameters import Cli, DataFolder
-from finetune.api.quiet import plainly
 from finetune.api.run import Run
 from finetune.data.atomic import require_no_link
 from finetune.data.checksums import ABOUT, CHECKSUMS

@@ -8,11 +8,11 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from finetune.analysis.table import Part
+from finetune.api.calls import plainly
 from finetune.api.front import here
 from finetune.api.inputs import in_memory, is_path, model_name, recipe_settings, rows_by_column
 from finetune.api.model import Model
 from finetune.api.parameters import Cli, Columns
-from finetune.api.quiet import plainly
 from finetune.api.run import Run
 from finetune.data.messages import so_many
 from finetune.data.outputs import output_file, require_replaceable_output

@@ -6,11 +6,11 @@ from typing import Annotated
 
 from finetune.analysis.pages.templates import require_jinja2, write_page
 from finetune.analysis.table import Part
+from finetune.api.calls import plainly
 from finetune.api.front import here
 from finetune.api.inputs import run_names, which_run
 from finetune.api.parameters import Cli
 from finetune.api.progress import show_page
-from finetune.api.quiet import plainly
 from finetune.api.run import Run
 from finetune.data.outputs import PAGE, require_replaceable_output
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from finetune.analysis.table import Line, Next, NoteLine, Part, TextTable
 from finetune.api.callbacks import Callback
+from finetune.api.calls import plainly
 from finetune.api.front import here
 from finetune.api.inputs import in_memory, is_path, recipe_settings
 from finetune.api.parameters import PYTHON, SETTING, Cli, Columns, DataFolder
 from finetune.api.planning import loading
-from finetune.api.quiet import plainly
 from finetune.api.run import Run
 from finetune.commands.search.space import GivenSpace, plan_search
 from finetune.data.messages import so_many

@@ -14,11 +14,11 @@ from threading import Thread
 from typing import TYPE_CHECKING, Annotated, Any
 
 from finetune.analysis.table import Line, Part
+from finetune.api.calls import plainly
 from finetune.api.front import here
 from finetune.api.inputs import model_name
 from finetune.api.model import Model, loaded
 from finetune.api.parameters import Cli
-from finetune.api.quiet import plainly
 from finetune.errors import UserError, first_line
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from finetune.analysis.table import Next, NoteLine, Part, TextTable, facts_table, require_table_file
+from finetune.api.calls import plainly
 from finetune.api.parameters import OutputFile
-from finetune.api.quiet import plainly
 from finetune.commands.table.declaration import PaperTable, load_table, table_files
 from finetune.commands.table.forms import numbers_of, paired_form, paper_form, runs_form
 from finetune.commands.table.lines import TableLine, left_out, lines_of, paired_lines

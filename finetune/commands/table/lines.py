@@ -16,9 +16,9 @@ from finetune.analysis.published import Anchor, anchors
 from finetune.commands.table.declaration import PaperTable, System, TableRow
 from finetune.data.messages import so_many
 from finetune.metrics.metric import Metric
+from finetune.runs.defaults import DEFAULTS
 from finetune.runs.lineage import SEEDS, Lineage
 from finetune.runs.lookup import lineage_of
-from finetune.runs.recipe import default_settings
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import Summary, applied, failures, groups, mean_score, paired, summarised
 from finetune.runs.toml import flat
@@ -218,5 +218,5 @@ def _point(run: Lineage) -> Point:
 
 def _planned_point(run: ResolvedRun) -> Point:
     every = flat(run.recipe.model_dump(exclude={"grid", *SEEDS, "task", "model"}))
-    settings = {key: value for key, value in every.items() if value != default_settings().get(key)}
+    settings = {key: value for key, value in every.items() if value != DEFAULTS.get(key)}
     return run.task.name, settings, run.recipe.model if run.first is None else _planned_point(run.first)

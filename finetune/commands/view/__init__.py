@@ -6,12 +6,12 @@ from typing import Annotated
 
 from finetune.analysis.pages.templates import write_page
 from finetune.analysis.table import Part
+from finetune.api.calls import plainly
 from finetune.api.front import here
 from finetune.api.inputs import model_name, which_run
 from finetune.api.model import Model
 from finetune.api.parameters import Cli
 from finetune.api.progress import show_page
-from finetune.api.quiet import plainly
 from finetune.api.run import Run
 from finetune.commands.view.page import render_view, require_language
 from finetune.data.outputs import PAGE, require_replaceable_output

@@ -12,10 +12,10 @@ from finetune.data.messages import noun, so_many
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.metrics.metric import Metric
+from finetune.metrics.metric import Counted, Metric
 from finetune.metrics.scores import exact_match
 from finetune.metrics.squad import best_threshold, score_v1, score_v2
-from finetune.metrics.sums import Counted, mean_counted
+from finetune.metrics.sums import mean_counted
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option

@@ -14,8 +14,8 @@ from finetune.data.rows import ADDED_LATER
 from finetune.errors import UserError
 from finetune.metrics.entities import chunks, strict_chunks
 from finetune.metrics.klue import character_macro_f1, entity_macro_f1
-from finetune.metrics.metric import Metric
-from finetune.metrics.sums import Counted, part_counted, set_counts
+from finetune.metrics.metric import Counted, Metric
+from finetune.metrics.sums import part_counted, set_counts
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
 from finetune.task_types.declared_options import option

@@ -164,7 +164,7 @@ def test_memory_that_ran_out_is_one_line(
     def full(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("finetune.commands.ls.all_records", full)
+    monkeypatch.setattr("finetune.commands.ls.finished_runs", full)
     code, _, err = in_process("ls", data=tmp_path)
     assert code == 2
     assert_error(err, "the memory ran out")

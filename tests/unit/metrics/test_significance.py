@@ -8,8 +8,9 @@ from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar as theirs_mcnemar
 from statsmodels.stats.multitest import multipletests
 
+from finetune.metrics.metric import Counted
 from finetune.metrics.significance import Rescored, holm, mcnemar, paired_bootstrap, score_interval
-from finetune.metrics.sums import Counted, mean_counted, part_counted
+from finetune.metrics.sums import mean_counted, part_counted
 
 RANDOM = np.random.default_rng(7)
 

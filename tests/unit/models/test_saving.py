@@ -52,7 +52,6 @@ from finetune.models.head import EncoderWithHead
 from finetune.models.kernels import dropout
 from finetune.models.model_folder import load_config, load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.runs.events import unwatched
 from finetune.runs.folder import RunFolder
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
@@ -374,5 +373,5 @@ def test_what_a_kill_in_safetensors_left_goes_with_the_next_attempt(tmp_path: Pa
         raise KeyboardInterrupt
     scratch.mkdir()
     (scratch / ".tmpW6yTkl").write_bytes(b"half")
-    with folder.locked(wait=False, watch=unwatched):
+    with folder.locked(wait=False):
         assert list(folder.model.iterdir()) == []

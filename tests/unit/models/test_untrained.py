@@ -14,9 +14,9 @@ from transformers import AutoTokenizer, BertModel
 from finetune.errors import UserError
 from finetune.models import pretrained
 from finetune.models.building import build_model
+from finetune.models.encoder_size import EncoderSize, size_of
 from finetune.models.model_folder import load_config, load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.models.untrained import EncoderSize, size_of
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.runs.run_id import run_id

@@ -25,9 +25,9 @@ from finetune.runs.events import (
     Training,
     Updates,
     Working,
-    logged,
     unwatched,
 )
+from finetune.runs.log import logged
 
 SCORES = {"dev": {"accuracy": 0.75}}
 RESULT = EpochResult(epoch=1, loss=0.5, headline=0.75, scores=SCORES, dev_loss=0.25)

@@ -18,7 +18,6 @@ from finetune.data.in_memory import Columns
 from finetune.data.paths import STORE
 from finetune.errors import UserError
 from finetune.inference.predictor import load_predictor
-from finetune.runs.events import Event, Note, unwatched
 from finetune.runs.folder import RESULTS, RunFolder, read_lines, read_predictions, with_results, write_predictions
 from finetune.runs.record_files import DamagedRecord, all_records, load_record, write_record
 from finetune.storage.stored import stored
@@ -28,7 +27,7 @@ import sys, time
 from pathlib import Path
 from finetune.runs.events import unwatched
 from finetune.runs.folder import RunFolder
-with RunFolder(Path(sys.argv[1])).locked(wait=False, watch=unwatched):
+with RunFolder(Path(sys.argv[1])).locked(wait=False):
     print("locked", flush=True)
     sys.stdin.read()
 """
@@ -54,7 +53,7 @@ def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 def test_without_waiting_the_error_names_who_has_the_lock(holder: subprocess.Popen[str], tmp_path: Path) -> None:
     with (
         pytest.raises(UserError, match=f"is being trained by process {holder.pid} on "),
-        RunFolder(tmp_path / "run").locked(wait=False, watch=unwatched),
+        RunFolder(tmp_path / "run").locked(wait=False),
     ):
         pass
 
@@ -64,13 +63,9 @@ def test_the_lock_of_a_process_that_ends_or_is_killed_is_taken_over(
 ) -> None:
     notes: list[str] = []
 
-    def watch(event: Event) -> None:
-        assert isinstance(event, Note)
-        notes.append(event.text)
-
     threading.Timer(0.7, holder.kill).start()
     started = time.monotonic()
-    with RunFolder(tmp_path / "run").locked(wait=True, watch=watch):
+    with RunFolder(tmp_path / "run").locked(wait=True, tell=notes.append):
         assert time.monotonic() - started > 0.5
         assert (tmp_path / "run" / ".holder").read_text().startswith(f"process {os.getpid()} ")
     assert len(notes) == 1
@@ -81,7 +76,7 @@ def test_the_lock_of_a_process_that_ends_or_is_killed_is_taken_over(
 def test_a_folder_that_vanished_under_its_lock_is_noticed(tmp_path: Path) -> None:
     """A library that saves a file makes its folder again: then a record would lack what was written before."""
     run = RunFolder(tmp_path / "run")
-    with run.locked(wait=False, watch=unwatched):
+    with run.locked(wait=False):
         run.require_locked()
         run.path.rename(tmp_path / "gone")
         for make in (lambda: run.path.mkdir(), lambda: (run.path / ".lock").touch()):
@@ -96,7 +91,7 @@ def test_a_folder_where_files_cannot_be_made_is_an_error(tmp_path: Path) -> None
     (tmp_path / "file").write_text("no folder")
     with (
         pytest.raises(UserError, match=r"cannot be written or locked \(Not a directory\)"),
-        RunFolder(tmp_path / "file" / "run").locked(wait=True, watch=unwatched),
+        RunFolder(tmp_path / "file" / "run").locked(wait=True),
     ):
         pass
 
@@ -149,7 +144,7 @@ def test_a_newer_run_replaces_the_old_one_whenever_it_is_killed(
                 found = copy.record()
                 if found is not None and found != old:
                     assert contents(copy.path) == expected
-        with copy.locked(wait=False, watch=unwatched):
+        with copy.locked(wait=False):
             assert contents(copy.path) == expected
         if left >= 0:
             break
@@ -161,7 +156,7 @@ def test_an_attempt_that_is_not_finished_is_left_alone(run: RunFolder) -> None:
     before = contents(run.path)
     newer(run)
     (run.path / "new" / "record.json").unlink()
-    with run.locked(wait=False, watch=unwatched):
+    with run.locked(wait=False):
         assert contents(run.path) == before
     assert run.attempt.path == run.path / "new"
     assert (run.attempt.path / "model" / "more.txt").is_file()
@@ -171,7 +166,7 @@ def test_an_attempt_goes_on_where_the_old_record_was_removed(run: RunFolder) -> 
     """Else what it has trained would stay in a folder that nobody looks at."""
     (run.attempt.path / "checkpoints").mkdir()
     run.record_file.unlink()
-    with run.locked(wait=False, watch=unwatched):
+    with run.locked(wait=False):
         assert run.attempt.checkpoints.is_dir()
 
 
@@ -237,7 +232,7 @@ def test_what_a_process_left_that_was_killed_after_the_run_was_finished_is_remov
 
 
 def test_it_stays_where_another_process_has_the_lock(run: RunFolder) -> None:
-    with run.locked(wait=False, watch=unwatched):
+    with run.locked(wait=False):
         run.clean()
         assert (run.path / ".holder").is_file()
 
@@ -260,7 +255,7 @@ def test_a_folder_that_would_be_elsewhere_is_refused_before_training(
     name: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match=words), RunFolder.of(Path(name), "t", "1").locked(wait=False, watch=unwatched):
+    with pytest.raises(UserError, match=words), RunFolder.of(Path(name), "t", "1").locked(wait=False):
         pass
     with pytest.raises(UserError, match=words):
         stored({"train": Columns(cells={"text": ["a"]}, names={})}, Path(name) / STORE)

@@ -12,6 +12,7 @@ from support.paths import ROOT
 
 from finetune.errors import UserError
 from finetune.runs import grid, recipe
+from finetune.runs.defaults import DEFAULTS
 from finetune.runs.recipe_tables import Train
 from finetune.runs.record_files import all_records
 from finetune.runs.run_id import run_id
@@ -240,3 +241,8 @@ def test_the_ids_of_the_shipped_records_stay() -> None:
         facts = {"task": record.task, "version": record.task_version, "precision": record.precision}
         one = recipe.Recipe.model_validate(chosen)
         assert identified(one, data=record.data, weights=record.weights, **facts) == record.id
+
+
+def test_the_defaults_that_lists_of_records_use_are_those_of_the_recipe() -> None:
+    declared = {key: field.default for key, field in recipe.setting_fields().items()}
+    assert {key: value for key, value in declared.items() if key not in ("task", "options", "grid")} == DEFAULTS

@@ -24,10 +24,10 @@ from finetune.data.documents import Document
 from finetune.metrics.words import masked_accuracy, perplexity, probability
 from finetune.models.backbone import Backbone, at_positions
 from finetune.models.batch import Batch
+from finetune.models.encoder_size import BASE_WIDTH, SPREAD
 from finetune.models.feature import IGNORED, Feature
 from finetune.models.freezing import reinitialise
 from finetune.models.head import activation, dense_layer
-from finetune.models.untrained import BASE_WIDTH, SPREAD
 from finetune.task_types.pretraining.dev import DIGITS, chosen_words, dev_tokens, random_bits, word_features, words_of
 from finetune.task_types.pretraining.draw import MaskUnit, with_masks
 from finetune.task_types.pretraining.head import TrainingParts, encoder_refused
