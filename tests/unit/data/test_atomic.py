@@ -113,8 +113,8 @@ def test_no_scratch_file_has_a_name_that_can_be_guessed(tmp_path: Path) -> None:
 def test_a_scratch_file_that_exists_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     elsewhere = tmp_path / "elsewhere.txt"
     elsewhere.write_text("theirs")
-    monkeypatch.setattr("secrets.token_hex", lambda _: "0" * 16)
-    (tmp_path / f".a.txt.{'0' * 16}.tmp").symlink_to(elsewhere)
+    monkeypatch.setattr("os.urandom", bytes)
+    (tmp_path / f".a.txt.{'00' * 8}.tmp").symlink_to(elsewhere)
     with pytest.raises(FileExistsError):
         write_atomically(tmp_path / "a.txt", "new")
     assert elsewhere.read_text() == "theirs"
