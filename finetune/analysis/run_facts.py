@@ -97,23 +97,25 @@ def next_commands(records: Sequence[RunRecord]) -> list[list[str]]:
     mine, *groups = by_setting(records)
     same = [group for group in groups if group[0].task == mine[0].task]
     seeds = ["--seeds"] * any(len(group) > 1 for group in (mine, *same))
-    commands = [["predict", best_run(records).id, "FILE"]] if same or not groups else []
+    useful = verdicts(records)[0][1].level != "worse"
+    commands = [["predict", best_run(records).id, "FILE"]] if useful and (same or not groups) else []
     commands += [["compare", first, same[-1][0].id, *seeds]] if same else []
     commands += [report] if len(others) <= MOST_REPORTED else []
     return [*commands, ["show", first]]
 
 
 def _use(record: RunRecord) -> list[list[str]]:
-    """The commands for a run's model: to use it, where rows are few to choose more of them to label, and where it is
-    worse than a baseline to check the data. A pre-trained encoder is fine-tuned next.
+    """The commands for a run's model: to use it, or where it is worse than a baseline to check the data, and where
+    rows are few to choose more of them to label. A pre-trained encoder is fine-tuned next.
     """
     if record.is_pretraining:
         return [["run", "FILE", f"model={record.id}"]]
     task = str(record.recipe["task"])
-    commands = [["predict", record.id, "FILE"], ["serve", record.id]]
+    worse = verdict_of([record]).level == "worse"
+    commands = [] if worse else [["predict", record.id, "FILE"], ["serve", record.id]]
     if is_data(task) and record.labels and record.rows.get("train", 0) < FEW_ROWS:
         commands.append(["label-next", record.id, "FILE", "--rows", "50", "-o", "next.csv"])
-    if is_data(task) and verdict_of([record]).level == "worse":
+    if is_data(task) and worse:
         commands.append([*Figures(record, None, 1).checked()])
     return commands
 

@@ -15,6 +15,7 @@ from finetune.runs.seeds import (
     differing_settings,
     failures,
     mean_score,
+    settings_by_task,
     shared_encoders,
     summarised,
 )
@@ -94,7 +95,7 @@ def summary_table(records: Sequence[RunRecord]) -> TextTable:
     headline), best, and the runs that are no better than a constant prediction.
     """
     groups, rows = by_setting(records), []
-    for group, settings in zip(groups, differing_settings([group[0] for group in groups]), strict=True):
+    for group, settings in zip(groups, settings_by_task([group[0] for group in groups]), strict=True):
         first = group[0]
         splits = [split for split in first.scores if split.startswith("dev")]  # MNLI has two
         for split in splits or [first.first_split]:

@@ -39,7 +39,7 @@ def data_findings(task: Task, typed: Sequence[str] = ()) -> tuple[DataFinding, .
     parts = parts_of(read, task.dev_splits)
     refused = findings(parts, STOPPING)
     if error := next((finding for finding in refused if finding.severity == "error"), None):
-        raise UserError(f"{error.file}: {error.what}{_where(error)}", error.remedy)
+        raise UserError(f"{error.file}: {error.what}{_where(error)}", _remedy(error))
     said = findings(parts, [check for check in CHECKS if check not in NOTED])
     return tuple(
         _recorded(finding, parts, typed) for finding in said if finding.severity != "note" and finding.code != LEAK.code
@@ -68,6 +68,11 @@ def _where(finding: FileFinding) -> str:
     return f" ({places(rows, most=ROWS_SHOWN, count=finding.count)})" if rows else ""
 
 
+def _remedy(finding: FileFinding) -> str:
+    """What to do, outside of `finetune check`."""
+    return finding.remedy.replace("`fix`", "`check --fix`")
+
+
 def _recorded(finding: FileFinding, parts: Sequence[SplitFile], typed: Sequence[str]) -> DataFinding:
     """A finding as a record has it: files without their folders, and the command that shows or fixes its rows."""
     split, what = next(part.split for part in parts if part.file == finding.file), finding.what
@@ -75,6 +80,6 @@ def _recorded(finding: FileFinding, parts: Sequence[SplitFile], typed: Sequence[
         what = what.replace(part.file, Path(part.file).name)
     return DataFinding(
         severity=finding.severity, code=finding.code, split=split, what=f"{split}: {what}{_where(finding)}",
-        remedy=finding.remedy.replace("`fix`", "`check --fix`"), count=finding.count,
+        remedy=_remedy(finding), count=finding.count,
         command=checking(typed, fix=finding.code in FIXED),
     )  # fmt: skip

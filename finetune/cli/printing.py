@@ -1,6 +1,7 @@
 """Prints what commands give: tables, lines, notes and commands, on a terminal that interprets nothing in user texts."""
 
 import json
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -114,7 +115,7 @@ def print_result(
         if first_process():
             if as_json:
                 for row in json_rows(module, result):
-                    echo(json.dumps(row, ensure_ascii=False, default=str))
+                    echo(json.dumps(_plain(row), ensure_ascii=False, default=str))
                 notes = [part for part in module.shown(result, **how) if isinstance(part, NoteLine)]
                 place.print(notes if not quiet else (), Terminal(stderr=True))
             else:
@@ -133,3 +134,15 @@ def json_rows(module: ModuleType, result: Any) -> Iterator[Mapping[str, Any]]:
         yield {"path": str(result)}
     else:
         yield from json.loads(result.frame.to_json(orient="records", double_precision=15))
+
+
+def _plain(value: Any) -> Any:
+    """The value with null in place of NaN and infinity, which JSON does not have."""
+    match value:
+        case Mapping():
+            return {key: _plain(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [*map(_plain, value)]
+        case float() if not math.isfinite(value):
+            return None
+    return value

@@ -1,6 +1,5 @@
 """Printing: control characters in data, file names and records are escaped, never sent to the terminal."""
 
-import json
 import os
 import re
 import signal
@@ -9,16 +8,13 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 import typer
 
 from finetune.cli.options import with_options
 from finetune.errors import UserError
 from finetune.runs.environment import first_process
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Control characters (C0 without tab and newline, C1), line separators, bidi controls, and lone surrogates.
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -93,12 +89,6 @@ def _columns(stream: TextIO) -> int:
 def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
     """Prints a text on standard output or standard error."""
     typer.echo(printable(text), err=err, nl=nl)
-
-
-def echo_rows(frame: "pd.DataFrame") -> None:
-    """Prints a JSON object for each row of a table, with null where a cell is missing."""
-    for row in json.loads(frame.to_json(orient="records", double_precision=15)):
-        echo(json.dumps(row, ensure_ascii=False))
 
 
 def error_text(error: UserError) -> str:

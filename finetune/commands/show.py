@@ -97,6 +97,8 @@ def shown(
         every: Show every field of a run's record.
     """
     if not isinstance(result, Run):
+        if predictions or every:
+            raise UserError("`predictions` and `all` show more of a run, and this is a recipe", "Leave them out")
         yield to_toml(result.model_dump(exclude=_length_once(result), exclude_none=True)).rstrip()
         return
     record, folder = result.record, result.folder_of(result.record)

@@ -162,9 +162,9 @@ def test_few_rows_are_followed_by_more_labels_and_a_worse_run_by_a_check(
         run(score, task="my reviews.csv").model_copy(update={"labels": {"train": {"a": 5}}, "rows": {"train": 9}})
         for score in (0.9, 0.4)
     )
-    use = ["predict 1 FILE", "serve 1", "label-next 1 FILE --rows 50 -o next.csv"]
-    assert after(good) == [*use, "show 1", "report 1"]
-    assert after(worse) == [*use, "check 'my reviews.csv'", "show 1", "report 1"]
+    label = "label-next 1 FILE --rows 50 -o next.csv"
+    assert after(good) == ["predict 1 FILE", "serve 1", label, "show 1", "report 1"]
+    assert after(worse) == [label, "check 'my reviews.csv'", "show 1", "report 1"]
 
 
 def test_a_note_of_several_runs_is_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
