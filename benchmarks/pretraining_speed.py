@@ -27,9 +27,9 @@ from transformers import BertForMaskedLM, DataCollatorForLanguageModeling, Train
 from finetune.data.documents import read_documents
 from finetune.data.source import Source
 from finetune.inference.feature_batches import stepped
+from finetune.models.encoder_size import size_of
 from finetune.models.feature import Feature, lengths
 from finetune.models.tokenizers.load import read_tokenizer
-from finetune.models.untrained import size_of
 from finetune.runs.events import Event, Updates
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
