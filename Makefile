@@ -23,7 +23,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --no-compile --constraint constr
 	touch .venv/installed
 
 .venv/all: .venv/installed
-	$(INSTALL) --editable '.[train,dev,offline,excel,xml,report,explain,lora,sentencepiece,ray,search,export,serve,docs]'
+	$(INSTALL) --editable '.[train,dev,offline,excel,xml,report,explain,lora,sentencepiece,search,export,serve,docs]'
 	touch .venv/all
 
 # A model, its scores next to the baselines, and every prediction, in under 3 minutes, without a network.

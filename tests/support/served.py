@@ -91,7 +91,7 @@ class ServeProcess:
 
     def wait_for(self, words: str) -> str:
         """The first line with these words, once it is printed."""
-        until = time.monotonic() + 300  # Ray on a busy machine
+        until = time.monotonic() + 300  # on a busy machine
         while not (found := [line for line in self.lines if words in line]):
             assert time.monotonic() < until and self.process.poll() is None, self.lines
             time.sleep(0.02)

@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 import torch
 from support.cli import Finetune, assert_error
-from support.processes import started
-from support.results import results_of
 from support.runs import REVIEWS, as_csv, trained_run
 
 from finetune.api.run import open_run
@@ -184,17 +182,3 @@ def test_check_shows_the_first_run_and_trains_nothing(here: Finetune, tiny_bert:
     assert here("check", "second.csv", "model=first.toml").returncode == 0
     assert not (tmp_path / "results").exists()
     assert_error(here("search", "main.toml").stderr, "its model is the recipe first.toml")
-
-
-@pytest.mark.nightly
-def test_first_runs_on_ray_are_those_of_one_process(tiny_bert: Path, tmp_path: Path) -> None:
-    pytest.importorskip("ray")
-    write(tmp_path, tiny_bert)
-    command = ["run", "second.csv", "model=first.toml", "--seeds", "2", *SHORT]
-    on_ray = started(tmp_path, tmp_path, *command, "--out", "ray", "--on", "ray")
-    _, err = on_ray.communicate(timeout=300)
-    assert on_ray.returncode == 0, err
-    plain = started(tmp_path, tmp_path, *command, "--out", "plain")
-    plain.communicate(timeout=300)
-    assert len(results_of(tmp_path / "plain")) == 4
-    assert results_of(tmp_path / "ray") == results_of(tmp_path / "plain")
