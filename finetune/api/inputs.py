@@ -94,7 +94,9 @@ def model_name(model: Run | Model | str | Path) -> str:
 
 
 def run_names(runs: tuple[Run | str | Path, ...]) -> list[str]:
-    """The folder of each run, or the name that was given."""
+    """The folder of each run, or the name that was given. Raises UserError where there is none."""
+    if not runs:
+        raise UserError("no run was named", "`finetune ls` lists them")
     return [name for run in runs for name in (run.folders if isinstance(run, Run) else [str(run)])]
 
 

@@ -14,6 +14,7 @@ from finetune.api.parameters import Cli
 from finetune.api.progress import show_page
 from finetune.api.run import Run
 from finetune.commands.view.page import render_view, require_language
+from finetune.data.messages import size_words
 from finetune.data.outputs import PAGE, require_replaceable_output
 
 
@@ -75,4 +76,4 @@ def view(
 
 def shown(file: Path) -> Iterator[Part]:
     """The page's size."""
-    yield f"{file}: {file.stat().st_size / 1e6:.1f} MB"
+    yield f"{file}: {size_words(file.stat().st_size)}"
