@@ -190,8 +190,8 @@ def test_a_layer_that_the_encoder_lacks_is_an_error_that_names_those_it_has(
         ({"lora_alpha": 16}, "'lora_alpha' does nothing without LoRA"),
         ({"adapter": True}, "'adapter' does nothing without LoRA"),
         ({"lora": 8, "adapter": True, "bilstm": True}, "adapter = true with layers, bilstm or pooling"),
-        ({"lora": -1}, "'lora' is -1. It should be greater than or equal to 0"),
-        ({"lora": 8, "lora_targets": "query"}, "'lora_targets' is 'query'. It should be a valid list"),
+        ({"lora": -1}, "'lora' is -1. It must be a whole number at least 0 and at most 1,024"),
+        ({"lora": 8, "lora_targets": "query"}, "'lora_targets' is 'query'. It must be a list"),
     ],
 )
 def test_settings_that_do_not_go_together_are_one_line(settings: dict[str, Any], words: str) -> None:
