@@ -106,7 +106,7 @@ def test_a_file_most_of_which_cannot_be_read_is_not_trained_on(tmp_path: Path) -
     data = write(
         tmp_path / "a.jsonl", "", lambda i: json.dumps({"text": sentence(i), "label": i % 2}) if i % 3 else "{oh"
     )
-    with pytest.raises(UserError, match=r"cannot be read \(JSON Lines.*17 more.*`fix`"):
+    with pytest.raises(UserError, match=r"cannot be read \(JSON Lines.*17 more.*--fix`"):
         own_task(data)
 
 

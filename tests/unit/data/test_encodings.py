@@ -222,7 +222,7 @@ def test_all_commands_take_an_encoding(in_process: InProcess, tmp_path: Path, ti
     assert code == 2 and "euc-jp" in err
     code, out, err = in_process("evaluate", run, "a.csv", "coding=utf-8", data=tmp_path)
     assert code == 2
-    assert_error(err, "'coding'", "encoding=NAME")
+    assert_error(err, "'coding'", "'encoding'")
 
 
 def test_one_note_tells_the_encoding_of_a_file_that_dev_is_drawn_from(tmp_path: Path) -> None:
