@@ -68,7 +68,7 @@ def test_a_record_keeps_only_what_is_not_the_default() -> None:
 
 def test_the_lowest_error_is_the_best_of_seeds_and_of_settings() -> None:
     table = summary_table(RECORDS)
-    cells = {column.name: [row[index] for row in table.rows] for index, column in enumerate(table.columns)}
+    cells = {column: [row[index] for row in table.rows] for index, column in enumerate(table.columns)}
     assert (cells["mean"], cells["best"], cells["best baseline"]) == (["15.0", "30.0"], ["9.0", "30.0"], ["12.0"] * 2)
     assert [failed(record, "dev") for record in RECORDS] == [False, True, True]
     (line,) = summary_lines(RECORDS)

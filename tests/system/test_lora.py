@@ -103,7 +103,7 @@ def test_a_run_that_was_killed_comes_to_the_same_bits(
         (["lora=8", "frozen=true"], "lora = 8 with frozen = true"),
         (["adapter=true"], "'adapter' does nothing without LoRA"),
         (["lora=8", 'lora_targets=["querry"]'], "no linear layer 'querry'. Choose among attention.self.query, "),
-        (["lora=8", "lora_targets=query"], "'lora_targets' is 'query'. It should be a valid list"),
+        (["lora=8", "lora_targets=query"], "'lora_targets' is 'query'. It must be a list"),
     ],
 )
 @pytest.mark.parametrize("command", ["run", "check"])

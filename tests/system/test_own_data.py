@@ -105,7 +105,10 @@ def test_the_commands(in_process: InProcess, tmp_path: Path, tiny_bert: Path) ->
     code, shown, _ = call("predict", "reviews.csv", "reviews.csv", "-o", "out.csv", "--quiet")
     assert "80 rows in" in shown
     assert "good: f1" in shown
-    for arguments, said in ((["none.csv"], "none.csv"), (["reviews.csv", "colour=red"], "unknown setting 'colour'")):
+    for arguments, said in (
+        (["none.csv"], "none.csv"),
+        (["reviews.csv", "colour=red"], "'colour' is not a setting"),
+    ):
         code, _, error = call("predict", "reviews.csv", *arguments)
         assert (code, "Traceback" in error) == (2, False)
         assert said in error

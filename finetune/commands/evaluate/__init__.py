@@ -92,8 +92,8 @@ def as_json(found: Evaluation) -> Iterator[Mapping[str, Any]]:
 def shown(found: Evaluation) -> Iterator[Part]:
     """The scores of each split; of saved predictions with three digits, as official scripts do."""
     metric = found.metric
+    yield from (NoteLine(note, aside=True) for note in found.notes)
     if found.saved:
-        yield from (NoteLine(note, aside=True) for note in found.notes)
         for split, scores in found.scores.items():
             yield f"{split} " + ", ".join(f"{name} {metric(name).scaled(score):.3f}" for name, score in scores.items())
         return

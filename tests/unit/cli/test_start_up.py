@@ -127,7 +127,8 @@ def test_what_is_done_is_printed_before_torch_is_imported(here: Path, command: s
     lines = done.stderr.splitlines()
     first = next(number for number, line in enumerate(lines) if ": loading " in line)
     before = {line.rpartition("|")[2].strip().partition(".")[0] for line in lines[:first]}
-    assert HEAVY & before == set()
+    early = {"sklearn"} if command.startswith("run ") else set()  # of TF-IDF, whose score is there first
+    assert HEAVY & before <= early
 
 
 def assert_same_ids(folder: Path) -> None:
