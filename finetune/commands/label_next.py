@@ -81,6 +81,8 @@ def label_next(
     text: Columns = None,
     rows: Annotated[int, Cli(least=1)] = 200,
     path: OutputFile = None,
+    spans: Columns = None,
+    span_ends: Columns = None,
     encoding: Setting = "",
     sheet: Setting = "",
     force: bool = False,
@@ -95,6 +97,8 @@ def label_next(
         run: A run on your own data (folder, id, or its task), or the file that it was trained on.
         pool: Rows without labels, with the columns of training: a data file in any format, or rows in memory.
         text: The column or columns of the inputs, if they have other names than in training.
+        spans: The columns of marked spans, if they have other names than in training.
+        span_ends: The columns where these spans end.
         rows: How many rows to choose.
         path: The file to write, a table or JSON Lines; default: next.csv, and none for rows in memory.
         encoding: The encoding of a data file, if it is not detected.
@@ -109,7 +113,8 @@ def label_next(
     Raises:
         UserError: For a pool that cannot be read or has no row to label, and for a file that may not be written.
     """
-    options, results = named_options(text=text, encoding=encoding, sheet=sheet), Path(out)
+    options = named_options(text=text, spans=spans, span_ends=span_ends, encoding=encoding, sheet=sheet)
+    results = Path(out)
     if not 1 <= rows <= MOST_CHOSEN:
         raise UserError(f"rows is {shown_value(rows)}", f"Give a number from 1 to {MOST_CHOSEN:,}")
     with ExitStack() as stack:

@@ -10,7 +10,7 @@ from finetune.analysis.table import NoteLine, Part
 from finetune.api.calls import plainly
 from finetune.api.front import here
 from finetune.api.inputs import in_memory, is_path, model_name, named_options
-from finetune.api.parameters import Columns, DataFolder, Setting
+from finetune.api.parameters import Columns, DataFolder
 from finetune.commands.evaluate.answers import Evaluation, are_answers, score_answers
 from finetune.data.paths import is_data, require_here
 from finetune.data.source import source_of
@@ -28,12 +28,11 @@ def evaluate(
     *,
     text: Columns = None,
     label: Columns = None,
-    encoding: Setting = "",
-    sheet: Setting = "",
     split: str | None = None,
     data_folder: DataFolder = None,
     out: str | Path = "results",
     device: str | None = None,
+    **settings: Any,
 ) -> Evaluation:
     """Scores a model on a task, or on rows with the columns that it was trained on; nothing is trained.
 
@@ -45,12 +44,11 @@ def evaluate(
         task: The name of a task, the path of a data file, or rows in memory as for `finetune.run`.
         text: The column or columns of the inputs, if they have other names than in training.
         label: The column of the labels, if it has another name than in training.
-        encoding: The encoding of a data file, if it is not detected.
-        sheet: The sheet of an Excel file; default: that of training if there is one of its name, else the first.
         split: Default: the task's dev splits.
         data_folder: The folder with the data sets of tasks; default: `$FINETUNE_DATA`, then the Hub.
         device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
         out: The folder of the runs that are named.
+        **settings: `encoding`, `sheet`, `spans` and `span_ends` of a data file; options of the task of predictions.
 
     Returns:
         The scores of each split with labels; those of rows in memory and of a file are the split `dev`.
@@ -58,10 +56,10 @@ def evaluate(
     Raises:
         UserError: For an unknown model or task, rows without the model's columns, and rows without labels.
     """
-    options = named_options(text=text, label=label, encoding=encoding, sheet=sheet)
+    options = named_options(text=text, label=label, **settings)
     with ExitStack() as stack:
         if are_answers(model, task, Path(out)):
-            scored = configured(find(task), options)
+            scored = configured(find(task), settings)
             return score_answers(scored, model, source=source_of(data_folder), split=split)
         if is_path(task):
             _require_task(str(task))
