@@ -56,7 +56,8 @@ class WithExamples(TyperCommand):
             try:
                 ctx.params[parameter.name] = read_typed(self.typed[parameter.name], values.get(parameter.name))
             except LookupError:
-                ctx.fail(f"Missing {parameter.param_type_name} '{parameter.name}'.")
+                name = parameter.name if parameter.param_type_name == "argument" else "' / '".join(parameter.opts)
+                ctx.fail(f"Missing {parameter.param_type_name} '{name}'.")
             except ValueError as error:
                 raise typer.BadParameter(str(error), ctx=ctx, param=parameter) from None
         if left:

@@ -15,6 +15,7 @@ from finetune.commands.evaluate.answers import Evaluation, are_answers, score_an
 from finetune.data.paths import is_data, require_here
 from finetune.data.source import source_of
 from finetune.errors import UserError, nearest
+from finetune.inference.predict_plan import require_settings
 from finetune.metrics.scores import in_words
 from finetune.runs.lookup import near_files
 from finetune.task_types.options import configured
@@ -61,6 +62,7 @@ def evaluate(
         if are_answers(model, task, Path(out)):
             scored = configured(find(task), settings)
             return score_answers(scored, model, source=source_of(data_folder), split=split)
+        require_settings(options)
         if is_path(task):
             _require_task(str(task))
         else:

@@ -13,7 +13,7 @@ from finetune.data.rows import Row, Rows
 from finetune.data.source import Source
 from finetune.data.table import Table
 from finetune.errors import UserError
-from finetune.inference.predict_plan import columns_read, known_type, require_settings, shown_names
+from finetune.inference.predict_plan import columns_read, known_type, shown_names
 from finetune.inference.predictor import load_predictor, saved
 from finetune.runs.events import Event, Note, Watcher
 from finetune.runs.folder import RunFolder
@@ -46,7 +46,6 @@ def evaluate_model(
     The task may be a file or folder of data with the columns that the model was trained on; `options` (text, label,
     encoding) name others. A split without labels has no scores. Raises UserError where there is nothing to return.
     """
-    require_settings(options)
     if is_data(task_name):
         wanted = task_of_data(model, task_name, out, options)
     else:

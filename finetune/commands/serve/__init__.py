@@ -30,7 +30,6 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")  # hosts that other machines do not
 TOKEN = re.compile("[!-~]{16,}")
 SECONDS_TO_END = 9  # in which requests that wait are answered when the server is stopped
 CONNECTIONS = 2_048  # that wait to be taken
-HIGHEST_PORT = 65_535
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -104,3 +104,9 @@ def test_a_wrong_command_or_option_is_one_line_with_the_nearest_name(
     done = here(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert_error(done.stderr, *words)
+
+
+def test_an_option_that_is_missing_is_named_as_it_is_typed(here: Finetune) -> None:
+    done = here("tokenizer", "corpus.txt")
+    assert done.returncode == 2
+    assert_error(done.stderr, "'-o' / '--output'")
