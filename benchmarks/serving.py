@@ -1,14 +1,12 @@
-"""`finetune serve` under 1, 8 and 64 clients, next to one call a request from FastAPI's thread pool.
+"""`finetune serve` under 1, 8 and 64 clients, next to FastAPI around a `pipeline` of transformers.
 
 python benchmarks/serving.py RUN --out results/benchmarks/serving.json                # requests/s, p50 and p99
 python benchmarks/serving.py RUN --out results/benchmarks/serving.json --minutes 60   # then memory under load
-python benchmarks/serving.py RUN --out results/benchmarks/serving.json --litserve     # next to LitServe, if installed
 
-Each request has one row, of made-up texts. All servers are processes of their own, asked in turns; `--be` is one of
-those that ours is compared with. Then HOSTILE requests are sent to ours, each of which must be answered, or refused.
+Each request has one row, of made-up texts. Both servers are processes of their own, asked in turns; `--pipeline` is
+the one that ours is compared with. Then HOSTILE requests are sent to ours, each of which must be answered, or refused.
 """
 
-import importlib.util
 import json
 import os
 import random
@@ -30,12 +28,7 @@ from typing import Any
 import machine
 from machine import Parts, options
 
-INSTALLED = importlib.util.find_spec("litserve") is not None
-if INSTALLED:
-    import litserve
-
 CLIENTS = (1, 8, 64)
-SECONDS_TO_GATHER = 0.005  # which LitServe waits for a batch to fill
 HOSTILE = 1_000  # requests
 WORDS = ("the", "a", "film", "was", "good", "bad", "long", "short", "and", "but", "not", "plot", "music", "end")
 VALUES: tuple[Any, ...] = (
@@ -60,7 +53,7 @@ def serving(*command: str) -> Iterator[tuple[int, int]]:
             time.sleep(0.1)
         yield port, process.pid
     finally:
-        os.killpg(process.pid, signal.SIGTERM)  # LitServe's workers do not end with it
+        os.killpg(process.pid, signal.SIGTERM)
         process.wait()
 
 
@@ -125,17 +118,16 @@ def memory(port: int, process: int, minutes: float) -> list[dict[str, float]]:
     return found
 
 
-def one_call_a_request(run: str) -> None:
-    """The server that is compared with: each request is one call of the model, from FastAPI's threads."""
+def around_a_pipeline(run: str) -> None:
+    """The server that is compared with: transformers' `pipeline` behind FastAPI, as most examples have it."""
     import uvicorn
     from fastapi import FastAPI
+    from transformers import pipeline
 
-    from finetune.inference.predictor import load_predictor
+    classify, app = pipeline("text-classification", model=str(Path(run) / "model"), top_k=None), FastAPI()
 
-    predictor, app = load_predictor(run), FastAPI()
-
-    def predict(body: dict[str, Any]) -> dict[str, Any]:
-        return {"predictions": predictor.predict(body["rows"])}
+    def predict(body: dict[str, list[str]]) -> dict[str, Any]:
+        return {"predictions": classify(body["rows"])}
 
     app.post("/predict")(predict)
     app.get("/health")(lambda: {})
@@ -144,57 +136,14 @@ def one_call_a_request(run: str) -> None:
         uvicorn.Server(uvicorn.Config(app, log_config=None)).run(sockets=[bound])
 
 
-class RunBehindLitServe(litserve.LitAPI if INSTALLED else object):  # type: ignore[misc]
-    """A run behind LitServe (Lightning AI), whose workers gather requests: the model is asked once a batch."""
-
-    def setup(self, device: str) -> None:
-        """Loads the run in the worker."""
-        from finetune.inference.predictor import load_predictor
-
-        self.predictor = load_predictor(sys.argv[1])
-
-    def decode_request(self, request: dict[str, Any]) -> Any:
-        """The row of a request."""
-        return request["rows"][0]
-
-    def batch(self, inputs: list[Any]) -> list[Any]:
-        """The rows as they are."""
-        return inputs
-
-    def predict(self, rows: list[Any]) -> list[Any]:
-        """Predictions of the rows of a batch."""
-        return list(self.predictor.predict(rows))
-
-    def unbatch(self, output: list[Any]) -> list[Any]:
-        """A prediction a request."""
-        return output
-
-    def encode_response(self, output: Any) -> dict[str, Any]:
-        """The answer to a request, in the shape of `finetune serve`."""
-        return {"predictions": [output]}
-
-
-def behind_litserve(_: str) -> None:
-    """The run behind LitServe, on a free port of this machine."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    print(f"http://127.0.0.1:{port}", flush=True)
-    api = RunBehindLitServe(max_batch_size=max(CLIENTS), batch_timeout=SECONDS_TO_GATHER)
-    server = litserve.LitServer(api, accelerator="cpu")
-    server.run(host="127.0.0.1", port=port, generate_client_file=False, log_level="error")
-
-
 def main() -> None:
     """Measures, and writes after each round."""
-    others = {"one call a request": one_call_a_request, "LitServe": behind_litserve}
-    given = options(__doc__, "run", seconds=20.0, rounds=3, minutes=0.0, litserve=False, be="")
-    if given.be:
-        others[given.be](given.run)
+    given = options(__doc__, "run", seconds=20.0, rounds=3, minutes=0.0, pipeline=False)
+    if given.pipeline:
+        around_a_pipeline(given.run)
         return
     ours = (sys.executable, "-m", "finetune", "serve", given.run, "--port", "0", "--quiet")
-    servers = {"finetune serve": ours} | {
-        name: (sys.executable, __file__, given.run, "--be", name) for name in list(others)[: 1 + given.litserve]
-    }
+    servers = {"finetune serve": ours, "FastAPI and a pipeline": (sys.executable, __file__, given.run, "--pipeline")}
     export = Path(given.run) / "export.json"
     facts = json.loads(export.read_text(encoding="utf-8")) if export.is_file() else {}
     engine = "{engine} {precision}".format(**facts) if facts else "torch"
