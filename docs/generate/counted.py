@@ -1,11 +1,11 @@
-"""What can be set, counted: settings, options of task types and of commands, and which recipes and pages name each.
+"""What can be set, counted: settings, options of task types and of commands, and how many recipes and pages name each.
 
-Pages of reference/, which name everything, and of decisions/ are not read.
+Pages of reference/, which name everything, are not read.
 """
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from reference import command_line
@@ -23,17 +23,13 @@ WITHIN = ("grid", "options", "variant")  # tables of a recipe whose keys are as 
 
 def counted() -> str:
     """How many there are, what nothing names, and a table each."""
-    pages = {
-        f"[{file.stem}](../{part}/{file.name})": file.read_text(encoding="utf-8")
-        for part in PARTS
-        for file in sorted((DOCS / part).glob("*.md"))
-    }
-    recipes = {
-        f"`{file.relative_to(RECIPES).with_suffix('').as_posix()}`": file.read_text(encoding="utf-8")
+    pages = [file.read_text(encoding="utf-8") for part in PARTS for file in (DOCS / part).glob("*.md")]
+    recipes = [
+        file.read_text(encoding="utf-8")
         for folder in (".", "presets", "spaces")
-        for file in sorted((RECIPES / folder).glob("*.toml"))
-    }
-    keys = {name: " ".join(f"{key}=" for key in _keys(tomllib.loads(text))) for name, text in recipes.items()}
+        for file in (RECIPES / folder).glob("*.toml")
+    ]
+    keys = [" ".join(f"{key}=" for key in _keys(tomllib.loads(text))) for text in recipes]
     settings, options, of_commands = _settings(), _options(), _commands()
     kinds = {"setting of a recipe": settings, "option of a task type": options, "option of commands": of_commands}
     tables, nowhere = list[str](), list[str]()
@@ -42,9 +38,9 @@ def counted() -> str:
         for name, pattern in patterns.items():
             in_recipes = _naming(pattern, recipes if name.startswith("--") else keys)
             on_pages = _naming(pattern, pages)
-            rows.append([f"`{name}`", *_told(in_recipes), *_told(on_pages)])
+            rows.append([f"`{name}`", in_recipes or "–", on_pages or "–"])
             nowhere += [] if in_recipes or on_pages else [f"`{name}`"]
-        tables.append(markdown_table([kind, "recipes", "such as", "pages", "such as"], rows))
+        tables.append(markdown_table([kind, "recipes", "pages"], rows))
     commands = {name: sum(one.param_type_name == "option" for one in made.params) for name, made, _ in command_line()}
     first = (
         f"A recipe has {len(settings)} settings, task types have {len(options)} options, and {len(commands)} commands "
@@ -53,12 +49,8 @@ def counted() -> str:
     return "\n\n".join([f"{first} Named by no recipe and on no page are {', '.join(nowhere)}.", *tables])
 
 
-def _naming(pattern: str, texts: Mapping[str, str]) -> list[str]:
-    return [name for name, text in texts.items() if re.search(pattern, text, re.MULTILINE)]
-
-
-def _told(names: list[str]) -> tuple[int | str, str]:
-    return (len(names), names[0]) if names else ("–", "–")
+def _naming(pattern: str, texts: Iterable[str]) -> int:
+    return sum(re.search(pattern, text, re.MULTILINE) is not None for text in texts)
 
 
 def _keys(value: Any, at: str = "") -> Iterator[str]:

@@ -1,63 +1,11 @@
-"""Rows of the tables of docs/explanation/heads.md, and figures within its sentences."""
+"""Figures within the sentences of docs/explanation/heads.md."""
 
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from tables import Row, RowsFunction
 
 File = dict[str, Any]
 LOOKED_AT = ("previous", "next", "first")  # tokens that can have most of a head's attention
-
-
-def looks(file: File, words: Mapping[str, str]) -> Iterator[Row]:
-    """What all heads look at, from the least to the most, and which head most."""
-    attention = file["attention"]
-    sources = {
-        "untrained": attention["untrained"]["mrpc"],
-        "mrpc": attention["trained"]["mrpc"],
-        "sst2": attention["trained"]["sst2"],
-    }
-    for measure, title in words.items():
-        values = np.array(sources["mrpc"]["measures"][measure])
-        layer, head = np.unravel_index(values.argmax(), values.shape)
-        in_percent = measure not in ("distance", "entropy")
-        ranges = {name: _range(source["measures"][measure], in_percent) for name, source in sources.items()}
-        even = _range(sources["mrpc"]["uniform"][measure], in_percent)
-        yield {"title": title, "even": even, "layer": layer + 1, "head": head + 1} | ranges
-
-
-def equal_starts(file: File, words: Mapping[str, str]) -> Iterator[Row]:
-    """How much heads differ at the end of each start, and accuracy."""
-    for name, runs in file["equal"]["starts"].items():
-        curve = mean_curve(runs)
-        yield {
-            "title": words[name],
-            "start": _small(curve[0][1]),
-            "soon": _small(curve[1][1]),
-            "soon_updates": runs[0]["apart"][1][0],
-            "end": _small(curve[-1][1]),
-            "end_updates": runs[0]["apart"][-1][0],
-            "accuracy": _range([run["accuracy"] for run in runs]),
-        }
-
-
-def heads_off(file: File, words: Mapping[str, str]) -> Iterator[Row]:
-    """What switching heads off does to dev scores."""
-    columns = {}
-    for task in ("sst2", "mrpc"):
-        runs = _runs_off(file, task)
-        changes = [100 * (np.array(run["without"]) - run["accuracy"]) for run in runs]
-        fewer = [dict(map(tuple, run["fewer"])) for run in runs]
-        columns[task] = {
-            "accuracy": _range([run["accuracy"] for run in runs]),
-            "majority": _range(runs[0]["most_frequent"]),
-            "change": ", ".join(f"{change.min():+.1f} – {change.max():+.1f}" for change in changes),
-            "significant": ", ".join(str(sum(p < 0.05 for p in run["p"])) for run in runs),
-            **{str(count): ", ".join(f"{100 * (run[count] - run[0]):+.1f}" for run in fewer) for count in (24, 48)},
-        }
-    for name, title in words.items():
-        yield {"title": title} | {task: column[name] for task, column in columns.items()}
 
 
 def heads_facts(file: File) -> dict[str, str]:
@@ -106,13 +54,5 @@ def mean_curve(runs: list[File]) -> list[tuple[float, float]]:
     return [tuple(point) for point in np.mean([run["apart"] for run in runs], 0).tolist()]
 
 
-def _range(values: Any, in_percent: bool = True) -> str:
-    texts = [f"{100 * value:.1f} %" if in_percent else f"{value:.1f}" for value in (np.min(values), np.max(values))]
-    return " – ".join(dict.fromkeys(texts))
-
-
 def _small(value: float) -> str:
     return "0" if value == 0 else f"{value:.0e}" if value < 1e-3 else f"{value:.2f}"
-
-
-FUNCTIONS: dict[str, RowsFunction] = {function.__name__: function for function in (looks, equal_starts, heads_off)}

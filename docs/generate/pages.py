@@ -21,9 +21,8 @@ from finetune.runs.record_files import all_records
 
 DOCS = FOLDER.parent
 CHARTS = {"en": DOCS / "explanation", "ko": DOCS / "ko" / "explanation"}
-FUNCTIONS: dict[str, RowsFunction] = measured.FUNCTIONS | encoder_heads.FUNCTIONS | records.FUNCTIONS
+FUNCTIONS: dict[str, RowsFunction] = measured.FUNCTIONS | records.FUNCTIONS
 BLOCK = re.compile(r"(<!-- ([\w-]+) -->(\n?)).*?(<!-- /\2 -->)", re.DOTALL)
-RECIPE_TABLES = ("table-5", "table-6", "adaptation")
 
 
 @cache
@@ -40,8 +39,6 @@ def blocks() -> dict[str, str]:
         **encoder_heads.heads_facts(read("heads")),
         **records.demo(runs),
         **records.glue_tables(runs),
-        **{name: records.recipe_table(name) for name in RECIPE_TABLES},
-        "pretraining-curve": records.pretraining_curve(runs),
     }
 
 

@@ -1,15 +1,13 @@
 """Tables and figures of committed runs: rows that tables.toml names, and tables as `finetune table` prints them."""
 
-import math
 import tomllib
 from collections.abc import Iterator, Sequence
 from itertools import product
 from statistics import fmean
 from typing import Any
 
-from tables import FOLDER, RESULTS, Row, RowsFunction, read
+from tables import FOLDER, Row, RowsFunction, read
 
-import finetune
 from finetune.analysis.published import anchors
 from finetune.analysis.run_facts import verdict_lines
 from finetune.analysis.run_tables import record_parts
@@ -20,10 +18,9 @@ from finetune.cli.printing import TerminalFront
 from finetune.commands.table.declaration import load_table
 from finetune.commands.table.forms import SIMPLE, paper_form, score_words
 from finetune.commands.table.lines import lines_of
-from finetune.metrics.metric import Metric
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
-from finetune.runs.seeds import paired, summarised
+from finetune.runs.seeds import summarised
 
 Runs = Sequence[RunRecord]
 DEMO_WIDTH = 96  # columns
@@ -33,8 +30,6 @@ SHAPES: dict[str, dict[str, Any]] = tomllib.loads((FOLDER / "shapes.toml").read_
 OWN_DATA = ("codah.csv", "wnut.jsonl", "sst2.csv.gz")
 ABLATIONS = {"table-7": "CoNLL-2003, ", "ablation-linear": "", "stability": "1,000 rows of MRPC, "}
 GLUE_NAMES = {"mrpc": "MRPC", "cola": "CoLA", "stsb": "STS-B", "sst2": "SST-2", "rte": "RTE", "wnli": "WNLI"}
-KOREAN = {"nsmc": ("NSMC", "accuracy"), "korsts": ("KorSTS", "spearman")}  # tasks of the small Korean encoder
-TFIDF, UNTRAINED, TRAINED = "TF-IDF", "not pre-trained", "pre-trained on NSMC's reviews"
 PUBLISHED = {  # split and metrics of each column
     "nsmc": ("test", ["accuracy"]),
     "naver-ner": ("test", ["f1"]),
@@ -107,92 +102,6 @@ def ablations(runs: Runs) -> Iterator[Row]:
                 yield row | scores | {"failed": line.failed}
 
 
-def pretraining_growth(runs: Runs) -> Iterator[Row]:
-    """Runs of pre-training that differ in length, batch, share of masks and learning rate."""
-    for run in sorted(_growth(runs), key=_by_length):
-        train = run.recipe["train"]
-        perplexity = run.scores["dev"]["perplexity"]
-        yield {
-            "run": run,
-            "vocabulary": int(run.recipe["tokenizer"]),
-            "pieces": train["batch_size"] * train["updates"],
-            "perplexity": perplexity,
-            "nats": math.log(perplexity),
-        }
-
-
-def pretraining_curve(runs: Runs) -> str:
-    """A table of nats per word on dev after each fifth of the longest run."""
-    run = min(_growth(runs), key=lambda run: (-run.recipe["train"]["updates"], run.scores["dev"]["perplexity"]))
-    updates = run.scored_after[1][1::2]
-    nats = [math.log(part["scores"]["dev"]["perplexity"]) for part in run.epochs[1::2]]
-    head = ["updates", *(f"{count:,}" for count in updates)]
-    return markdown_table(head, [["nats per word", *(f"{value:.2f}" for value in nats)]])
-
-
-def _growth(runs: Runs) -> list[RunRecord]:
-    """The runs that measure growth have seed 42; those of tables have 1, 2 and 3."""
-    return [
-        run
-        for run in runs
-        if (run.task, run.recipe["model"], run.recipe["seed"]) == ("simplewiki", "new:2x128", 42)
-        and run.recipe["options"].get("objective") == "mlm"
-    ]
-
-
-def _by_length(run: RunRecord) -> tuple[float, ...]:
-    train = run.recipe["train"]
-    return train["batch_size"], train["updates"], run.options["mask_share"], train["learning_rate"]
-
-
-def korean_minutes(runs: Runs) -> list[RunRecord]:
-    """The pre-trainings on NSMC's reviews by the recipe `korean-encoder`, the shortest first."""
-    ours = [run for run in runs if run.task == "nsmc-text"]
-    return sorted(ours, key=lambda run: int(run.recipe["train"]["updates"]))
-
-
-def korean_encoder(runs: Runs) -> Iterator[Row]:
-    """Test scores of TF-IDF, of an encoder that was pre-trained on NSMC's reviews, and of the same without."""
-    changes, tuning, rows = list[str](), list[str](), list[dict[str, Any]]()
-    for task, (name, score) in KOREAN.items():
-        ours = [run for run in runs if run.task == task and (run.lineage or _is_new(run))]
-        metric, sizes = ours[0].metric(score), ours[0].rows
-        systems: dict[str, dict[int, float]] = {TFIDF: {}, UNTRAINED: {}, TRAINED: {}}
-        for run in ours:
-            system = UNTRAINED if _is_new(run) else TRAINED
-            systems[system][run.recipe["seed"]] = run.scores["test"][score]
-            for method, baseline in run.baselines["test"].items():
-                if method.startswith("tfidf"):
-                    systems[TFIDF][run.recipe["seed"]] = baseline[score]
-        for system, scores in systems.items():
-            summary = summarised(list(scores.values()), metric)
-            interval = " to ".join(map(metric.shown, summary.interval or ()))
-            row = {"task": f"{name}: {metric.name}", "system": system, "runs": len(scores)}
-            rows.append(row | {"mean": metric.shown(summary.mean), "interval": interval})
-        changes += [
-            f"{name}, pre-trained, from {before}: {_change(systems[before], systems[TRAINED], metric)}."
-            for before in (UNTRAINED, TFIDF)
-        ]
-        epochs = ours[0].recipe["train"]["epochs"]
-        tuning.append(f"{name} {sizes['train']:,} rows, {epochs} epochs, {sizes['test']:,} of test")
-    first = korean_minutes(runs)[-1]
-    rows[0] |= {"changes": " ".join(changes), "tuning": "; ".join(tuning)}
-    rows[0] |= {"pretraining": first, "vocabulary": int(first.recipe["tokenizer"])}
-    yield from rows
-
-
-def _is_new(run: RunRecord) -> bool:
-    return str(run.recipe["model"]).startswith("new:")
-
-
-def _change(old: dict[int, float], new: dict[int, float], metric: Metric) -> str:
-    """How much the scores of the same seeds changed."""
-    pairs = [(old[seed], new[seed]) for seed in sorted(old.keys() & new.keys())]
-    change = paired(pairs, metric)
-    low, high = map(metric.signed, change.interval or (change.mean, change.mean))
-    return f"{metric.signed(change.mean)} ({low} to {high}, {len(pairs)} pairs of one seed)"
-
-
 def korean_published(_: Runs) -> Iterator[Row]:
     """Published scores, a row for each encoder and source, the best of each column in bold."""
     columns = {
@@ -224,12 +133,6 @@ def glue_tables(runs: Runs) -> dict[str, str]:
     return {"glue": markdown_table(form.columns, short), "glue-sources": _with_notes(form)}
 
 
-def recipe_table(name: str) -> str:
-    """A table of a recipe as `finetune table` prints it, with its notes and the number of runs that are missing."""
-    table: Any = finetune.table(name, out=RESULTS)
-    return _with_notes(table.form(), *filter(None, [table.note]))
-
-
 def _with_notes(form: TextTable, *notes: str) -> str:
     text = " ".join(f"{note.rstrip('.')}." for note in (*form.notes, *notes))
     return f"{markdown_table(form.columns, form.rows)}\n\n{text}"
@@ -258,9 +161,5 @@ def demo(runs: Runs) -> dict[str, str]:
 
 
 FUNCTIONS: dict[str, RowsFunction] = {
-    function.__name__: function
-    for function in (
-        glue, shapes, own_data, ablations, pretraining_growth, korean_minutes, korean_encoder,
-        korean_published,
-    )
-}  # fmt: skip
+    function.__name__: function for function in (glue, shapes, own_data, ablations, korean_published)
+}

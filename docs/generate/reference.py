@@ -4,7 +4,6 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 from typing import Any
 
 import typer
@@ -23,7 +22,6 @@ from finetune.task_types.declared_options import declared_options
 from finetune.task_types.registry import available
 from finetune.task_types.types import own_types
 
-DECISIONS = FOLDER.parent / "decisions"
 MEANING_KO: dict[str, str] = tomllib.loads((FOLDER / "findings_ko.toml").read_text(encoding="utf-8"))
 SEVERITY_KO = {"error": "오류", "warning": "경고", "note": "참고"}
 
@@ -37,7 +35,6 @@ def blocks() -> dict[str, str]:
         "record": record(),
         "metrics": metrics(),
         "formats": formats(),
-        "decisions": decisions(),
         "checks": findings(["finding", "severity", "meaning"]),
         "checks-ko": findings(["코드", "심각도", "뜻"], korean=True),
         "families": ", ".join(family.title for family in FAMILIES.values()),
@@ -150,20 +147,3 @@ def findings(head: Sequence[str], *, korean: bool = False) -> str:
         grades = [SEVERITY_KO[grade] if korean else grade for grade in (issue.severity, issue.worst) if grade]
         lines.append([f"`{issue.code}`", ", ".join(grades), MEANING_KO[issue.code] if korean else issue.meaning])
     return markdown_table(head, lines)
-
-
-def decisions() -> str:
-    """A heading for each subject, and a line with date and title for each page of docs/decisions/."""
-    pages = list[tuple[str, str, str, str]]()
-    for file in DECISIONS.glob("20*.md"):
-        title, _, about, *_ = file.read_text(encoding="utf-8").splitlines()
-        subject, _, date = about.strip("*").rpartition(", ")
-        if not file.name.startswith(f"{date}-") or not title.startswith("# "):
-            raise ValueError(
-                f"{file}: needs `# title`, and `*subject, date*` with the date of its name in its third line"
-            )
-        pages.append((subject, date, file.name, title.removeprefix("# ")))
-    return "\n\n".join(
-        "\n".join([f"## {subject}", "", *(f"- {date}: [{title}]({name})" for _, date, name, title in group)])
-        for subject, group in groupby(sorted(pages), key=lambda page: page[0])
-    )

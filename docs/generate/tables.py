@@ -1,6 +1,6 @@
 """Tables of the documents. tables.toml declares each: what it is made of, its columns, and the note below it.
 
-A table of `files` reads those of results/benchmarks/. Its `rows` are a function of measured.py or encoder_heads.py, or
+A table of `files` reads those of results/benchmarks/. Its `rows` are a function of measured.py, or
 the key of the first file under which they lie, with a name in `levels` for each level of keys. Without `files`, `rows`
 is a function of records.py and takes all committed runs. Columns and notes are texts in the manner of `str.format`, of
 a row and of the first file; `Text` says what else they can do.
@@ -108,8 +108,7 @@ def table(name: str, *sources: Any, functions: Mapping[str, RowsFunction]) -> st
     declared = TABLES[name]
     source = declared["rows"]
     if source in functions:
-        words = {"words": declared["words"]} if "words" in declared else {}
-        rows = list(functions[source](*sources, **words))
+        rows = list(functions[source](*sources))
     else:
         rows = list(nested(sources[0][source], declared["levels"]))
     facts = {**(sources[0] if "files" in declared else {}), "first": rows[0]}

@@ -27,7 +27,7 @@ BASE = re.compile(r'(<script id="__config" type="application/json">.*?"base": ")
 AFTER_PLUGINS = -200  # the priority of a hook that reads what the plugin of search wrote
 ENGLISH_WEIGHT = 0.1  # of an English page among Korean ones
 # Of pages in either language: what solves problems is looked for more than its words say, decisions less.
-WEIGHTS = {"how-to/troubleshooting.html": 5.0, "how-to/faq.html": 2.0, "decisions/": 0.1}
+WEIGHTS = {"how-to/troubleshooting.html": 5.0, "decisions.html": 0.1}
 
 
 def language(place: str) -> str:

@@ -16,7 +16,7 @@ MOST_DOTS = 50  # of a key; tomllib needs memory that is quadratic in them
 # Settings whose value is the name of a column, a label, a file, a model or the like.
 NAMES = (
     "task", "model", "preset", "text", "label", "id", "group", "keep", "drop", "order", "levels", "dev", "test",
-    "split", "encoding", "sheet", "shape", "choices_by", "span_ends"
+    "split", "encoding", "sheet", "shape", "choices_by", "span_ends", "distil.teacher", "distil.text",
 )  # fmt: skip
 RECIPES = Path(__file__).parents[1] / "recipes"
 NEW = "new:"  # and the size of an untrained encoder

@@ -55,7 +55,7 @@ TOO_FEW = ("cannot be promised from",)
 EXAMPLES = [typed for listed in COMMANDS.values() for typed, _ in (*listed.examples, *FIRST)]  # of --help
 READ_FIRST = {  # the commands of other pages run in `make nightly`
     *(README, DOCS / "index.md", KOREAN / "index.md", OWN_DATA, DOCS / "tutorials" / "first-run.md"),
-    *(DOCS / "how-to" / name for name in ("stop-and-resume.md", "troubleshooting.md")),
+    *(DOCS / "how-to" / name for name in ("many-runs.md", "troubleshooting.md")),
 }
 OTHER_TASKS = DOCS / "how-to" / "other-tasks.md"
 
@@ -242,7 +242,6 @@ def test_every_other_command_is_one_that_a_test_knows() -> None:
     others = [command for command in commands(*pages) if not command.startswith("finetune ")]
     made = re.compile(r"make \w[\w-]*|source \.venv/bin/activate")  # targets: test_pages.py
     launched = {"torchrun --standalone --nproc_per_node 2 -m finetune run glue-mrpc"}  # system/test_two_processes.py
-    launched |= {command for command in others if command.startswith("docker ")}  # unit/test_container.py
     launched |= {"OMP_NUM_THREADS=1 finetune run glue-mrpc --seeds 2 --no-wait"}  # a thread each of two at once
     assert {command for command in others if not made.fullmatch(command)} == launched
 
@@ -259,8 +258,8 @@ def test_python_of_the_readme_loads_what_a_run_saves(reader: Reader) -> None:
 def test_python_of_the_page_on_other_tasks_asks_and_tags(reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:
     for recipe in ("squad-v2", "conll-2003"):
         reader.type(f"run {recipe}")
-    for block in blocks("python", OTHER_TASKS):
-        exec(block, {})
+    (block,) = (block for block in blocks("python", OTHER_TASKS) if "squad-v2" in block)
+    exec(block, {})
     said = capsys.readouterr().out.splitlines()
     assert len(said) == 4
     assert [list(map(set, eval(line))) for line in said[1:3]] == [

@@ -131,7 +131,7 @@ def test_every_tutorial_how_to_and_explanation_has_a_korean_page_in_the_navigati
     korean = {page.removeprefix("ko/") for page in pages if page.startswith("ko/")}
     english = {page for page in pages if not page.startswith("ko/")}
     to_read = {page for page in english if page.startswith(("tutorials/", "how-to/", "explanation/"))}
-    assert len(to_read) > 50
+    assert len(to_read) > 30
     assert sorted(to_read - korean - ENGLISH_ONLY.keys()) == [], "without a Korean page"
     assert sorted(korean - english) == [], "without an English page"
     assert sorted(ENGLISH_ONLY.keys() & korean) == [], "named as English, and Korean by now"

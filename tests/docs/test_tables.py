@@ -1,6 +1,5 @@
 """The tables of measurements: how their texts are filled, and what they do with what was not measured."""
 
-from measured import family_rates
 from tables import TEXT, grouped, nested, pooled
 
 
@@ -28,23 +27,3 @@ def test_rows_are_the_leaves_of_what_was_measured() -> None:
     ]
     assert pooled([{"x": 1, "y": {"z": 2}}, {"y": {"z": 3}}]) == {"x": [1], "y": {"z": [2, 3]}}
     assert grouped({"sst2 8 0": 1, "sst2 8 1": 2}) == {("sst2", "8"): [1, 2]}
-
-
-def test_families_have_what_was_measured_so_far_and_where_theirs_fails() -> None:
-    theirs = {"precision": "bf16", "what": "Trainer", "trained_per_second": 20.0, "predicted_per_second": 60.0}
-    ours = theirs | {"what": "finetune", "trained_per_second": 30.0, "predicted_per_second": 90.0}
-    runs = [
-        theirs | {"family": "bert"},
-        ours | {"family": "roformer", "as_functions": ["attention"]},
-        {"family": "deberta", "precision": "bf16", "what": "Trainer", "failed": "RuntimeError: overflow"},
-        ours | {"family": "deberta", "as_functions": []},
-        theirs | {"family": "mpnet"},
-        ours | {"family": "mpnet", "as_functions": ["attention"]},
-    ]
-    rows = {row["family"]: (row["bf16"]["trained"], row["functions"]) for row in family_rates({"runs": runs})}
-    assert rows == {
-        "BERT": ("", ""),
-        "RoFormer": ("", "attention"),
-        "DeBERTa": ("30 / fails", "none"),
-        "MPNet": ("1.50 (30 / 20)", "attention"),
-    }

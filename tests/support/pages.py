@@ -23,36 +23,23 @@ SAME_COMMANDS = {  # Korean pages that have the commands of the English page, an
     KOREAN / "tutorials" / "dialect.md": DOCS / "tutorials" / "dialect.md",
     **{
         KOREAN / "explanation" / name: DOCS / "explanation" / name
-        for name in ("heads.md", "how-bert-reads.md", "reliability.md", "significance.md")
+        for name in ("heads.md", "how-bert-reads.md", "significance.md")
     },
     **{
         KOREAN / "how-to" / name: DOCS / "how-to" / name
         for name in (
-            "again.md",
             "cheat-sheet.md",
-            "company-bert.md",
-            "container.md",
-            "distil.md",
             "embeddings.md",
-            "faq.md",
-            "feature-based.md",
-            "few-rows.md",
+            "fine-tuning.md",
             "from-trainer.md",
-            "glue.md",
             "korean.md",
-            "label-errors.md",
-            "label-next.md",
-            "lora.md",
+            "labels.md",
+            "many-runs.md",
             "other-tasks.md",
             "paper-tables.md",
             "publish.md",
             "search.md",
             "serve.md",
-            "several-gpus.md",
-            "several-runs.md",
-            "stop-and-resume.md",
-            "tokenizer.md",
-            "trackers.md",
             "troubleshooting.md",
         )
     },

@@ -8,10 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from measured import FUNCTIONS
 from support.paths import ROOT
-from support.toy_language import write_corpus
-from tables import table
 
 from finetune.models.pretrained import MINILM_PACKAGE
 
@@ -70,26 +67,7 @@ def test_every_benchmark_can_be_imported_and_asked_for_help() -> None:
     command = [sys.executable, "-c", HELP, *SCRIPTS]
     done = subprocess.run(command, cwd=FOLDER, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("--out OUT") >= len(SCRIPTS) > 20
-
-
-def test_the_benchmark_of_lora_resumes_and_has_a_table(tmp_path: Path, tiny_bert: Path, rte: Path) -> None:
-    """With a tiny encoder on the one task whose files are made up here."""
-    pytest.importorskip("peft", reason="needs the extra `lora`")
-    write_cola(rte)
-    out = tmp_path / "lora.json"
-    command = (
-        *("lora.py", "--tasks", "cola", "--seeds", "1", "--model", tiny_bert, "--data", rte),
-        *("--runs", tmp_path / "runs"),
-    )
-    found = measured(*command, out=out)
-    full, small = found["summary"]["cola"].values()
-    assert full["trained_share"] == 1 > 5 * small["trained_share"]
-    assert full["checkpoint_bytes"] > 3 * small["checkpoint_bytes"] > 0
-    assert full["adapter_bytes"] is None and small["adapter_bytes"] < 0.5 * small["model_bytes"]
-    assert table("lora", found, functions=FUNCTIONS).count("| cola |") == 2
-    assert python(*command, "--out", out) == ""
-    assert json.loads(out.read_text())["runs"] == found["runs"]
+    assert done.stdout.count("--out OUT") >= len(SCRIPTS) > 15
 
 
 def test_the_benchmark_of_families_runs(tmp_path: Path, tiny_bert: Path) -> None:
@@ -106,7 +84,7 @@ def test_the_benchmark_of_families_runs(tmp_path: Path, tiny_bert: Path) -> None
     assert [run["family"] for run in found["runs"] if "refused" in run] == ["mpnet"]
 
 
-def test_the_benchmark_of_searches_has_a_table(tmp_path: Path, tiny_bert: Path) -> None:
+def test_the_benchmark_of_searches_runs(tmp_path: Path, tiny_bert: Path) -> None:
     """With a tiny encoder on one task whose files are made up here."""
     pytest.importorskip("optuna", reason="needs the extra `search`")
     write_cola(tmp_path)
@@ -117,20 +95,6 @@ def test_the_benchmark_of_searches_has_a_table(tmp_path: Path, tiny_bert: Path) 
     )  # fmt: skip
     for method in found["results"]["glue-cola"].values():
         assert method["trials"] == 2 and -1 <= method["held_out"] <= 1
-    assert table("search", found, functions=FUNCTIONS).count("| glue-cola |") == 3
-
-
-def test_the_benchmark_of_pretraining_has_a_table(tmp_path: Path, tiny_bert: Path) -> None:
-    """With a text that is made up here."""
-    found = measured(
-        *("pretraining_speed.py", write_corpus(tmp_path / "corpus.txt", documents=400), tiny_bert),
-        *("--models", "new:1x32x2", "--updates", "6", "--batch-size", "8", "--length", "32", "--rounds", "1"),
-        out=tmp_path / "speed.json",
-    )  # fmt: skip
-    assert set(found["new:1x32x2"]["tokens_per_second"]) == {"finetune", "run_mlm"}
-    assert 0 < found["new:1x32x2"]["masks_share"] < 1
-    assert 0 <= found["padding_share"] < 0.2
-    assert "| new:1x32x2 |" in table("pretraining-speed", found, functions=FUNCTIONS)
 
 
 def test_equal_heads_stay_equal_unless_something_makes_them_differ() -> None:
@@ -163,11 +127,10 @@ def test_the_benchmark_of_padding_runs(tmp_path: Path) -> None:
     assert cola["training"]["cuda"]["tokens"] == pytest.approx(1 - cola["mean_tokens"] / 8)  # padded to 8 tokens
 
 
-def test_the_benchmark_of_growth_measures_each_command_and_has_tables(tmp_path: Path) -> None:
+def test_the_benchmark_of_growth_measures_each_command(tmp_path: Path) -> None:
     pytest.importorskip("optuna", reason="needs the extra `search`")
     found = measured(
         *("growth.py", "--rows", "200", "400"),
         out=tmp_path / "growth.json",
     )  # fmt: skip
     assert len(found["measured"]) == 10 and all(0 < line["peak_megabytes"] < 2_000 for line in found["measured"])
-    assert "| 400 |" in table("growth", found, functions=FUNCTIONS)

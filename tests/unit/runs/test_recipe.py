@@ -118,9 +118,9 @@ def test_override_values_are_read_as_toml_else_as_text(text: str, value: Any) ->
     assert override_value("train.epochs", text) == value
 
 
-@pytest.mark.parametrize("text", ["2024-05-01", "07:30:00", "1.50", "true", "1_000", "inf", "[1]", "a,b"])
+@pytest.mark.parametrize("text", ["2024-05-01", "07:30:00", "1.50", "true", "1_000", "inf", "7136253e48", "[1]", "a,b"])
 def test_names_of_columns_and_files_are_kept_as_typed(text: str) -> None:
-    for key in ("text", "options.label", "keep", "drop", "dev", "model"):
+    for key in ("text", "options.label", "keep", "drop", "dev", "model", "distil.teacher"):
         assert override_value(key, text) == override_value(key, f'"{text}"') == text
         assert typed_value(key, text) == text
 
