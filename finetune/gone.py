@@ -153,6 +153,10 @@ GONE: dict[str, tuple[str, str]] = {
         "was the share of false alarms where a new file was compared with the dev rows of a run",
         "Leave it out, and label some rows of the file: finetune evaluate RUN FILE",
     ),
+    "--lang": (
+        "chose the language of a page",
+        "Leave it out: pages are in English",
+    ),
     "--live": ("wrote a page while runs trained", "Leave it out: the terminal shows progress, and --track sends it"),
     ".html": ("wrote tables as pages", "Write .md or .csv"),
     ".tex": ("wrote tables for LaTeX", "Write .md or .csv: `pandoc TABLE.md -o TABLE.tex` makes LaTeX of it"),

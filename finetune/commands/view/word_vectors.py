@@ -8,15 +8,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-from finetune.commands.view.encoder import Encoder
 from finetune.data.characters import shown_jamo
 from finetune.data.paths import read_small_text
 from finetune.data.words.lists import word_list
 from finetune.errors import UserError, nearest
+
+if TYPE_CHECKING:
+    from finetune.commands.view.encoder import Encoder
 
 MOST_BYTES = 1_000_000  # of a file of sentences
 MOST_SENTENCES = 200  # on a page
@@ -102,7 +105,7 @@ def _marked(text: str, word: str, meaning: str | None) -> MarkedSentence | None:
     return match and MarkedSentence(text=text, start=match.start(), end=match.end(), meaning=meaning)
 
 
-def word_vectors(encoder: Encoder, word: str, sentences: Sequence[MarkedSentence]) -> WordVectors:
+def word_vectors(encoder: "Encoder", word: str, sentences: Sequence[MarkedSentence]) -> WordVectors:
     """The vectors of a word in sentences. Raises UserError for a sentence that is too long for the encoder."""
     table = encoder.model.get_input_embeddings().weight.detach()
     free, layers, tokens = [], [], []
