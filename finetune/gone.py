@@ -135,6 +135,10 @@ GONE: dict[str, tuple[str, str]] = {
         "Leave it out, and name a folder that all machines share with --out",
     ),
     "--cpus-each": ("gave a task of Ray more cores than one", "Leave it out"),
+    "check --escape-formulas": (
+        "added apostrophes to cells of the fixed copy",
+        "Leave it out: a file of predictions has it, finetune predict RUN FILE --escape-formulas",
+    ),
     "--engine": (
         "chose what computes a model",
         "Leave it out, and name the folder of an ONNX graph: finetune export RUN -o FOLDER writes one",

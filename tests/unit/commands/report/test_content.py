@@ -10,7 +10,7 @@ from support.records import change_record, save_run
 from support.reports import facts_of, read, report, saved_run
 from support.toys import cat_rows, cat_task
 
-from finetune.analysis.pages.svg import WIDTH, Axis, chart, dots, line, round_powers, round_steps, text_width
+from finetune.analysis.pages.svg import WIDTH, Axis, Mark, chart, round_powers, round_steps, text_width
 from finetune.commands.report.content import read_run_files
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import without_folders
@@ -41,8 +41,8 @@ def test_a_text_takes_no_more_than_its_estimated_width(name: str) -> None:
 
 def test_labels_of_axes_and_the_legend_stay_in_the_picture() -> None:
     names = ["부정적인 평가 " * 4, "W" * 80, "a"]
-    marks = [dots([(float(i), -float(i))], name=name) for i, name in enumerate(names)]
-    drawn = chart(marks, x=Axis(label="x" * 200), y=Axis(label="긴 이름 " * 40), says="a chart")
+    marks = [Mark(points=[(float(i), -float(i))], shape="circle", name=name) for i, name in enumerate(names)]
+    drawn = chart((marks, Axis(label="긴 이름 " * 40), 220.0), x=Axis(label="x" * 200), says="a chart")
     for x, anchor, text in re.findall(r'<text x="([-\d.]+)" y="[-\d.]+" text-anchor="(\w+)"[^>]*>([^<]*)<', drawn):
         left = float(x) - text_width(text) * {"start": 0, "middle": 0.5, "end": 1}[anchor]
         assert left >= -1, text
@@ -52,7 +52,7 @@ def test_labels_of_axes_and_the_legend_stay_in_the_picture() -> None:
 def test_a_chart_of_odd_values_is_drawn() -> None:
     for values in ([0.0, 0.0], [float("nan"), 1.0], [1e15, -1e15], [5.0]):
         points = [(float(at), value) for at, value in enumerate(values) if value == value]
-        assert "<svg" in chart([line(points)], x=Axis(), y=Axis(), says="odd")
+        assert "<svg" in chart(([Mark(points=points, dash="none")], Axis(), 220.0), x=Axis(), says="odd")
 
 
 def test_nothing_is_drawn_where_there_is_nothing_to_draw(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_a_logarithmic_axis_has_round_numbers_at_equal_ratios() -> None:
     assert round_powers(2.0, 2.2) == [100, 110, 120, 130, 140, 150]
     assert len(round_powers(0, 15)) <= 6
     points = [(float(at), 10.0**at) for at in range(1, 6)]
-    drawn = chart([line(points)], x=Axis(), y=Axis(logarithmic=True), says="")
+    drawn = chart(([Mark(points=points, dash="none")], Axis(logarithmic=True), 220.0), x=Axis(), says="")
     (path,) = re.findall(r'd="M([^"]*)" class="line s1"', drawn)
     heights = [float(point.split()[1]) for point in path.split("L")]
     assert np.diff(heights) == pytest.approx([heights[1] - heights[0]] * 4, abs=0.2)

@@ -36,7 +36,7 @@ def test_classes_have_the_scores_of_the_record(shapes: dict[str, Path]) -> None:
 
 
 def test_every_shape_has_a_page(shapes: dict[str, Path], tmp_path: Path) -> None:
-    cards = {"Scores on dev", "Loss and score", "Settings and facts", "Limits and notes", "Rows"}
+    cards = {"Scores on dev", "Loss and score", "Settings and facts", "Rows"}
     for folder in shapes.values():
         found, table = read(report(tmp_path, folder)), labelled_table(None, _read(folder))
         assert table is not None
@@ -177,12 +177,3 @@ def test_many_rows_take_seconds_and_little_room(tmp_path: Path) -> None:
     found = read(page)
     assert len(found.data[0]["rows"]) < found.data[0]["total"] == count
     assert "The page has room for" in found.text
-
-
-def test_a_page_that_would_be_too_large_leaves_runs_out(
-    shapes: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from finetune.commands.report import page
-
-    monkeypatch.setattr(page, "MOST_BYTES", 60_000)
-    assert page.TOO_LONG in read(report(tmp_path, *shapes.values())).text
