@@ -123,7 +123,7 @@ def lines_of(table: PaperTable, records: Sequence[RunRecord]) -> list[TableLine]
 
 
 def left_out(table: PaperTable, records: Sequence[RunRecord]) -> list[str]:
-    """For each task whose runs fit no row, how many they are: `1 run of rte left out: other rows, settings or metrics`."""
+    """For each task whose runs fit no row, how many: `1 run of rte left out: other rows, settings or metrics`."""
     runs = list(zip(records, applied(records), strict=True))
     counts = Counter(run.task for run, _ in runs)
     fitting = {row.task for row in table.row if any(_fits(run, own, row) for run, own in runs)}
