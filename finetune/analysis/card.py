@@ -31,7 +31,6 @@ MINILM_ON_HUB = "sentence-transformers/all-MiniLM-L6-v2"  # which the package of
 COMMIT = re.compile(r"[0-9a-f]{40}")
 ON_HUB = re.compile(r"([\w.-]+/[\w.-]+) \(.*\)")  # the origin of a data set of the Hub: `nyu-mll/glue (mrpc, train)`
 MARKUP = re.compile(r"([\\`*_\[\]<>|#~])")
-MOST_LABELS = 60
 FEW_ROWS = 1_000  # training rows
 
 
@@ -49,11 +48,6 @@ def model_card(folder: RunFolder, *, hub_name: str = "") -> str:
     lines = read_lines(folder, split) if folder.predictions(split).is_file() else []
     kind, settings = architecture(model), saved_config(model).get("finetune") or {}
     name = hub_name or "/".join(folder.path.resolve().parts[-3:])
-    counts = {name: of_split for name, of_split in record.labels.items() if of_split}
-    labels = sorted(
-        {label: None for of_split in counts.values() for label in of_split},
-        key=lambda label: -max(of_split.get(label, 0) for of_split in counts.values()),
-    )
     metric = record.metric(record.headline)
     templates = templates_of("finetune.analysis").overlay(autoescape=False)
     templates.filters = {
@@ -71,7 +65,6 @@ def model_card(folder: RunFolder, *, hub_name: str = "") -> str:
         # A file without its folders, which are those of a machine; a data set of the Hub keeps its name.
         data={name: origin if ON_HUB.fullmatch(origin) else Path(data_name_of(Path(origin))).name
               for name, origin in record.data_origin.items()},
-        counts=counts, labels=labels[:MOST_LABELS],
         lineage=lineage_words(record.lineage), seed=seed_words(record).removeprefix("seed "),
         changed=[setting for setting in settings_of([record])
                  if setting.changed and setting.key not in ("model", *SEEDS)],

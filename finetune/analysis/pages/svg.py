@@ -31,7 +31,6 @@ SHAPES = {  # paths of markers
     "left": "M3.2 -3.2L-4.2 0L3.2 3.2z",
     "right": "M-3.2 -3.2L4.2 0L-3.2 3.2z",
     "cross": "M-3.2 -3.2L3.2 3.2M3.2 -3.2L-3.2 3.2",
-    "dot": "M-2 0a2 2 0 1 0 4 0a2 2 0 1 0 -4 0z",
 }
 MARKERS = ("circle", "square", "diamond", "right", "left")
 Coordinates = tuple[float, float]

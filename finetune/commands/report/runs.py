@@ -119,19 +119,8 @@ def runs_block(records: Sequence[RunRecord]) -> Block:
 
 def curve_block(curve: LearningCurve) -> Block:
     """The mean score by training rows, and the best baseline at that size."""
-    verdicts = [(float(size.rows), size.verdict) for size in curve.sizes]
-    metric = verdicts[0][1].metric
-    means = [(rows, metric.scaled(verdict.score)) for rows, verdict in verdicts]
-    base = [(rows, metric.scaled(best)) for rows, verdict in verdicts if (best := verdict.baseline_score) is not None]
-    marks = [Mark(points=means, dash="none", shape="circle", name="mean")]
-    marks += [Mark(points=base, colour="s2", dash="6 3", shape="square", name="best baseline")] if base else []
-    return Block(
-        title=f"Learning curve of {curve.sizes[0].records[0].task}",
-        note=curve.answer,
-        chart=chart((marks, Axis(label=curve.score), 220.0), x=Axis(label="training rows", low=0.0), says=curve.answer),
-        columns=curve.columns,
-        cells=curve.cells,
-    )
+    title = f"Learning curve of {curve.sizes[0].records[0].task}"
+    return Block(title=title, note=curve.answer, columns=curve.columns, cells=curve.cells)
 
 
 def comparison_blocks(comparison: Comparison, sides: Sequence[Sequence[RunRecord]]) -> Iterator[Block]:

@@ -1,4 +1,4 @@
-"""Blocks about the predictions of a split: rows to search and filter, confusion, classes, numbers, calibration."""
+"""Blocks about the predictions of a split: rows to search and filter, confusion, classes, calibration."""
 
 import json
 from collections import Counter
@@ -23,14 +23,12 @@ MOST_CLASSES = 25  # classes of a confusion
 OTHERS = "(others)"
 LAST = (OTHERS, "no answer")  # names that are not classes
 WIDE_FROM = 5  # classes of a confusion that needs the whole page
-DOTS = 600  # rows of a scatter plot
 
 
 def split_blocks(table: Predictions, section: str, budget: int) -> Iterator[Block]:
     """All blocks of a section with this id; its rows may take `budget` bytes of the page."""
     yield rows_block(table, section, budget)
     yield from confusion_block(table, section)
-    yield from scatter_block(table)
     yield from class_block(table)
     yield from calibration_block(table)
 
@@ -142,22 +140,6 @@ def class_block(table: Predictions) -> Iterator[Block]:
     note += f" The {len(shown)} most frequent of {len(classes):,}." * (len(shown) < len(classes))
     columns = ["class", "support", "f1", "precision", "recall", "predicted"]
     yield Block(title="By class", note=note, columns=columns, cells=cells)
-
-
-def scatter_block(table: Predictions) -> Iterator[Block]:
-    """A plot of at most DOTS rows with the diagonal, if labels are numbers."""
-    if table.numbers is None:
-        return
-    values = np.stack(table.numbers).astype(float)
-    drawn = values[:, np.random.default_rng(0).permutation(values.shape[1])[:DOTS]]
-    ends = [(end, end) for end in (float(values.min()), float(values.max()))]
-    marks = [
-        Mark(points=ends, colour="quiet", dash="6 3", name="prediction = label"),
-        Mark(points=list(zip(*drawn.tolist(), strict=True)), shape="dot", colour="s1 faint"),
-    ]
-    says = f"Predictions over labels of {so_many(drawn.shape[1])}"
-    picture = chart((marks, Axis(label="prediction"), 220.0), x=Axis(label="label"), says=says)
-    yield Block(title="Predicted vs. true", chart=picture)
 
 
 def calibration_block(table: Predictions) -> Iterator[Block]:

@@ -15,7 +15,6 @@ import torch
 
 from finetune.data.characters import shown_jamo
 from finetune.data.paths import read_small_text
-from finetune.data.words.lists import word_list
 from finetune.errors import UserError, nearest
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ MOST_BYTES = 1_000_000  # of a file of sentences
 MOST_SENTENCES = 200  # on a page
 FEWEST_SENTENCES = 3
 DEFAULT_WORD = "bank"
-HANGUL = re.compile("[가-힣]")
 BUILT_IN = files("finetune.commands.view") / "words"
 
 
@@ -87,14 +85,9 @@ def sentences_of(
 
 
 def word_of(texts: Sequence[str]) -> str:
-    """The word of ours that the texts have, with a particle or without; else one of ours in their script."""
-    text, ours = " ".join(texts), built_in_words()
-    particles = "|".join(word_list("particles"))
-    there = [
-        word for word in ours if re.search(rf"(?<!\w){re.escape(word)}(?:{particles})?(?!\w)", text, re.IGNORECASE)
-    ]
-    korean = [word for word in ours if HANGUL.search(word)] if HANGUL.search(text) else []
-    return next(iter([*there, *korean, DEFAULT_WORD]))
+    """The first word of ours that the texts have, else `bank`."""
+    there = (word for word in built_in_words() if any(_marked(text, word, None) for text in texts))
+    return next(there, DEFAULT_WORD)
 
 
 def _marked(text: str, word: str, meaning: str | None) -> MarkedSentence | None:
