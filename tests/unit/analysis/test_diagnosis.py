@@ -254,8 +254,3 @@ def test_several_seeds_have_the_cause_of_half_of_them_whichever_is_the_first() -
     ):
         found = diagnosis_of_seeds([(one, None) for one in runs])
         assert [one.evidence[: len(words)] for one in found.causes] == [words] * bool(words)
-
-
-def test_texts_that_were_cut_in_test_alone_are_not_cut_shorter() -> None:
-    one = record(0.6, better=False, truncated={"test": 0.7}, observed={"fitting_length": 64})
-    assert diagnosis_of(one).command.endswith("max_length=128")

@@ -41,13 +41,6 @@ def test_no_risk_is_promised_from_too_few_rows_nor_from_wrong_ones() -> None:
     assert selective.risk_threshold(np.linspace(0, 1, 59), np.ones(59, bool), 0.05) is not None
 
 
-def test_equal_confidences_are_answered_together() -> None:
-    confidence, right = np.repeat([0.9, 0.5], 100), np.repeat([True, False], 100)
-    found = selective.risk_threshold(confidence, right, 0.05)
-    assert found == selective.AnsweredShare(threshold=0.9, coverage=0.5, wrong=0.0)
-    assert selective.coverage_threshold(confidence, right, 0.6).coverage == 1.0
-
-
 def test_claims_of_one_row_count_as_fewer() -> None:
     wrong, rows = np.repeat([True, False, False, False] * 10, 5), np.repeat(np.arange(40), 5)
     assert selective.design_effect(wrong, rows) == pytest.approx(5)

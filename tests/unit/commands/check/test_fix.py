@@ -63,14 +63,6 @@ def test_what_is_fixed_is_not_found_again(
     assert set(table.columns["label"]) == {"good", "bad"}
 
 
-def test_the_fixed_file_of_a_clean_one_is_a_copy(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
-    path = reviews(tmp_path / "a.csv")
-    code, out, _ = in_process("check", str(path), f"model={tiny_bert}", "--fix", str(tmp_path / "b.csv"), data=tmp_path)
-    assert code == 0
-    assert "no fixes needed; file copied" in out
-    assert (tmp_path / "b.csv").read_bytes() == path.read_bytes()
-
-
 def test_contexts_with_places_of_answers_stay_as_they_are(
     in_process: InProcess, tmp_path: Path, tiny_bert: Path
 ) -> None:
@@ -151,11 +143,6 @@ def test_korean_mojibake_is_found_and_not_damaged(tmp_path: Path, check: Check) 
     assert write_fixed(report.parts[0], tmp_path / "fixed.csv") == {"cells kept as they are: mojibake": 5}
     texts = read_table(tmp_path / "fixed.csv").columns["text"]
     assert [texts[row - 1] for row in odd] == list(odd.values())
-
-
-def test_signs_and_letters_with_accents_are_no_mojibake(tmp_path: Path, check: Check) -> None:
-    right = dict(enumerate(["one ···· two", "»»»» here", "Ça Äpfel ÄÖÜ äöü", "£££ °C ±2"], start=3))
-    assert "mojibake" not in found(check(reviews(tmp_path / "a.csv", text=right)))
 
 
 def test_a_label_of_mojibake_is_kept_where_others_are_respelled(tmp_path: Path, check: Check) -> None:
