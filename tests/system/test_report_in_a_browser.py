@@ -52,7 +52,7 @@ def test_a_browser_shows_it_whole_and_readable(browser: Any, page: Path, width: 
     inner, wide, charts = browser.execute_script(asked)
     assert inner == width
     assert wide <= width
-    assert charts > 20
+    assert charts > 18
     overlong = "return [...document.querySelectorAll('svg, .card, mark')].filter(e => !e.closest('.scroll') && "
     overlong += "e.getBoundingClientRect().right > innerWidth).length"
     assert browser.execute_script(overlong) == 0
