@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,9 +16,6 @@ import torch
 from finetune.data.characters import shown_jamo
 from finetune.data.paths import read_small_text
 from finetune.errors import UserError, nearest
-
-if TYPE_CHECKING:
-    from finetune.commands.view.encoder import Encoder
 
 MOST_BYTES = 1_000_000  # of a file of sentences
 MOST_SENTENCES = 200  # on a page
@@ -98,8 +95,8 @@ def _marked(text: str, word: str, meaning: str | None) -> MarkedSentence | None:
     return match and MarkedSentence(text=text, start=match.start(), end=match.end(), meaning=meaning)
 
 
-def word_vectors(encoder: "Encoder", word: str, sentences: Sequence[MarkedSentence]) -> WordVectors:
-    """The vectors of a word in sentences. Raises UserError for a sentence that is too long for the encoder."""
+def word_vectors(encoder: Any, word: str, sentences: Sequence[MarkedSentence]) -> WordVectors:
+    """The vectors of a word, of a loaded `Encoder`. Raises UserError for a sentence that is too long for it."""
     table = encoder.model.get_input_embeddings().weight.detach()
     free, layers, tokens = [], [], []
     for sentence in sentences:
