@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from finetune.commands.check import check
     from finetune.commands.check.findings import Findings
     from finetune.commands.compare import compare
-    from finetune.commands.evaluate import evaluate
-    from finetune.commands.evaluate.answers import Evaluation
+    from finetune.commands.evaluate import Evaluation, evaluate
     from finetune.commands.explain import explain
     from finetune.commands.export import Export, export
     from finetune.commands.features import Features, features
@@ -97,8 +96,7 @@ __getattr__ = names_of(
         "commands.check": "check",
         "commands.check.findings": "Findings",
         "commands.compare": "compare",
-        "commands.evaluate": "evaluate",
-        "commands.evaluate.answers": "Evaluation",
+        "commands.evaluate": "Evaluation evaluate",
         "commands.explain": "explain",
         "commands.export": "export Export",
         "commands.features": "Features features",

@@ -135,6 +135,10 @@ GONE: dict[str, tuple[str, str]] = {
         "Leave it out, and name a folder that all machines share with --out",
     ),
     "--cpus-each": ("gave a task of Ray more cores than one", "Leave it out"),
+    "check --escape-formulas": (
+        "added apostrophes to cells of the fixed copy",
+        "Leave it out: a file of predictions has it, finetune predict RUN FILE --escape-formulas",
+    ),
     "--engine": (
         "chose what computes a model",
         "Leave it out, and name the folder of an ONNX graph: finetune export RUN -o FOLDER writes one",
@@ -152,6 +156,10 @@ GONE: dict[str, tuple[str, str]] = {
     "--level": (
         "was the share of false alarms where a new file was compared with the dev rows of a run",
         "Leave it out, and label some rows of the file: finetune evaluate RUN FILE",
+    ),
+    "--lang": (
+        "chose the language of a page",
+        "Leave it out: pages are in English",
     ),
     "--live": ("wrote a page while runs trained", "Leave it out: the terminal shows progress, and --track sends it"),
     ".html": ("wrote tables as pages", "Write .md or .csv"),

@@ -8,7 +8,7 @@ import numpy as np
 from encoder_heads import looked_at, mean_curve
 from measured import by_command
 
-from finetune.analysis.pages.svg import MARKERS, SERIES, Axis, chart, dots, line, stacked
+from finetune.analysis.pages.svg import MARKERS, SERIES, Axis, Mark, chart
 
 File = dict[str, Any]
 LOOKS = {  # tokens that have most of a head's attention: colour, marker
@@ -37,7 +37,7 @@ COLOURS = """
   }
 }
 """
-MEMORY_HEIGHT = 110.0  # units of the chart of memory
+SECONDS_HEIGHT, MEMORY_HEIGHT = 170.0, 110.0  # units of the charts
 
 
 def growth_chart(file: File, words: dict[str, str]) -> str:
@@ -45,7 +45,13 @@ def growth_chart(file: File, words: dict[str, str]) -> str:
     commands = by_command(file)
     panels = [
         [
-            line([(math.log10(run["rows"]), run[value]) for run in runs], colour=colour, marker=marker, name=name)
+            Mark(
+                points=[(math.log10(run["rows"]), run[value]) for run in runs],
+                colour=colour,
+                dash="none",
+                shape=marker,
+                name=name,
+            )
             for (name, runs), colour, marker in zip(commands.items(), SERIES, MARKERS, strict=True)
         ]
         for value in ("cpu_seconds", "peak_megabytes")
@@ -57,7 +63,7 @@ def growth_chart(file: File, words: dict[str, str]) -> str:
         f"{name}: " + ", ".join(f"{run['cpu_seconds']:.0f} s, {run['rows']:,}" for run in runs)
         for name, runs in commands.items()
     )
-    return chart_file(stacked(*panels, x=x, ys=ys, says=says, below=MEMORY_HEIGHT))
+    return chart_file(chart(*zip(panels, ys, (SECONDS_HEIGHT, MEMORY_HEIGHT), strict=True), x=x, says=says))
 
 
 def heads_charts(file: File, words: dict[str, str]) -> dict[str, str]:
@@ -65,19 +71,25 @@ def heads_charts(file: File, words: dict[str, str]) -> dict[str, str]:
     trained, untrained = (file["attention"][kind]["mrpc"]["measures"] for kind in ("trained", "untrained"))
     jobs = looked_at(trained)
     looks = [
-        dots(_points(trained, jobs == job), colour=colour, shape=shape, name=words[job])
+        Mark(points=_points(trained, jobs == job), colour=colour, shape=shape, name=words[job])
         for job, (colour, shape) in LOOKS.items()
     ]
-    looks.append(dots(_points(untrained, ...), colour="ink", shape="cross", name=words["untrained"]))
+    looks.append(Mark(points=_points(untrained, ...), colour="ink", shape="cross", name=words["untrained"]))
     starts = [
-        line(mean_curve(file["equal"]["starts"][name])[1:], colour=colour, marker=marker, name=words[name])
+        Mark(
+            points=mean_curve(file["equal"]["starts"][name])[1:],
+            colour=colour,
+            dash="none",
+            shape=marker,
+            name=words[name],
+        )
         for name, (colour, marker) in STARTS.items()
     ]
     x, y = (Axis(label=words[name], low=0.0) for name in ("distance", "entropy"))
     updates, differ = Axis(label=words["updates"]), Axis(label=words["differ"], logarithmic=True)
     return {
-        "heads-look.svg": chart_file(chart(looks, x=x, y=y, height=260.0, says=f"{x.label}; {y.label}")),
-        "heads-equal.svg": chart_file(chart(starts, x=updates, y=differ, height=220.0, says=differ.label)),
+        "heads-look.svg": chart_file(chart((looks, y, 260.0), x=x, says=f"{x.label}; {y.label}")),
+        "heads-equal.svg": chart_file(chart((starts, differ, 220.0), x=updates, says=differ.label)),
     }
 
 

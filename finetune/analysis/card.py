@@ -6,9 +6,8 @@ import re
 import shlex
 from pathlib import Path
 
-from finetune.analysis.limits import limits_of
 from finetune.analysis.pages.templates import templates_of
-from finetune.data.messages import percent
+from finetune.data.messages import percent, so_many
 from finetune.metrics.metric import plain_metrics
 from finetune.models.pretrained import MINILM
 from finetune.runs.folder import RunFolder, read_lines
@@ -16,10 +15,10 @@ from finetune.runs.lineage import SEEDS, Lineage, lineage_words
 from finetune.runs.record import RunRecord, without_folders
 from finetune.runs.record_files import load_record, readable_records
 from finetune.runs.seeds import same_but_seeds, seed_words, settings_of
-from finetune.runs.verdict import baseline_words, chosen_by_scored, verdict_of
+from finetune.runs.verdict import baseline_words, chosen_by_scored, dev_choices, known_to_model, verdict_of
 from finetune.storage.stored import data_name_of
 from finetune.task_types.marked_text import clean
-from finetune.task_types.saved_predictions import run_predictions, saved_config
+from finetune.task_types.saved_predictions import saved_config
 from finetune.task_types.task import TEST
 
 PIPELINES = {
@@ -32,7 +31,7 @@ MINILM_ON_HUB = "sentence-transformers/all-MiniLM-L6-v2"  # which the package of
 COMMIT = re.compile(r"[0-9a-f]{40}")
 ON_HUB = re.compile(r"([\w.-]+/[\w.-]+) \(.*\)")  # the origin of a data set of the Hub: `nyu-mll/glue (mrpc, train)`
 MARKUP = re.compile(r"([\\`*_\[\]<>|#~])")
-MOST_LABELS = 60
+FEW_ROWS = 1_000  # training rows
 
 
 def model_card(folder: RunFolder, *, hub_name: str = "") -> str:
@@ -47,14 +46,8 @@ def model_card(folder: RunFolder, *, hub_name: str = "") -> str:
     record = without_folders(record)
     split = TEST if TEST in record.scores else record.first_split
     lines = read_lines(folder, split) if folder.predictions(split).is_file() else []
-    table = run_predictions(record, folder, split, lines)
     kind, settings = architecture(model), saved_config(model).get("finetune") or {}
     name = hub_name or "/".join(folder.path.resolve().parts[-3:])
-    counts = {name: of_split for name, of_split in record.labels.items() if of_split}
-    labels = sorted(
-        {label: None for of_split in counts.values() for label in of_split},
-        key=lambda label: -max(of_split.get(label, 0) for of_split in counts.values()),
-    )
     metric = record.metric(record.headline)
     templates = templates_of("finetune.analysis").overlay(autoescape=False)
     templates.filters = {
@@ -72,13 +65,20 @@ def model_card(folder: RunFolder, *, hub_name: str = "") -> str:
         # A file without its folders, which are those of a machine; a data set of the Hub keeps its name.
         data={name: origin if ON_HUB.fullmatch(origin) else Path(data_name_of(Path(origin))).name
               for name, origin in record.data_origin.items()},
-        counts=counts, labels=labels[:MOST_LABELS],
         lineage=lineage_words(record.lineage), seed=seed_words(record).removeprefix("seed "),
         changed=[setting for setting in settings_of([record])
                  if setting.changed and setting.key not in ("model", *SEEDS)],
-        limits=limits_of(seeds, table if table is not None and table.annotated else None, split),
+        limits=_limits(record),
     )  # fmt: skip
     return f"{clean(text)}\n"
+
+
+def _limits(record: RunRecord) -> list[str]:
+    """Few training rows, what dev chose, rows that the model has seen, and what is wrong with the data."""
+    rows = record.rows.get("train", 0)
+    few = f"trained on {so_many(rows)}: another seed or other rows may give quite another score" * (rows < FEW_ROWS)
+    notes = [few, *dev_choices(record), known_to_model(record), *(finding.what for finding in record.findings)]
+    return [f"{note[:1].upper()}{note[1:]}." for note in notes if note]
 
 
 def code(text: object, longest: int = 60) -> str:

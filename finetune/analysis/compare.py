@@ -1,7 +1,7 @@
 """Tests whether two runs, or two groups of seeds, differ significantly, from their saved predictions."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
@@ -22,23 +22,11 @@ from finetune.task_types.predictions import row_of_line
 from finetune.task_types.resampling import difference_of, resampled_metrics
 from finetune.task_types.run_task import trained_on
 from finetune.task_types.task import Task
-from finetune.task_types.types import type_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MOST_SIDES = len(ascii_uppercase)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Changed:
-    """A row that only one side, `a` or `b`, has right: its fields, its label, and both predictions."""
-
-    better: str
-    row: dict[str, Any]
-    gold: Any
-    a: Any
-    b: Any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,29 +41,28 @@ class Comparison:
         letter: The letter of the second side: B, or C and so on of a third.
         task: The task of all runs.
         split: The split that was compared.
-        shape: The name of the task's type, empty where it is unknown.
         rows: The number of its rows.
         metrics: How the scores of each are shown and compared.
         differences: For each metric the scores of both sides, their difference, its 95 % interval and p.
         holm: For each metric p adjusted for the number of metrics, and of sides.
         mcnemar: p of McNemar's exact test, where rows are right or wrong.
-        changed: The rows that only one side has right.
+        changed: The rows that only the first run of one side has right: `better` names the side, then `id`, `text`,
+            `label`, and the predictions of `a` and `b`.
         notes: What to take into account.
-        queries: Groups of rows that are scored together, as the passages of a query; 0 where each row is scored alone.
+        groups: Groups of rows that are scored together, as the passages of a query; 0 where each row is scored alone.
     """
 
     a: Sequence[str]
     b: Sequence[str]
     letter: str
     task: str
-    shape: str
     split: str
     rows: int
     metrics: Mapping[str, Metric]
     differences: dict[str, Difference]
     holm: dict[str, float]
     mcnemar: float | None
-    changed: Sequence[Changed]
+    changed: Sequence[Mapping[str, Any]]
     notes: Sequence[str]
     groups: int = 0
 
@@ -171,7 +158,7 @@ def compare_runs(
     task = trained_on(folders[0][0], task=task)
     left = _side(task, folders[0], split, "A")
     right = _side(task, folders[1], split, letter, like=left)
-    rows, kind = left.rows, type_of(task)
+    rows = left.rows
     scored = [[resampled_metrics(task, answers, rows) for answers in side.answers] for side in (left, right)]
     sides = {name: [[metrics[name] for metrics in side] for side in scored] for name in scored[0][0]}
     metrics = {name: find_metric(name, task.metrics) for name in sides}
@@ -190,7 +177,7 @@ def compare_runs(
         notes.append(f"seeds left out because their predictions are not available: {left_out}")
     return Comparison(
         a=[record.id for record in left.records], b=[record.id for record in right.records], letter=letter,
-        task=task.name, shape="" if kind is None else kind.name, split=split, rows=len(rows), metrics=metrics,
+        task=task.name, split=split, rows=len(rows), metrics=metrics,
         differences=differences,
         holm=dict(zip(differences, holm([difference.p for difference in differences.values()]), strict=True)),
         mcnemar=mcnemar(*hits) if len(hits) == 2 else None, changed=_changed(task, left, right), notes=notes,
@@ -265,9 +252,8 @@ def _notes(left: Side, right: Side, split: str, count: int, unit: str) -> Iterat
         yield "two seeds on a side: use 3 or more, as the interval of two is too wide to tell anything"
 
 
-def _changed(task: Task, left: Side, right: Side) -> list[Changed]:
-    """The rows that only the first run of one side has right: whose counts equal the label's in the first metric with
-    counts.
+def _changed(task: Task, left: Side, right: Side) -> list[dict[str, Any]]:
+    """The rows whose counts equal the label's in the first metric with counts for the first run of one side alone.
 
     All are counted together, since counts may depend on the set of labels. None where rows are scored in groups.
     """
@@ -278,12 +264,11 @@ def _changed(task: Task, left: Side, right: Side) -> list[Changed]:
         return []
     perfect, *counts = np.split(next(iter(sums.values())).counts, 3)
     right_a, right_b = (np.isclose(of_side, perfect).all(1) for of_side in counts)
-    sides = np.select([right_a & ~right_b, right_b & ~right_a], ["a", "b"], "").tolist()
     return [
-        Changed(better=better, row=asdict(row), gold=label.value, a=ours.value, b=theirs.value)
-        for better, row, label, ours, theirs in zip(sides, rows, labels, a, b, strict=True)
-        if better
-    ]
+        {"better": "a" if right_a[at] else "b", "id": rows[at].id, "text": rows[at].input, "label": labels[at].value,
+         "a": a[at].value, "b": b[at].value}
+        for at in np.flatnonzero(right_a != right_b).tolist()
+    ]  # fmt: skip
 
 
 def compare_several(

@@ -24,7 +24,6 @@ MANY_CONTRADICT, SOME_CONTRADICT = 0.1, 0.05  # shares of the training rows; som
 MANY_CUT, SOME_CUT = 0.6, 0.3  # the same of truncated features
 ROWS_TO_LEARN, RARE, RARE_SHARE = 10, 25, 0.05  # few rows of a label: of any, and of one with less than a share of all
 TOO_FEW_TO_TELL, TIMES_LARGER = 20, 2  # rows of dev with an interval over 30 points; than a file, of one that is drawn
-MOST_CONTRASTED = 2_000  # training rows that a contrastive first step is for
 USUAL_TOKENS = 512  # at most, of an encoder whose record does not say
 FLAT, FALLEN, STILL_HIGH = 0.01, 0.03, 0.5  # shares of the first loss: never lost, begun to be lost, left after little
 STILL_FALLS = 0.002  # share of the loss on dev that the last epoch took off
@@ -133,8 +132,7 @@ def few_rows_of_a_class(run: Figures) -> Cause | None:
     if not missed or not few or len(missed) == len(in_dev):
         return None
     named = first_of([f"'{name}' ({so_many(rows, 'row')} of {every:,})" for name, rows in missed.items()], 3)
-    words = (run.contrasted() if every <= MOST_CONTRASTED else ()) or run.checked()
-    return Cause("too few rows of a class", f"{named}: none was found in {run.split}", words)
+    return Cause("too few rows of a class", f"{named}: none was found in {run.split}", run.checked())
 
 
 def loss_never_fell(run: Figures) -> Cause | None:
@@ -175,8 +173,7 @@ def _still_falls(run: Figures) -> bool:
         return False
     if dev:
         return dev[-1] == min(dev) and dev[-1] <= (1 - STILL_FALLS) * dev[-2]
-    gained = run.ranks[-1] - run.ranks[-2]
-    return run.verdict.level == "worse" and run.ranks[-1] == max(run.ranks) and gained > run.noise / 2
+    return run.verdict.level == "worse" and run.ranks[-1] == max(run.ranks)
 
 
 def one_class(run: Figures) -> Cause | None:
@@ -234,16 +231,14 @@ def small_dev(run: Figures) -> Cause | None:
 
 
 def _larger_dev(run: Figures) -> Words:
-    """Dev drawn from the training rows instead of a small file; of few rows the score by folds where there is one, else
-    the mean of seeds. Nothing where each seed gives the same, or there are several: only more labels help.
+    """Dev drawn from the training rows instead of a small file, else the mean of seeds. Nothing where each seed gives
+    the same, or there are several: only more labels help.
     """
-    if own_dev := run.options.get("dev"):
+    if run.options.get("dev"):
         from finetune.task_types.dev_split import DEV_SHARE
 
         if DEV_SHARE * run.train_rows >= max(TOO_FEW_TO_TELL, TIMES_LARGER * run.dev_rows):
             return run.again({}, without=["dev"])
-    if "test" not in run.record.scores and not own_dev and (words := run.contrasted()):
-        return words
     again = run.again({}) if run.by_updates and run.runs == 1 else ()
     return (*again, "--seeds", "5") if again else ()
 

@@ -114,19 +114,6 @@ class Figures:
         columns = {key: value for key, value in self.options.items() if key in OPTIONS and key in own}
         return ("check", task, *typed_settings(columns))
 
-    def contrasted(self) -> Words:
-        """The run again with the preset for few rows; empty where such data, or the encoder, has no such step."""
-        model, shape = str(self.recipe.get("model", "")), str(self.options.get("shape", ""))
-        apart = not (self.recipe.get("frozen") or model.startswith("new:") or "albert" in model)  # layers to freeze
-        if not (shape and apart and self.by_updates):
-            return ()
-        from finetune.task_types.types import OWN, named_type, own_types
-
-        kind = named_type(shape) if shape in OWN or shape in own_types() else None
-        if kind is None or not (kind.closed_labels and kind.labels_rows):
-            return ()
-        return self.again({"preset": "few-labels"}, without=["train.", "distil."])
-
 
 def _key(word: str) -> str:
     return word.partition("=")[0].removeprefix("options.")

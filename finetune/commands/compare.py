@@ -6,7 +6,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
-from finetune.analysis.compare import Changed, Comparison, compare_runs, compare_several
+from finetune.analysis.compare import Comparison, compare_runs, compare_several
 from finetune.analysis.table import Next, NoteLine, Part, TextTable, as_plain_text
 from finetune.api.calls import plainly
 from finetune.api.parameters import Cli
@@ -16,10 +16,6 @@ from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
 from finetune.runs.seeds import groups
 from finetune.task_types import registry
-from finetune.task_types.saved_predictions import labelled_table
-from finetune.task_types.types import own_types
-
-NOT_TEXT = ("id", "gold", "answers", "start", "title", "document")  # of a row's fields
 
 
 @plainly
@@ -72,7 +68,7 @@ def as_json(compared: Comparison | list[Comparison]) -> Iterator[Mapping[str, An
     """An object for each comparison."""
     for pair in _pairs(compared):
         plain = asdict(replace(pair, metrics={}))
-        del plain["metrics"], plain["shape"]
+        del plain["metrics"]
         for name, difference in pair.differences.items():
             plain["differences"][name]["difference"] = difference.value
         yield plain
@@ -103,24 +99,10 @@ def shown(compared: Comparison | list[Comparison], *, changed: Annotated[int, Cl
 
 def _changed_table(found: Comparison, most: int) -> TextTable:
     """Some of the rows that only one side has right."""
-    a, b = (sum(change.better == side for change in found.changed) for side in "ab")
+    a, b = (sum(row["better"] == side for row in found.changed) for side in "ab")
     first = " (of each side's first run)" if len(found.a) > 1 or len(found.b) > 1 else ""
     title = f"{so_many(a)} that only A has right, {b:,} that only B has right{first}"
-    rows = [
-        (str(change.row["id"]), *map(as_plain_text, _changed_cells(change, found.shape)))
-        for change in found.changed[:most]
-    ]
-    words = ["text", "label", "A", "B"]
-    return TextTable(title=title, columns=["id", *words], rows=rows, words=words, ruled=True)
-
-
-def _changed_cells(change: Changed, shape: str) -> list[Any]:
-    """The row's texts, its label, and both predictions; `shape` is the name of the task's type."""
-    row = {name: list(value) if isinstance(value, tuple) else value for name, value in change.row.items()}
-    line = row | {"gold": change.gold, "prediction": change.a}
-    table = labelled_table(own_types().get(shape), [line, line | {"prediction": change.b}])
-    fields, listed = change.row, [change.gold, change.a, change.b]
-    if table is not None:
-        fields = table.fields(0)
-        listed = [table.listed(0, "gold"), table.listed(0, "prediction"), table.listed(1, "prediction")]
-    return [[value for name, value in fields.items() if name not in NOT_TEXT and value], *listed]
+    words = ["text", "label", "a", "b"]
+    rows = [(str(row["id"]), *(as_plain_text(row[name]) for name in words)) for row in found.changed[:most]]
+    names = ["text", "label", "A", "B"]
+    return TextTable(title=title, columns=["id", *names], rows=rows, words=names, ruled=True)

@@ -133,24 +133,14 @@ def unsure_of(
 
 
 def _promised(claims: DevClaims, risk: float) -> AnsweredShare:
-    """The threshold of a risk. Raises UserError where these rows cannot promise it, with how many rows could."""
+    """The threshold of a risk. Raises UserError where these rows cannot promise it."""
     confidence, right = claims.decisions.confidence, claims.decisions.right
     effect = selective.design_effect(~right, claims.decisions.row)
     share = selective.risk_threshold(confidence, right, risk, effect=effect)
     if share is not None:
         return share
-    times = selective.rows_needed(confidence, right, risk, effect=effect)
-    lowest = selective.lowest_risk(confidence, right, effect=effect)
-    if times is None:
-        need = "too few of the most confident are right to tell how many would do"
-    else:
-        rows = max(math.ceil(times * claims.rows), claims.rows + 1)
-        unit = int(10 ** max(0, len(str(rows)) - 2))  # to two digits, not below it
-        need = f"about {math.ceil(rows / unit) * unit:,} are needed"
-    way_out = "Ask for a coverage instead" if lowest is None else f"Ask for `risk` {lowest:g}, which they promise"
-    raise UserError(
-        f"risk {percent(risk)} cannot be promised from {so_many(claims.rows)} of {claims.split}: {need}", way_out
-    )
+    what = f"risk {percent(risk)} cannot be promised from {so_many(claims.rows)} of {claims.split}"
+    raise UserError(what, "Give the run more of them, ask for a higher `risk`, or for a coverage")
 
 
 def _on_dev(share: AnsweredShare, claims: DevClaims) -> str:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 BINS = 10
-CUT_OFFS = (0.5, 0.7, 0.9, 0.95)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,15 +40,3 @@ def expected_error(bins: Sequence[Bin]) -> float:
     """ECE: mean absolute difference of confidence and accuracy, weighted by the size of each bin."""
     count = sum(each.count for each in bins)
     return sum(each.count * abs(each.accuracy - each.confidence) for each in bins) / count if count else 0.0
-
-
-def cut_off_cells(confidence: np.ndarray, right: np.ndarray) -> list[list[str]]:
-    """How many decisions have a confidence, their share and their accuracy in %, as cells of a line for each of
-    CUT_OFFS: what a model decides if others are left to people. Both arrays are `(decisions,)`.
-    """
-    lines = []
-    for least in CUT_OFFS:
-        kept = np.asarray(confidence) >= least
-        accuracy = f"{100 * np.mean(np.asarray(right)[kept]):.1f}" if kept.any() else ""
-        lines.append([f"{100 * least:.0f} % or more", f"{kept.sum():,}", f"{100 * kept.mean():.1f}", accuracy])
-    return lines

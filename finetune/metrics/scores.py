@@ -2,8 +2,7 @@
 
 import math
 import warnings
-from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,9 +10,6 @@ import numpy as np
 
 from finetune.metrics.metric import Counted, Metric, Scores, plain_metrics
 from finetune.metrics.sums import macro_f1_counted, mean_counted, one_hot, part_counted, ratio
-
-LabelScores = dict[str, tuple[float, float, float]]  # label -> its scores in the order of PARTS
-PARTS = ("precision", "recall", "f1")
 
 
 def _accuracy_sums(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
@@ -39,24 +35,6 @@ def _class_sums(gold: Sequence[Any], answers: Sequence[Any], *, label: Any, part
 def _hits(gold: Sequence[Any], answers: Sequence[Any], label: Any) -> tuple[Any, Any, Any]:
     there, given = (np.array([value == label for value in values]) for values in (gold, answers))
     return there & given, given, there
-
-
-def _micro_f1_of_sets(gold: Sequence[Collection[str]], answers: Sequence[Collection[str]]) -> float:
-    """F1 over all labels of all rows together; 1 where neither side has any."""
-    right, given, there = (counts.total() for counts in _counts(gold, answers))
-    return precision_recall_f1(right, given, there)[2] if given or there else 1.0
-
-
-def _macro_f1_of_sets(gold: Sequence[Collection[str]], answers: Sequence[Collection[str]]) -> float:
-    """Mean F1 of the labels that occur in labels or predictions; 1 where none does."""
-    right, given, there = _counts(gold, answers)
-    scores = _by_label(sorted({*given, *there}), right, given, there).values()
-    return sum(f1 for _, _, f1 in scores) / len(scores) if scores else 1.0
-
-
-def _exact_match_of_sets(gold: Sequence[Collection[str]], answers: Sequence[Collection[str]]) -> float:
-    """Share of rows whose set of labels is exactly right."""
-    return sum(set(a) == set(b) for a, b in zip(gold, answers, strict=True)) / len(gold)
 
 
 def precision_recall_f1(right: int, given: int, there: int) -> tuple[float, float, float]:
@@ -117,33 +95,14 @@ def _correlation(function: Callable[..., Any], gold: Sequence[float], answers: S
     return 0.0 if math.isnan(found) else found
 
 
-def _by_label(labels: Sequence[str], right: Counter[str], given: Counter[str], there: Counter[str]) -> LabelScores:
-    return {label: precision_recall_f1(right[label], given[label], there[label]) for label in labels}
-
-
-def _counts(
-    gold: Sequence[Collection[str]], answers: Sequence[Collection[str]]
-) -> tuple[Counter[str], Counter[str], Counter[str]]:
-    """Counts how often each label is right, predicted, and true."""
-    right: Counter[str] = Counter()
-    given: Counter[str] = Counter()
-    there: Counter[str] = Counter()
-    for expected, answered in zip(gold, answers, strict=True):
-        right.update(set(expected) & set(answered))
-        given.update(set(answered))
-        there.update(set(expected))
-    return right, given, there
-
-
 accuracy = Metric("accuracy", sums=_accuracy_sums, per_row=True)
 macro_f1 = Metric("macro f1", sums=_macro_f1_sums)
 matthews = Metric("matthews", sums=_matthews_sums)
 pearson = Metric("pearson", _pearson, _pearson_sums)
 spearman = Metric("spearman", _spearman)
-micro_f1_of_sets = Metric("micro f1", _micro_f1_of_sets)
-macro_f1_of_sets = Metric("macro f1", _macro_f1_of_sets)
-exact_match_of_sets = Metric("exact match", _exact_match_of_sets, per_row=True)
-exact_match = Metric("em", per_row=True)  # of SQuAD, whose task computes it with F1
+# Of several labels a row, and of SQuAD: their tasks compute them.
+micro_f1_of_sets, macro_f1_of_sets = Metric("micro f1"), Metric("macro f1")
+exact_match_of_sets, exact_match = Metric("exact match", per_row=True), Metric("em", per_row=True)
 
 
 def f1_of(label: str) -> Metric:

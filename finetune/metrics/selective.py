@@ -15,8 +15,6 @@ ERROR_RATE = 0.05  # share of dev draws in which a promised risk may be exceeded
 ALL_RATE = 0.01  # the part of it that is spent on answering all rows, whatever their confidence
 ERRORS_AT_FIRST = 5  # that the first threshold tried allows, so that one error by chance does not end the search
 STEPS = 100  # thresholds tried
-FEW_SEEN = 20  # claims, of which none wrong says little about many
-MOST_TIMES = 1_000  # times as many rows, beyond which a risk is not reachable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,27 +65,6 @@ def least_answers(risk: float, *, wrong: int = 0, rate: float = ERROR_RATE) -> i
     while count > wrong + 1 and _chance(wrong, count - 1, risk, 1.0) <= rate:
         count -= 1
     return count
-
-
-def rows_needed(confidence: np.ndarray, right: np.ndarray, risk: float, *, effect: float = 1.0) -> float | None:
-    """About how many times as many dev rows, distributed as these, promise the risk for some; None where none would."""
-    ranked = _ranked(confidence, right)
-    total = len(ranked.wrong)
-    for times in np.geomspace(1.05, MOST_TIMES, STEPS * 2):
-        all_rate, rate = _rates(round(times * total), risk, effect)
-        first = _first(round(times * total), risk, effect, rate)
-        count = min(total, max(1, round(first / times)))
-        share = (ranked.wrong[count - 1] + 0.5 * (count < FEW_SEEN)) / count
-        few = first <= times * total and _chance(share * first, first, risk, effect) <= rate
-        if few or _chance(times * ranked.wrong[-1], times * total, risk, effect) <= all_rate:
-            return float(times)
-    return None
-
-
-def lowest_risk(confidence: np.ndarray, right: np.ndarray, *, effect: float = 1.0) -> float | None:
-    """The lowest risk, in whole percent, that these rows promise for some; None for none below a half."""
-    tried = (percent / 100 for percent in range(1, 50))
-    return next((risk for risk in tried if risk_threshold(confidence, right, risk, effect=effect)), None)
 
 
 def design_effect(wrong: np.ndarray, rows: np.ndarray) -> float:

@@ -19,31 +19,31 @@ SIZE = 11.0  # units of a character's height
 WIDTH = 360.0  # units of a chart, about its pixels on a screen of 400
 LINE = 14.0  # units from a line of text to the next
 GAP = 6.0
-KEY = 40.0  # units of a picture in the legend, and what is left free around its name
-UPPER_HEIGHT = 170.0  # of the first of two charts
+KEY = 40.0  # units of a picture in the legend, and of the room around its name
 DESCRIPTION_CHARS = 2_000  # characters of a chart's description
 LEAST_VALUE = 1e-300  # on a logarithmic axis
 SERIES = ("s1", "s2", "s3", "s4", "s5")  # classes of the style sheet
 BROAD = frozenset("mwMW@%—…&#+=<>~")  # letters as wide as high
-SHAPES = {
-    "circle": "M-{r} 0a{r} {r} 0 1 0 {d} 0a{r} {r} 0 1 0 -{d} 0z",
-    "square": "M-{r} -{r}h{d}v{d}h-{d}z",
-    "diamond": "M0 -{d}L{d} 0L0 {d}L-{d} 0z",
-    "left": "M{r} -{r}L-{d} 0L{r} {r}z",
-    "right": "M-{r} -{r}L{d} 0L-{r} {r}z",
-    "cross": "M-{r} -{r}L{r} {r}M{r} -{r}L-{r} {r}",
+SHAPES = {  # paths of markers
+    "circle": "M-3.2 0a3.2 3.2 0 1 0 6.4 0a3.2 3.2 0 1 0 -6.4 0z",
+    "square": "M-3.2 -3.2h6.4v6.4h-6.4z",
+    "diamond": "M0 -4.2L4.2 0L0 4.2L-4.2 0z",
+    "left": "M3.2 -3.2L-4.2 0L3.2 3.2z",
+    "right": "M-3.2 -3.2L4.2 0L-3.2 3.2z",
+    "cross": "M-3.2 -3.2L3.2 3.2M3.2 -3.2L-3.2 3.2",
 }
 MARKERS = ("circle", "square", "diamond", "right", "left")
 Coordinates = tuple[float, float]
-UNITS = {"width": WIDTH, "line": LINE, "gap": GAP, "drop": SIZE * 0.36}  # of the template
+UNITS = {"width": WIDTH, "line": LINE, "gap": GAP, "drop": SIZE * 0.36, "shapes": SHAPES}  # of the template
 
 
 @dataclass(frozen=True, kw_only=True)
 class Axis:
     """The values from `low` to `high`, with ticks and their texts; None means: as the marks need.
 
-    `whole`: ticks are whole numbers. `margin` is a share of the span that is left free at the ends. `logarithmic`: the
-    values are positive, and equal ratios are equally far apart; `low`, `high` and `span` are then common logarithms.
+    `whole`: ticks are whole numbers. `margin` is a share of the span at the ends, `span` the least difference of the
+    ends. `logarithmic`: the values are positive, and equal ratios are equally far apart; `low`, `high` and `span` are
+    then common logarithms.
     """
 
     label: str = ""
@@ -52,7 +52,7 @@ class Axis:
     ticks: Sequence[tuple[float, str]] = ()
     whole: bool = False
     margin: float = 0.05
-    span: float = 0.0  # at least
+    span: float = 0.0
     logarithmic: bool = False
 
     def at(self, value: float) -> float:
@@ -60,13 +60,13 @@ class Axis:
         return math.log10(max(value, LEAST_VALUE)) if self.logarithmic else value
 
     def over(self, values: Sequence[float], most: int) -> "Axis":
-        """The axis with ends and ticks for these values."""
-        known = [at for at in map(self.at, values) if math.isfinite(at)] or [0.0]
-        lowest, highest = min(known), max(known)
+        """The axis with ends and at most so many ticks for these values."""
+        finite = [at for at in map(self.at, values) if math.isfinite(at)] or [0.0]
+        lowest, highest = min(finite), max(finite)
         middle, half = (lowest + highest) / 2, max(highest - lowest, self.span, 1e-9 * abs(highest), 1e-12) / 2
-        free = 2 * half * self.margin
-        low = middle - half - free if self.low is None else self.low
-        high = middle + half + free if self.high is None else self.high
+        margin = 2 * half * self.margin
+        low = middle - half - margin if self.low is None else self.low
+        high = middle + half + margin if self.high is None else self.high
         high = high if high > low else low + 1
         steps = round_powers(low, high, most) if self.logarithmic else round_steps(low, high, most, whole=self.whole)
         return replace(self, low=low, high=high, ticks=self.ticks or [(at, f"{at:,.10g}") for at in steps])
@@ -79,25 +79,16 @@ class Axis:
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """Points that are drawn as a line, if it has a `dash` pattern or `none`, with a marker of a `shape` at each; with
-    `bars` each two are the corners of a filled rectangle. `name` is its line of the legend; with `tips` values are
-    shown under the pointer.
+    """Points: a line through them with a `dash` pattern or `none`, and at each a marker of a `shape`; with `bars` each
+    two are the corners of a filled rectangle. `name` is its line of the legend.
     """
 
     points: Sequence[Coordinates]
     colour: str = "s1"
     dash: str = ""
     shape: str = ""
-    radius: float = 3.2
     name: str = ""
-    tips: bool = False
     bars: bool = False
-
-    @property
-    def outline(self) -> str:
-        """The path of its marker."""
-        wide = (2 if self.shape in ("circle", "square") else 1.3) * self.radius
-        return SHAPES[self.shape].format(r=f"{self.radius:g}", d=f"{wide:g}")
 
     def drawn(self, ends: Sequence[Coordinates], dots: Sequence[tuple[float, float, object]]) -> dict[str, Any]:
         """What the template draws, in units: a line through `ends` or rectangles between them, and markers."""
@@ -109,43 +100,10 @@ class Mark:
         }  # fmt: skip
 
 
-def line(points: Sequence[Coordinates], *, dash: str = "none", marker: str = "", **how: object) -> Mark:
-    """A line through points, with a marker at each; `how` are fields of a mark."""
-    return Mark(points=points, dash=dash, shape=marker, **how)  # type: ignore[arg-type]
-
-
-def level(y: float, x: Coordinates, *, name: str = "") -> Mark:
-    """A horizontal line at a value, such as a baseline's."""
-    return line([(x[0], y), (x[1], y)], colour="quiet", dash="6 3", name=name)
-
-
-def dots(points: Sequence[Coordinates], *, shape: str = "circle", **how: object) -> Mark:
-    """A marker at each point; `how` are fields of a mark."""
-    return Mark(points=points, shape=shape, **how)  # type: ignore[arg-type]
-
-
-def bars(boxes: Sequence[tuple[float, float, float, float]], *, colour: str = "s1", name: str = "") -> Mark:
-    """Filled rectangles from (x, y) to (x, y)."""
-    ends = [point for box in boxes for point in (box[:2], box[2:])]
-    return Mark(points=ends, bars=True, colour=colour, name=name)
-
-
-def chart(marks: Sequence[Mark], *, x: Axis, y: Axis, says: str, height: float = 220.0) -> Markup:
-    """The picture; `height` is that of the area between the axes. `says` is its text alternative."""
-    return _picture([(marks, y, height)], x, says)
-
-
-def stacked(
-    first: Sequence[Mark], second: Sequence[Mark], *, x: Axis, ys: Sequence[Axis], says: str, below: float
-) -> Markup:
-    """Two charts, one over the other, with the same horizontal axis and one legend; `below` is the height of the second
-    between its axes.
+def chart(*panels: tuple[Sequence[Mark], Axis, float], x: Axis, says: str) -> Markup:
+    """The picture: panels of marks, a vertical axis and a height, over one horizontal axis and one legend. `says` is
+    its text alternative.
     """
-    return _picture([(first, ys[0], UPPER_HEIGHT), (second, ys[1], below)], x, says)
-
-
-def _picture(panels: Sequence[tuple[Sequence[Mark], Axis, float]], x: Axis, says: str) -> Markup:
-    """Panels of marks, a vertical axis and a height, over a horizontal axis, and one legend."""
     axes = [y.over([b for mark in marks for _, b in mark.points], max(2, int(high // 34))) for marks, y, high in panels]
     left = max((text_width(name) for y in axes for _, name in y.ticks), default=0.0) + GAP + 2
     drawn, bottom = list[dict[str, Any]](), -2 * LINE
@@ -162,28 +120,26 @@ def _picture(panels: Sequence[tuple[Sequence[Mark], Axis, float]], x: Axis, says
         keys.append((key_at, y_at, mark, mark.drawn(ends, [(11, 0, None)]), fitted(mark.name, WIDTH - KEY)))
         key_at += width
     template = templates_of("finetune.analysis.pages").get_template("chart.svg.j2")
-    text = template.render(panels=drawn, keys=keys, x=x, height=y_at + 12, says=cut(says, DESCRIPTION_CHARS), **UNITS)
+    text = template.render(panels=drawn, keys=keys, height=y_at + 12, says=cut(says, DESCRIPTION_CHARS), **UNITS)
     return Markup(text.strip() + "</svg>")
 
 
 def _panel(marks: Sequence[Mark], x: Axis, y: Axis, left: float, top: float, bottom: float) -> dict[str, Any]:
-    """What the template draws of a chart between two heights; texts of ticks are left of `left`."""
     right = WIDTH - max(12.0, text_width(x.ticks[-1][1]) / 2 if x.ticks else 0.0)
-    across = [(left + x.share(value) * (right - left), text) for value, text in x.ticks]
+
+    def place(a: float, b: float) -> Coordinates:
+        return left + x.share(a) * (right - left), bottom - y.share(b) * (bottom - top)
+
     texts, end = list[tuple[float, str]](), -math.inf  # those that would overlap the one before are left out
-    for at, text in across:
-        half = text_width(text) / 2
-        shows = at - half >= end
-        texts.append((at, text if shows else ""))
-        end = at + half + 3 if shows else end
-    shapes = []
-    for mark in marks:
-        placed = [(left + x.share(a) * (right - left), bottom - y.share(b) * (bottom - top)) for a, b in mark.points]
-        dots = [(*place, value) for place, value in zip(placed, mark.points, strict=True)]
-        shapes.append((mark, mark.drawn(placed, dots)))
+    for value, text in x.ticks:
+        at, half = left + x.share(value) * (right - left), text_width(text) / 2
+        texts.append((at, text * (at - half >= end)))
+        end = at + half + 3 if at - half >= end else end
     label = fitted(x.label, WIDTH)
     return {
-        "left": left, "right": right, "top": top, "bottom": bottom, "across": texts, "shapes": shapes,
+        "left": left, "right": right, "top": top, "bottom": bottom, "across": texts,
+        "shapes": [(mark, mark.drawn([place(*point) for point in mark.points],
+                                     [(*place(*point), point) for point in mark.points])) for mark in marks],
         "up": [(bottom - y.share(value) * (bottom - top), text) for value, text in y.ticks],
         "label": fitted(y.label, WIDTH), "below": label,
         "middle": min((left + right) / 2, WIDTH - text_width(label) / 2),

@@ -14,10 +14,10 @@ from finetune.api.front import here
 from finetune.api.inputs import in_memory, is_path, recipe_settings
 from finetune.api.parameters import Cli, Columns, DataFolder
 from finetune.api.planning import loading
-from finetune.commands.check.findings import Findings, FixedCopy, findings_of
+from finetune.commands.check.findings import Findings, findings_of
 from finetune.commands.check.fix import require_place_for_copy
 from finetune.data.detect import BY_SUFFIX
-from finetune.data.messages import noun, places, size_words, so_many
+from finetune.data.messages import places, size_words
 from finetune.data.paths import is_data
 from finetune.data.source import source_of
 from finetune.data.writing import encoding_note, written_suffix
@@ -28,7 +28,7 @@ from finetune.task_types.pretraining.own import column_words
 from finetune.training.first_runs import with_first_runs, with_parents
 from finetune.training.targets import expand_targets
 
-ROWS_SHOWN, REMAINING_SHOWN = 5, 3  # row numbers of a finding, and of one that remains in a fixed copy
+ROWS_SHOWN = 5  # row numbers of a finding
 THE_DATA = "the data"  # in memory
 
 
@@ -49,7 +49,6 @@ def check(
     limit: Annotated[int | None, Cli(setting=True, names=("--limit",))] = None,
     device: str | None = None,
     fix: str | Path | None = None,
-    escape_formulas: bool = False,
     force: bool = False,
     out: str | Path = "results",
     **settings: Any,
@@ -66,7 +65,6 @@ def check(
         limit: For a recipe: use at most N rows of each split.
         device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
         fix: For data: write a fixed copy to this file.
-        escape_formulas: Add an apostrophe to cells that a spreadsheet would run as formulas.
         force: Replace a file that we did not write.
         out: The folder of the runs that are named.
         **settings: Settings of a run, such as `model` or `max_length`, by which texts that are too long are found.
@@ -78,8 +76,6 @@ def check(
         UserError: For data that cannot be read, columns that it does not have, and a recipe that cannot be run.
     """
     wanted = recipe_settings(settings, text=text, label=label) | ({} if limit is None else {"limit": limit})
-    if escape_formulas and fix is None:
-        raise UserError("`escape_formulas` applies to the file that `fix` writes", "Add `fix`, or leave it out")
     names, folder = [str(part) for part in data if is_path(part)], Path(out)
     if len(names) == len(data) and not any(map(is_data, names)):
         if fix is not None:
@@ -94,9 +90,7 @@ def check(
             require_place_for_copy(Path(fix), path, force=force)
         report = findings_of(path, wanted, folder)
         if fix is not None:
-            fixes = report.fix(fix, escape_formulas=escape_formulas, force=force)
-            remaining = _remaining(Path(fix), _settings_of_copy(report), folder)
-            report = replace(report, copy=FixedCopy(file=Path(fix), fixes=fixes, remaining=remaining))
+            report = replace(report, copy=Path(fix), fixes=report.fix(fix, force=force))
     if names:
         return report
     of_data = [replace(one, what=one.what.replace(path, THE_DATA), file=THE_DATA) for one in report.findings]
@@ -121,28 +115,6 @@ def _previews(
         return [Preview(**check_recipe(run, source=source_of(data_folder), device=device)) for run in planned]
 
 
-def _settings_of_copy(report: Findings) -> dict[str, Any]:
-    return {name: value for name, value in report.settings.items() if name != "encoding"}  # the copy is in UTF-8
-
-
-def _remaining(copy: Path, settings: dict[str, Any], out: Path) -> str:
-    """`4 findings remain in fixed.csv: mojibake (row 3), vocabulary and 2 notes`."""
-    try:
-        rest = [finding for finding in findings_of(str(copy), settings, out).findings if finding.file == str(copy)]
-    except UserError as error:
-        return f"{copy} has an error: {error}"
-    if not rest:
-        return f"no finding remains in {copy}"
-    listed = []
-    for finding in rest:
-        if finding.severity != "note":
-            rows = places([(row, row) for row in finding.rows], most=REMAINING_SHOWN, count=finding.count)
-            listed.append(finding.code + (f" ({rows})" if finding.rows else ""))
-    notes = [so_many(len(rest) - len(listed), "note")] if len(listed) < len(rest) else []
-    parts = " and ".join([*([", ".join(listed)] if listed else []), *notes])
-    return f"{so_many(len(rest), 'finding')} {noun(len(rest), 'remains', 'remain')} in {copy}: {parts}"
-
-
 def exit_code(result: Findings | list[Preview], *, strict: bool = False) -> int:
     """1 for data with an error."""
     return int(isinstance(result, Findings) and result.fails(strict=strict))
@@ -154,7 +126,7 @@ def as_json(result: Findings | list[Preview]) -> Iterator[Mapping[str, Any]]:
         yield from map(asdict, result)
         return
     if result.corpus is not None:
-        what: dict[str, Any] = {"corpus": asdict(result.corpus)}
+        what: dict[str, Any] = {"corpus": result.corpus}
     else:
         what = {
             "files": {part.split: part.file for part in result.parts},
@@ -162,7 +134,7 @@ def as_json(result: Findings | list[Preview]) -> Iterator[Mapping[str, Any]]:
             "rows": {part.split: part.size for part in result.parts},
         }
     listed = [finding.as_json() for finding in result.findings]
-    copy = {} if result.copy is None else {"fixed": str(result.copy.file), "fixes": result.copy.fixes}
+    copy = {} if result.copy is None else {"fixed": str(result.copy), "fixes": result.fixes}
     yield what | {"layout": asdict(result.layout), "findings": listed, "counts": result.counts} | copy
 
 
@@ -191,9 +163,8 @@ def _report_parts(report: Findings) -> Iterator[Part]:
         yield from map(Line, describe_rows(report.layout, part.table, split=part.by_column))
         yield layout_table(report.layout)
     if (corpus := report.corpus) is not None:
-        facts = {"documents": f"{corpus.documents:,}", "lines": f"{corpus.lines:,}", "size": size_words(corpus.size)}
-        tokens = None if corpus.tokens is None else f"about {corpus.tokens:,}"
-        yield facts_table("text", {"column": column_words(report.layout), **facts, "tokens": tokens})
+        counts = {name: f"{corpus[name]:,}" for name in ("documents", "lines")}
+        yield facts_table("text", {"column": column_words(report.layout), **counts, "size": size_words(corpus["size"])})
     for finding in report.findings:
         code = f"{finding.severity} {finding.code}"
         yield Line(f"{code}: {finding.what}", STYLES[finding.severity], styled=len(code))
@@ -205,7 +176,7 @@ def _report_parts(report: Findings) -> Iterator[Part]:
 
 
 def _next_parts(report: Findings) -> Iterator[Part]:
-    """What was fixed and what remains in the copy, then what to do next: train if there is no error, else fix."""
+    """What was fixed, then what to do next: train if there is no error, else fix."""
     if (copy := report.copy) is None:
         suffix, typed = written_suffix(Path(report.target)), typed_settings(report.settings)
         file = f"fixed{suffix if suffix in BY_SUFFIX else '.csv'}"
@@ -213,8 +184,8 @@ def _next_parts(report: Findings) -> Iterator[Part]:
         fixing = [["check", report.target, *typed, "--fix", file]] if report.findings else []
         yield Next([*training, *fixing])
         return
-    yield facts_table(str(copy.file), copy.fixes or {"fixed": "no fixes needed; file copied"})
-    if note := encoding_note(copy.file, report.parts[0].table.form):
+    yield facts_table(str(copy), report.fixes or {"fixed": "no fixes needed; file copied"})
+    if note := encoding_note(copy, report.parts[0].table.form):
         yield NoteLine(note)
-    yield Line(copy.remaining)
-    yield Next([["run", str(copy.file), *typed_settings(_settings_of_copy(report))]])
+    settings = {name: value for name, value in report.settings.items() if name != "encoding"}  # the copy is in UTF-8
+    yield Next([["check", str(copy), *typed_settings(settings)], ["run", str(copy), *typed_settings(settings)]])

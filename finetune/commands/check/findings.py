@@ -1,6 +1,7 @@
 """What is wrong with a file or folder of data: all checks, those of tokens too; of unlabelled text what it holds."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,16 +13,12 @@ from finetune.checks.refusal import parts_of
 from finetune.checks.split_data import FileFinding, SplitFile
 from finetune.checks.tokens import NO_TOKENS, REFUSED, token_findings
 from finetune.commands.check.fix import require_place_for_copy, write_fixed
-from finetune.data.documents import Documents
 from finetune.data.issues import SEVERITIES, Finding
 from finetune.data.messages import so_many
 from finetune.data.source import source_of
 from finetune.errors import UserError
-from finetune.models.encoder_size import size_of
 from finetune.models.pretrained import resolve
 from finetune.models.tokenizers.fast import load_fast_tokenizer
-from finetune.models.tokenizers.train import trained_size
-from finetune.runs.recipe import Recipe
 from finetune.task_types.columns import Layout, own_data
 from finetune.task_types.parts import batch_maker
 from finetune.task_types.prepare import load_splits
@@ -33,29 +30,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS = ("severity", "code", "what", "count", "rows", "remedy", "file")
-SAMPLED = 2_000  # documents, the first ones, that are tokenized
-
-
-@dataclass(frozen=True, kw_only=True)
-class CorpusFacts:
-    """What a corpus holds: numbers of documents and lines, and `size` in bytes of UTF-8.
-
-    `tokens` is estimated by the first documents; None without a tokenizer.
-    """
-
-    documents: int
-    lines: int
-    size: int
-    tokens: int | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class FixedCopy:
-    """A fixed copy: its file, the number of fixes of each kind, and in a sentence the findings that remain in it."""
-
-    file: Path
-    fixes: dict[str, int]
-    remaining: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,19 +42,20 @@ class Findings:
         layout: What each column was taken for, and why.
         parts: The splits, with their tables; of unlabelled text none.
         findings: What was found, the most severe first; each has `severity`, `code`, `what`, `remedy`, `rows`, `count`.
-        corpus: Of unlabelled text, what it holds: documents, lines, bytes, tokens; else None.
+        corpus: Of unlabelled text, how many `documents`, `lines` and bytes (`size`) it has; else None.
         target: The file or folder.
         settings: The settings that it was read with.
-        copy: The fixed copy, if one was asked for.
+        copy: The fixed copy, if one was asked for, and `fixes`, the number of fixes of each kind.
     """
 
     layout: Layout
     parts: tuple[SplitFile, ...] = ()
     findings: tuple[FileFinding, ...] = ()
-    corpus: CorpusFacts | None = None
+    corpus: Mapping[str, int] | None = None
     target: str = ""
     settings: dict[str, Any] = field(default_factory=dict)
-    copy: FixedCopy | None = None
+    copy: Path | None = None
+    fixes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -106,14 +81,13 @@ class Findings:
         return pd.DataFrame(rows, columns=list(COLUMNS))
 
     @plainly
-    def fix(self, file: str | Path, *, escape_formulas: bool = False, force: bool = False) -> dict[str, int]:
+    def fix(self, file: str | Path, *, force: bool = False) -> dict[str, int]:
         """Writes a copy of the training data in which what can be fixed is fixed.
 
         Example: `findings.fix("fixed.csv")`
 
         Args:
             file: The file to write.
-            escape_formulas: Add an apostrophe to cells that a spreadsheet would run as formulas.
             force: Replace a file that we did not write.
 
         Returns:
@@ -125,11 +99,11 @@ class Findings:
         if not self.parts:
             raise UserError("unlabelled text has no cells to fix", "Leave the fixed copy out")
         require_place_for_copy(Path(file), self.parts[0].file, force=force)
-        return write_fixed(self.parts[0], Path(file), escape=escape_formulas)
+        return write_fixed(self.parts[0], Path(file))
 
     def __repr__(self) -> str:
         rows = sum(len(part.table) for part in self.parts)
-        among = so_many(rows) if self.corpus is None else so_many(self.corpus.documents, "document")
+        among = so_many(rows) if self.corpus is None else so_many(self.corpus["documents"], "document")
         return f"<Findings in {among}: {self.counted}>"
 
 
@@ -145,12 +119,10 @@ def findings_of(path: str, settings: dict[str, Any], out: Path = Path("results")
         if (text := own_text(task)) is not None:
             batch_maker(task).require_batch(recipe.train.batch_size)
             load_splits(task, source_of(None), limit=recipe.limit)
-            tokenizer = None
-            if trained_size(recipe):  # the run trains the vocabulary first
-                size_of(recipe.model)
-            else:
-                tokenizer = _tokenizer(recipe)
-            corpus = corpus_facts(text.documents, tokenizer)
+            documents = text.documents
+            corpus = {
+                "documents": len(documents), "lines": sum(len(one.lines) for one in documents), "size": documents.size,
+            }  # fmt: skip
             return Findings(layout=text.layout, corpus=corpus, target=path, settings=settings)
         assert read is not None  # data is either
         parts = parts_of(read)
@@ -161,7 +133,7 @@ def findings_of(path: str, settings: dict[str, Any], out: Path = Path("results")
             except UserError as error:
                 listed.append(parts[0].placed(Finding(REFUSED, error.what, remedy=error.way_out)))
         try:
-            tokenizer = _tokenizer(recipe)
+            tokenizer = load_fast_tokenizer(resolve(recipe.model, tokenizer=recipe.tokenizer_folder).folder)
         except UserError as error:
             what = f"checks of tokens were skipped: {error.what}"
             listed.append(parts[0].placed(Finding(NO_TOKENS, what, remedy=error.way_out)))
@@ -173,18 +145,3 @@ def findings_of(path: str, settings: dict[str, Any], out: Path = Path("results")
             layout=replace(read.layout, file={}), parts=parts, findings=tuple(worst_first(listed)), target=path,
             settings=settings,
         )  # fmt: skip
-
-
-def corpus_facts(documents: Documents, tokenizer: Any = None) -> CorpusFacts:
-    """The facts of a corpus."""
-    size, tokens = documents.size, None
-    if tokenizer is not None:
-        texts = [document.text for document in documents[:SAMPLED]]
-        ids = tokenizer(texts, add_special_tokens=False, truncation=False, return_attention_mask=False, verbose=False)
-        tokens = round(sum(map(len, ids["input_ids"])) / sum(len(text.encode()) for text in texts) * size)
-    lines = sum(len(document.lines) for document in documents)
-    return CorpusFacts(documents=len(documents), lines=lines, size=size, tokens=tokens)
-
-
-def _tokenizer(recipe: Recipe) -> Any:
-    return load_fast_tokenizer(resolve(recipe.model, tokenizer=recipe.tokenizer_folder).folder)

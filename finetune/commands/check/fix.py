@@ -14,7 +14,7 @@ from finetune.data.outputs import require_replaceable_output
 from finetune.data.paths import is_folder
 from finetune.data.spellings import unified
 from finetune.data.values import as_text, is_missing
-from finetune.data.writing import ESCAPED, keeps_mark, write_rows, written_format
+from finetune.data.writing import keeps_mark, write_rows, written_format
 from finetune.errors import UserError
 from finetune.task_types.columns import Layout
 from finetune.task_types.row_issues import EMPTY_WORD, MISSING_TEXT, NoRow
@@ -35,11 +35,8 @@ def require_place_for_copy(to: Path, target: str, *, force: bool) -> None:
     require_replaceable_output(to, reads=[target], force=force)
 
 
-def write_fixed(part: SplitFile, to: Path, *, escape: bool = False) -> dict[str, int]:
-    """Writes the fixed copy and returns how often each fix was applied. Raises UserError if it cannot be written.
-
-    With `escape`, cells that a spreadsheet would run as formulas get an apostrophe.
-    """
+def write_fixed(part: SplitFile, to: Path) -> dict[str, int]:
+    """Writes the fixed copy and returns how often each fix was applied. Raises UserError if it cannot be written."""
     table, form, holds = part.table, part.table.form, written_format(to).cells
     if holds != "lists" and any(isinstance(cell, list | dict) for cells in table.columns.values() for cell in cells):
         raise UserError(f"{to}: cells of {part.file} hold lists", "Name a file that ends with .jsonl")
@@ -56,8 +53,8 @@ def write_fixed(part: SplitFile, to: Path, *, escape: bool = False) -> dict[str,
     if holds == "texts":
         rows = [{name: _as_cell(cell) for name, cell in row.items()} for row in rows]
     names = [name for name in table.columns if name not in table.derived]
-    escaped = write_rows(to, rows, names, escaped=names if escape else (), like=form)
-    return dict(+counts) | ({f"cells {ESCAPED}": escaped} if escaped else {})
+    write_rows(to, rows, names, like=form)
+    return dict(+counts)
 
 
 def _as_cell(cell: Any) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.checks.refusal import data_findings
-from finetune.commands.evaluate.answers import Evaluation
+from finetune.commands.evaluate import Evaluation
 from finetune.data.files import split_files
 from finetune.data.messages import so_many
 from finetune.data.paths import is_data, is_folder

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
-from finetune.analysis.table import Next, Part, TextTable, as_plain_text, facts_table
+from finetune.analysis.table import Next, Part, facts_table
 from finetune.api.calls import plainly
 from finetune.api.front import here
 from finetune.api.inputs import model_name
@@ -18,7 +18,6 @@ from finetune.api.run import Run
 from finetune.data.atomic import require_no_link
 from finetune.data.checksums import ABOUT, CHECKSUMS
 from finetune.data.messages import first_of, size_words, so_many
-from finetune.data.messages import shown as shortened
 from finetune.data.paths import exists, is_folder, require_place
 from finetune.data.source import source_of
 from finetune.errors import UserError
@@ -27,17 +26,7 @@ from finetune.runs.folder import EXPORT
 
 TOLERANCE, MOST_TOLERANCE = 0.5, 100  # points of the headline that int8 may lose
 MAKES_GRAPHS = ("onnx", "onnxruntime", "onnxscript")  # packages of the extra `export`
-MOST_CHANGED, CELL = 10, 120  # rows that are printed, and characters of their cells
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChangedAnswer:
-    """A row that the run and its export answer differently."""
-
-    id: str
-    text: str
-    run: Any
-    export: Any
+MOST_CHANGED = 10  # ids of rows that are printed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,14 +39,12 @@ class Export:
         folder: The folder, which is a model name like any other.
         facts: What its export.json says: the graph, its run, and the check.
         size: The bytes of its graph.
-        changed: The rows that it answers differently than the run.
         notes: What to take into account.
     """
 
     folder: Path
     facts: ExportFacts
     size: int
-    changed: Sequence[ChangedAnswer]
     notes: Sequence[str]
 
     def __repr__(self) -> str:
@@ -93,7 +80,7 @@ def export(
         out: The folder of the runs that are named.
 
     Returns:
-        The folder, what its export.json says, and the rows with another answer.
+        The folder, and what its export.json says.
 
     Raises:
         UserError: For a model without weights or graph, for answers that are not the run's, for int8 that loses more
@@ -141,23 +128,15 @@ def as_json(made: Export) -> Iterator[Mapping[str, Any]]:
 
 
 def shown(made: Export) -> Iterator[Part]:
-    """The export next to its run, and the first rows with another answer."""
+    """The export next to its run."""
     check = made.facts.check
     assert check is not None  # an export is checked before it is there
     facts = {"size": size_words(made.size)}
     if check.score is not None:
         facts[check.score.metric] = f"{check.score.export:.2f}, of the run {check.score.run:.2f}"
     facts["answers alike"] = f"{check.equal:,} of {check.rows:,}"
+    facts["other answers"] = first_of(check.changed, MOST_CHANGED)
     facts["logits"] = f"differ by {check.largest_difference:.2g} at most"
     engine = f"{made.facts.engine} {made.facts.precision}"
     yield facts_table(f"{made.folder}: {engine}, on {so_many(check.rows)} of dev", facts)
-    if made.changed:
-        names = ["id", "text", "run", "export"]
-        rows = [
-            [shortened(as_plain_text(getattr(row, name)), CELL) for name in names]
-            for row in made.changed[:MOST_CHANGED]
-        ]
-        ties = ", where the run's logits are equal up to rounding" * (check.score is None)
-        title = f"{so_many(len(made.changed))} with another answer{ties}"
-        yield TextTable(title=title, columns=names, rows=rows, words=names[1:], ruled=True)
     yield Next([["predict", str(made.folder), "FILE"]], piped=True)

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from finetune.analysis.card import model_card
-from finetune.commands.export import MAKES_GRAPHS, ChangedAnswer, Export, require_new_folder
+from finetune.commands.export import MAKES_GRAPHS, Export, require_new_folder
 from finetune.commands.export.graph import SERVE, graph_inputs, write_graph, write_in_int8
 from finetune.data.atomic import replace_folder, settle, temporary_folder
 from finetune.data.checksums import ABOUT, write_checksums
@@ -83,7 +83,7 @@ def export_model(
             facts = _write_graph(trained, predictor.task, scratch, about, int8=tolerance is not None)
             _describe(scratch, facts)
             watch(Working(f"checking {so_many(len(rows))}"))
-            check, changed = checked_export(predictor, load_predictor(scratch, task=named), rows, tolerance)
+            check = checked_export(predictor, load_predictor(scratch, task=named), rows, tolerance)
             facts = replace(facts, check=check, tolerance=tolerance)
             if run is not None:
                 (scratch / ABOUT).write_text(model_card(run), encoding="utf-8")
@@ -99,7 +99,7 @@ def export_model(
         notes = [f"the export is compared with the run in fp32; here the run predicts in {precision}"]
         watch(Note(notes[0]))
     size = sum(file.stat().st_size for file in folder.glob("model.*"))
-    return Export(folder=folder, facts=facts, size=size, changed=changed, notes=notes)
+    return Export(folder=folder, facts=facts, size=size, notes=notes)
 
 
 def _dev_rows(predictor: Predictor, run: RunFolder | None, source: Source, *, named: Task | None) -> Sequence[Row]:
@@ -146,10 +146,8 @@ def _describe(folder: Path, facts: ExportFacts) -> None:
     write_checksums(folder)
 
 
-def checked_export(
-    run: Predictor, export: Predictor, rows: Sequence[Row], tolerance: float | None
-) -> tuple[ExportCheck, Sequence[ChangedAnswer]]:
-    """What export.json says of the check, and the rows that a run, in fp32, and its export answer differently.
+def checked_export(run: Predictor, export: Predictor, rows: Sequence[Row], tolerance: float | None) -> ExportCheck:
+    """What export.json says of the check, in which the run computes in fp32.
 
     Raises UserError for a graph with other logits than the run's, but in int8, with a `tolerance`, for one that loses
     more points of the headline. Both sides decide with the options that the run has, such as thresholds.
@@ -177,11 +175,9 @@ def checked_export(
             " answer",
             SERVE,
         )
-    check = ExportCheck(
-        rows=len(rows), largest_difference=difference, equal=len(rows) - len(changed),
-        changed=tuple(row.id for row in changed), score=score,
-    )  # fmt: skip
-    return check, changed
+    return ExportCheck(
+        rows=len(rows), largest_difference=difference, equal=len(rows) - len(changed), changed=changed, score=score
+    )
 
 
 def _answered(predictor: Predictor, rows: Sequence[Row]) -> tuple[np.ndarray, list[Answer]]:
@@ -191,12 +187,12 @@ def _answered(predictor: Predictor, rows: Sequence[Row]) -> tuple[np.ndarray, li
     return np.concatenate([array.ravel() for array in logits]), predictor.task.decode(logits, features, rows)
 
 
-def _changed(task: Task, rows: Sequence[Row], sides: Sequence[Sequence[Answer]]) -> list[ChangedAnswer]:
-    """The rows with two answers."""
+def _changed(task: Task, rows: Sequence[Row], sides: Sequence[Sequence[Answer]]) -> tuple[str, ...]:
+    """The ids of rows with two answers."""
     a, b = ([task.cells(*pair)["prediction"] for pair in zip(side, rows, strict=True)] for side in sides)
     apart = ALIKE * float(np.std(a)) if isinstance(a[0], float) else None
-    return [
-        ChangedAnswer(id=str(row.id), text=str(getattr(row, "input", "")), run=own, export=other)
+    return tuple(
+        row.id
         for row, own, other in zip(rows, a, b, strict=True)
         if (own != other if apart is None else abs(own - other) > apart)
-    ]
+    )

@@ -21,21 +21,16 @@ NAME = 40  # characters of a class or of a row's id
 class Block:
     """A card of the page: a title, a note on how to read it, and its content. A `wide` one spans the page.
 
-    `hint` is what a click does, which is not printed. `cells` are a table below `columns`: the first `left` are words,
-    the others numbers. It can be sorted by a click if it `sorts`; `foot` rows stay below, and `bars` are shares, 0 to
-    1, drawn behind the first cell of each row. `rows` are as `filters` has them, which is JSON for the page's script.
+    `cells` are a table below `columns`: the first `left` are words, the others numbers. `rows` are as `filters` has
+    them, which is JSON for the page's script.
     """
 
     title: str
     note: str = ""
-    hint: str = ""
     chart: Markup | None = None
     columns: Sequence[str] = ()
     cells: Sequence[Sequence[str]] = ()
     left: int = 1
-    sorts: bool = False
-    foot: Sequence[Sequence[str]] = ()
-    bars: Sequence[float] = ()
     matrix: Mapping[str, Any] | None = None
     points: Sequence[str] = ()
     rows: Sequence[Sequence[Any]] = ()

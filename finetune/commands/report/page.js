@@ -1,4 +1,4 @@
-// Sorts tables, and filters the rows of a split. Texts are set as text, never as markup.
+// Filters the rows of a split. Texts are set as text, never as markup.
 (() => {
   const SIZE = 10;
   const [NUMBER, ID, LABEL, PREDICTION, RIGHT, SORT, LENGTH, FACTS, PARTS, PAIRS, DOUBT] = Array(11).keys();
@@ -131,28 +131,6 @@
     filter();
   }
 
-  function sortable(table) {
-    const body = table.tBodies[0], first = [...body.rows];
-    const value = (row, column) => {
-      const text = row.cells[column].textContent.trim(), found = Number(text.replace(/–.+|[,%*\s]/g, ""));
-      return text === "" || Number.isNaN(found) ? text : found;
-    };
-    const compare = (a, b) => typeof a === typeof b ? (a < b ? -1 : a > b ? 1 : 0) : typeof a === "number" ? -1 : 1;
-    [...table.tHead.rows[0].cells].forEach((cell, column) => {
-      const button = make("button", "", cell.textContent);
-      button.type = "button";
-      button.addEventListener("click", () => {
-        const down = cell.getAttribute("aria-sort") !== "descending" && cell.classList.contains("figure") ||
-          cell.getAttribute("aria-sort") === "ascending";
-        for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
-        cell.setAttribute("aria-sort", down ? "descending" : "ascending");
-        first.sort((a, b) => (down ? -1 : 1) * compare(value(a, column), value(b, column)));
-        body.append(...first);
-      });
-      cell.replaceChildren(button);
-    });
-  }
-
   const unfold = () => {  // what a link leads to may be folded
     const to = document.getElementById(decodeURIComponent(location.hash.slice(1)));
     const folded = to && (to.querySelector(":scope > details") ?? to.closest("section > details"));
@@ -167,6 +145,5 @@
   addEventListener("afterprint", () => { for (const one of opened.splice(0)) one.open = false; });
   unfold();
   document.querySelector("nav details").open = matchMedia("(min-width: 70rem)").matches;
-  for (const table of document.querySelectorAll("table[data-sorts]")) sortable(table);
   for (const root of document.querySelectorAll("[data-rows]")) start(root);
 })();

@@ -1,4 +1,4 @@
-"""Blocks about the predictions of a split: rows to search and filter, confusion, classes, numbers, calibration."""
+"""Blocks about the predictions of a split: rows to search and filter, confusion, classes, calibration."""
 
 import json
 from collections import Counter
@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from finetune.analysis.label_errors import LEAST_BELIEVED, beliefs, ranks
-from finetune.analysis.pages.svg import Axis, bars, chart, dots, line
+from finetune.analysis.pages.svg import Axis, Mark, chart
 from finetune.commands.report.content import NAME, Block
 from finetune.data.messages import noun, so_many
-from finetune.metrics.calibration import cut_off_cells, expected_error, reliability
+from finetune.metrics.calibration import expected_error, reliability
 from finetune.metrics.scores import precision_recall_f1
-from finetune.runs.verdict import baseline_words
 from finetune.task_types.marked_text import cut, marked_texts
 from finetune.task_types.predictions import Predictions
 
@@ -24,14 +23,12 @@ MOST_CLASSES = 25  # classes of a confusion
 OTHERS = "(others)"
 LAST = (OTHERS, "no answer")  # names that are not classes
 WIDE_FROM = 5  # classes of a confusion that needs the whole page
-DOTS = 600  # rows of a scatter plot
 
 
 def split_blocks(table: Predictions, section: str, budget: int) -> Iterator[Block]:
     """All blocks of a section with this id; its rows may take `budget` bytes of the page."""
     yield rows_block(table, section, budget)
     yield from confusion_block(table, section)
-    yield from scatter_block(table)
     yield from class_block(table)
     yield from calibration_block(table)
 
@@ -49,8 +46,6 @@ def rows_block(table: Predictions, section: str, budget: int) -> Block:
         sure, facts = float(certainty[at]), table.all_facts(at)
         if has_confidence and 0 < sure <= 1:
             facts.append(f"confidence {100 * sure:.1f} %")
-        if wrong[at] and (methods := table.agreeing(at)):
-            facts.append(f"also predicted by {' and '.join(cut(baseline_words(name)) for name in methods)}")
         if believed is not None and (least[at] or wrong[at]) and np.isfinite(believed.chances[at]):
             facts.append(f"probability of the label {100 * believed.chances[at]:.1f} %")
         return [
@@ -102,11 +97,11 @@ def confusion_block(table: Predictions, section: str) -> Iterator[Block]:
         for side in (0, 1)
     )
     lines = [(label, [counts[label, prediction] for prediction in across]) for label in down]
-    note = "Down: label, across: prediction. A cell has its count and its share of the label's row."
+    note = "Down: label, across: prediction. A cell has its count, which leads to its rows, and its share of the row."
     if len(seen) > len(frequent):
         note += f" The {len(frequent)} most frequent of {len(seen):,} classes."
     yield Block(
-        title="Confusion", note=note, hint="A click on a count shows its rows.", wide=len(across) >= WIDE_FROM,
+        title="Confusion", note=note, wide=len(across) >= WIDE_FROM,
         matrix={
             "rows": f"{section}-rows", "others": OTHERS,
             "down": [(label, cut(label, NAME), sum(line), line) for label, line in lines],
@@ -122,8 +117,8 @@ def by_support(table: Predictions) -> list[str]:
 
 
 def class_block(table: Predictions) -> Iterator[Block]:
-    """A table; of many classes the most frequent. Its foot has means over the classes that occur, as in scikit-learn's
-    classification_report: of equal weights (macro), and by support.
+    """A table; of many classes the most frequent. Its last lines are means over the classes that occur, as in
+    scikit-learn's classification_report: of equal weights (macro), and by support.
     """
     classes = by_support(table)
     shown = classes[:MOST_LINES]
@@ -141,52 +136,30 @@ def class_block(table: Predictions) -> Iterator[Block]:
         [cut(name, NAME), f"{there:,}", *(f"{100 * score:.1f}" for score in own), f"{answered:,}"]
         for name, (there, answered, _), own in lines
     ]
-    yield Block(
-        title="By class",
-        note="Support is the number of labels; the bar is F1."
-        + f" The {len(shown)} most frequent of {len(classes):,}." * (len(shown) < len(classes)),
-        hint="A click on a column's name sorts by it.",
-        columns=["class", "support", "f1", "precision", "recall", "predicted"],
-        cells=cells[: len(shown)],
-        foot=cells[len(shown) :],
-        bars=scores[:, 0].tolist(),
-        sorts=True,
-    )
-
-
-def scatter_block(table: Predictions) -> Iterator[Block]:
-    """A plot of at most DOTS rows with the diagonal, if labels are numbers."""
-    if table.numbers is None:
-        return
-    values = np.stack(table.numbers).astype(float)
-    drawn = values[:, np.random.default_rng(0).permutation(values.shape[1])[:DOTS]]
-    ends = [(end, end) for end in (float(values.min()), float(values.max()))]
-    marks = [
-        line(ends, colour="quiet", dash="6 3", name="prediction = label"),
-        dots(list(zip(*drawn.tolist(), strict=True)), radius=2.4, colour="s1 faint"),
-    ]
-    says = f"Predictions over labels of {so_many(drawn.shape[1])}"
-    picture = chart(marks, x=Axis(label="label"), y=Axis(label="prediction"), says=says)
-    yield Block(title="Predicted vs. true", chart=picture)
+    note = "Support is the number of labels."
+    note += f" The {len(shown)} most frequent of {len(classes):,}." * (len(shown) < len(classes))
+    columns = ["class", "support", "f1", "precision", "recall", "predicted"]
+    yield Block(title="By class", note=note, columns=columns, cells=cells)
 
 
 def calibration_block(table: Predictions) -> Iterator[Block]:
-    """Accuracy over confidence and the diagonal, and how many decisions have a confidence; if predictions have one."""
-    decided = (table.decided.confidence, table.decided.right)
+    """Accuracy over confidence and the diagonal, if predictions have a confidence."""
     if not len(table.decided):
         return
-    bins = reliability(*decided)
-    boxes = [(100 * bin.low, 0.0, 100 * bin.high, 100 * bin.accuracy) for bin in bins]
-    marks = [bars(boxes, name="right"), line([(0, 0), (100, 100)], colour="quiet", dash="6 3", name="calibrated")]
+    bins = reliability(table.decided.confidence, table.decided.right)
+    corners = [point for bin in bins for point in ((100 * bin.low, 0.0), (100 * bin.high, 100 * bin.accuracy))]
+    marks = [
+        Mark(points=corners, bars=True, name="right"),
+        Mark(points=[(0, 0), (100, 100)], colour="quiet", dash="6 3", name="calibrated"),
+    ]
+    words = (f"confidence to {100 * bin.high:.0f} %: {100 * bin.accuracy:.0f} % right of {bin.count}" for bin in bins)
     yield Block(
         title="Calibration",
         note=f"Expected calibration error (ECE) {100 * expected_error(bins):.1f} points over"
         f" {len(table.decided):,} {table.unit}. ",
         chart=chart(
-            marks, x=Axis(label="confidence, %", low=0.0, high=100.0), y=Axis(label="right, %", low=0.0, high=104.0),
-            says="; ".join(f"confidence to {100 * bin.high:.0f} %: {100 * bin.accuracy:.0f} % right of {bin.count}"
-                           for bin in bins),
+            (marks, Axis(label="right, %", low=0.0, high=104.0), 220.0),
+            x=Axis(label="confidence, %", low=0.0, high=100.0),
+            says="; ".join(words),
         ),
-        columns=["confidence", table.unit, "share, %", "right, %"],
-        cells=cut_off_cells(*decided),
-    )  # fmt: skip
+    )

@@ -61,10 +61,8 @@ class ResultTable:
         a recipe has a form of its own. Raises UserError for `paper` where it has not, or with cost.
         """
         form = form or self.asked
-        if form not in (None, "paper", "runs"):
-            raise UserError(f"the form of a table is '{form}'", "It is paper or runs")
-        if self.cost and form == "paper":
-            raise UserError("the form paper has no columns for the cost of runs", "Leave out `form` or `cost`")
+        if form not in (None, "paper", "runs") or (self.cost and form == "paper"):
+            raise UserError(f"there is no form '{form}'" + " with cost" * self.cost, "It is paper or runs")
         if self.cost or form == "runs":
             made = runs_form(self.table, self.lines, cost=self.cost)
         elif form == "paper" or self.table.has_columns:

@@ -1,9 +1,9 @@
 """What a table declares: a file of recipes/tables, with its rows, and for a table of a recipe its systems."""
 
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError
 
 from finetune.data.paths import is_file
 from finetune.errors import UserError, nearest
@@ -11,8 +11,6 @@ from finetune.runs.recipe_tables import Settings
 from finetune.runs.toml import read_toml
 
 TABLES = Path(__file__).parents[2] / "recipes" / "tables"
-NOT_WITH_A_RECIPE = ("margin", "server", "limit", "settings", "column", "over")  # the recipe says which runs
-ONLY_WITH_A_RECIPE = ("system", "heading", "control")
 
 
 class TableRow(Settings):
@@ -65,17 +63,6 @@ class PaperTable(Settings):
     def has_columns(self) -> bool:
         """Whether it has a form with tasks as columns."""
         return any(row.column for row in self.row)
-
-    @model_validator(mode="after")
-    def _reads_all(self) -> Self:
-        """Refuses settings that only the other kind of table has."""
-        unread, kind = (NOT_WITH_A_RECIPE, "with") if self.recipe else (ONLY_WITH_A_RECIPE, "without")
-        if wrong := sorted(self.model_fields_set.union(*(row.model_fields_set for row in self.row)) & {*unread}):
-            raise ValueError(f"{', '.join(wrong)}: not for a table {kind} a recipe")
-        names = [system.name for system in self.system]
-        if self.control and self.control not in names:
-            raise ValueError(f"control '{self.control}' is not a system: {', '.join(names)}")
-        return self
 
 
 def table_files() -> dict[str, Path]:

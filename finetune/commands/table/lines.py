@@ -6,9 +6,9 @@ the same seed, whose encoders were pre-trained with that seed too.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
 from finetune.analysis.published import DEFAULTS as STRUCTURE
@@ -100,7 +100,7 @@ def lines_of(table: PaperTable, records: Sequence[RunRecord]) -> list[TableLine]
     """
     runs, lines = list(zip(records, applied(records), strict=True)), list[TableLine]()
     for row in table.row:
-        fitting = [run for run, own in runs if not _unlike(run, own, row)]
+        fitting = [run for run, own in runs if _fits(run, own, row)]
         metric = fitting[0].metric(row.metric) if fitting else Metric(row.metric)
         published = [
             anchor
@@ -123,24 +123,21 @@ def lines_of(table: PaperTable, records: Sequence[RunRecord]) -> list[TableLine]
 
 
 def left_out(table: PaperTable, records: Sequence[RunRecord]) -> list[str]:
-    """For each task whose runs fit no row, how many they are and why: `1 run of rte left out: limit=200`."""
-    notes, runs = [], list(zip(records, applied(records), strict=True))
-    for task in dict.fromkeys(row.task for row in table.row):
-        rows = [row for row in table.row if row.task == task]
-        why = [min((_unlike(*run, row) for row in rows), key=len) for run in runs if run[0].task == task]
-        if why and all(why):
-            reasons = ", ".join(dict.fromkeys(chain.from_iterable(why)))
-            notes.append(f"{so_many(len(why), 'run')} of {task} left out: {reasons}")
-    return notes
+    """For each task whose runs fit no row, how many: `1 run of rte left out: other rows, settings or metrics`."""
+    runs = list(zip(records, applied(records), strict=True))
+    counts = Counter(run.task for run, _ in runs)
+    fitting = {row.task for row in table.row if any(_fits(run, own, row) for run, own in runs)}
+    tasks = [task for task in dict.fromkeys(row.task for row in table.row) if counts[task] and task not in fitting]
+    return [f"{so_many(counts[task], 'run')} of {task} left out: other rows, settings or metrics" for task in tasks]
 
 
-def _unlike(record: RunRecord, settings: Mapping[str, Any], row: TableRow) -> list[str]:
-    """Why a run does not fit the row; nothing where it does."""
-    if record.task != row.task or row.split not in record.scores:
-        return [f"no scores on {row.split}"]
+def _fits(record: RunRecord, settings: Mapping[str, Any], row: TableRow) -> bool:
     wanted = {"limit": row.limit, **STRUCTURE, **row.settings}
-    reasons = [f"{key}={settings.get(key)}" for key, value in wanted.items() if settings.get(key) != value]
-    return reasons + [f"no {row.metric}"] * (row.metric not in record.scores[row.split])
+    return (
+        record.task == row.task
+        and row.metric in record.scores.get(row.split, {})
+        and all(settings.get(key) == value for key, value in wanted.items())
+    )
 
 
 def paired_lines(table: PaperTable, records: Sequence[RunRecord], plan: Sequence[ResolvedRun]) -> list[TableLine]:

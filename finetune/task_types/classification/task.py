@@ -221,7 +221,7 @@ class MultiLabelTask(PooledTask):
                 f"{so_many(len(self.labels), 'label')}",
                 f"Give one for each of {', '.join(self.labels)}",
             )
-        over_all = [replace(metric, score=None) for metric in (micro_f1_of_sets, macro_f1_of_sets, exact_match_of_sets)]
+        over_all = [micro_f1_of_sets, macro_f1_of_sets, exact_match_of_sets]
         by_label = (Metric(f"{label}/{part}") for label in self.labels for part in PARTS)
         object.__setattr__(self, "metrics", (*over_all, *by_label))
         super().__post_init__()

@@ -59,9 +59,9 @@ def test_two_runs_are_compared_from_their_predictions(tmp_path: Path) -> None:
     assert accuracy.rows_needed is not None
     assert accuracy.rows_needed < 90
     assert found.mcnemar == pytest.approx(stats.binomtest(1, 30).pvalue)
-    assert [change.row["id"] for change in found.changed if change.better == "a"] == ["80"]
+    assert [row["id"] for row in found.changed if row["better"] == "a"] == ["80"]
     assert len(found.changed) == 30
-    assert (found.changed[0].gold, found.changed[0].a) == ("entailment", "not_entailment")
+    assert (found.changed[0]["label"], found.changed[0]["a"]) == ("entailment", "not_entailment")
     assert "one seed" in found.notes[0]
     json.dumps(next(as_json(found)))
 
@@ -119,7 +119,7 @@ def test_every_shape_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         low, high = headline.interval or (-1, 1)  # none where each row changed alike
         assert low <= headline.value <= high
         assert list(found.holm.values()) == pytest.approx(holm([each.p for each in found.differences.values()]))
-        assert all(change.better == "a" for change in found.changed)
+        assert all(row["better"] == "a" for row in found.changed)
 
 
 def test_a_label_that_the_gold_lacks_and_a_metric_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

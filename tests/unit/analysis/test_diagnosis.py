@@ -216,23 +216,6 @@ def test_contradictions_of_a_shipped_task_are_in_its_report_and_of_a_recipe_file
     assert {"label=stars", "text=body"} < {*words.split()}
 
 
-def test_the_preset_takes_the_place_of_all_that_was_typed_of_training_where_rows_are_few() -> None:
-    few: dict[str, Any] = {
-        "labels": {"train": {"good": 300, "odd": 6}, "dev": {"good": 90, "odd": 4}},
-        "scores": {"dev": {"accuracy": 0.9, "good/recall": 1.0, "odd/recall": 0.0}},
-        "recipe": {"task": "a.csv", "seed": 7, "options": {"shape": "classification"}},
-    }
-    typed = ["a.csv", "label=stars", "train.epochs=4", "distil.teacher=0123456789", "seed=7"]
-    found = diagnosis_of(record(0.9, observed={"typed": typed}, **few))
-    assert found.command == "finetune run a.csv label=stars seed=7 preset=few-labels"
-    untrained = {**few, "recipe": {**few["recipe"], "model": "new:2x32"}}
-    found = diagnosis_of(record(0.9, observed={"typed": typed}, **untrained))
-    assert found.command == "finetune check a.csv"  # random layers cannot be frozen
-    many = diagnosis_of(record(0.9, observed={"typed": typed}, **few, rows={"train": 5_000, "dev": 100}))
-    assert many.cause == found.cause
-    assert many.command.startswith("finetune check a.csv")
-
-
 def test_a_rate_that_was_typed_is_not_followed_by_another() -> None:
     kept = CASES["a loss that stays"][0]
     rate = kept.recipe["train"]["learning_rate"]
@@ -271,8 +254,3 @@ def test_several_seeds_have_the_cause_of_half_of_them_whichever_is_the_first() -
     ):
         found = diagnosis_of_seeds([(one, None) for one in runs])
         assert [one.evidence[: len(words)] for one in found.causes] == [words] * bool(words)
-
-
-def test_texts_that_were_cut_in_test_alone_are_not_cut_shorter() -> None:
-    one = record(0.6, better=False, truncated={"test": 0.7}, observed={"fitting_length": 64})
-    assert diagnosis_of(one).command.endswith("max_length=128")

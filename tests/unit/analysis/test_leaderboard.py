@@ -51,12 +51,6 @@ def test_few_rows_and_undefined_scores() -> None:
     assert "only 20 rows of dev" in " ".join(form.notes)
 
 
-def test_folds_are_one_line() -> None:
-    records = [known(0.8 + fold / 100, data=f"d{fold}", options={"fold": fold}) for fold in range(3)]
-    records += [known(0.7 + fold / 100, data=f"d{fold}", options={"fold": fold}, frozen=True) for fold in range(3)]
-    assert [row["seeds"] for row in leaderboard(records).numbers] == [3, 3]
-
-
 def test_no_folder_of_the_machine_is_named() -> None:
     form = leaderboard([known(0.8, model="/home/me/enc", tokenizer="/home/me/v"), known(0.7, model="m")])
     assert "/home" not in str(form)

@@ -39,16 +39,6 @@ def test_no_risk_is_promised_from_too_few_rows_nor_from_wrong_ones() -> None:
     right = np.ones(58, bool)
     assert selective.risk_threshold(np.linspace(0, 1, 58), right, 0.05) is None
     assert selective.risk_threshold(np.linspace(0, 1, 59), np.ones(59, bool), 0.05) is not None
-    assert selective.rows_needed(np.linspace(0, 1, 58), right, 0.05) == pytest.approx(1.05)
-    assert selective.rows_needed(np.linspace(0, 1, 58), ~right, 0.05) is None
-    assert selective.lowest_risk(np.linspace(0, 1, 58), right) == 0.06
-
-
-def test_equal_confidences_are_answered_together() -> None:
-    confidence, right = np.repeat([0.9, 0.5], 100), np.repeat([True, False], 100)
-    found = selective.risk_threshold(confidence, right, 0.05)
-    assert found == selective.AnsweredShare(threshold=0.9, coverage=0.5, wrong=0.0)
-    assert selective.coverage_threshold(confidence, right, 0.6).coverage == 1.0
 
 
 def test_claims_of_one_row_count_as_fewer() -> None:
@@ -82,5 +72,3 @@ def test_all_answers_are_promised_where_the_confidence_says_nothing() -> None:
         found = selective.risk_threshold(confidence, right, 0.1)
         promised.append(found is not None and found.coverage == 1)
     assert np.mean(promised) >= 0.9
-    confidence, right = np.linspace(0, 1, 120), np.arange(120) % 20 > 0
-    assert selective.rows_needed(confidence, right, 0.1) < 5

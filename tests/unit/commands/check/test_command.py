@@ -24,22 +24,6 @@ from support.cli import InProcess, assert_error
 import finetune
 
 
-def test_the_layout_says_where_each_guess_comes_from(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
-    rows = [[text, text[::-1], label] for text, label in zip(texts(40), labels(40), strict=True)]
-    path = write_csv(tmp_path / "a.csv", [["title", "body", "topic"], *rows])
-    code, out, _ = in_process("check", str(path), "text=body", f"model={tiny_bert}", data=tmp_path)
-    assert code == 0
-    assert "a.csv: delimited text, in UTF-8, comma-separated, cells may be quoted; 40 rows" in out
-    table = {
-        cells[0].strip(): [cell.strip() for cell in cells[1:3]]
-        for line in out.splitlines()
-        if len(cells := line.strip("│").split("│")) == 3
-    }
-    assert table["text"] == ["body", "given"]
-    assert table["label"] == ["topic", "its name"]
-    assert "max_length" in out and "0 errors, 1 warning, " in out and "warning vocabulary" in out
-
-
 def test_only_what_spoils_a_run_ends_with_1(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
     model = f"model={tiny_bert}"
     reviews(tmp_path / "few.csv", 200, text={5: "", 8: texts(200)[2]}, label={8: labels(200)[2], 9: ""})
@@ -147,14 +131,6 @@ def test_clean_data_ends_with_0(kind: str, in_process: InProcess, tmp_path: Path
     model = korean_encoder(tiny_bert, tmp_path / "ko", pieces=False) if kind == "korean" else tiny_bert
     code, out, err = in_process("check", str(files[kind]()), f"model={model}", "max_length=128", data=tmp_path)
     assert (code, err) == (0, ""), out
-
-
-def test_without_a_tokenizer_the_other_checks_are_made(in_process: InProcess, tmp_path: Path) -> None:
-    path = reviews(tmp_path / "a.csv", text={5: ""})
-    code, out, err = in_process("check", str(path), "model=no/network", data=tmp_path)
-    assert (code, err) == (0, "")
-    assert "note no-tokens:" in out
-    assert "warning missing-text" in out
 
 
 def test_json_is_one_object(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from support.checked_files import Check, found, labels, questions, reviews, tagged, texts, write_csv, write_jsonl
-from support.cli import InProcess, assert_error
+from support.cli import InProcess
 
 from finetune.commands.check.fix import write_fixed
 from finetune.data.detect import BY_SUFFIX
@@ -63,14 +63,6 @@ def test_what_is_fixed_is_not_found_again(
     assert set(table.columns["label"]) == {"good", "bad"}
 
 
-def test_the_fixed_file_of_a_clean_one_is_a_copy(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
-    path = reviews(tmp_path / "a.csv")
-    code, out, _ = in_process("check", str(path), f"model={tiny_bert}", "--fix", str(tmp_path / "b.csv"), data=tmp_path)
-    assert code == 0
-    assert "no fixes needed; file copied" in out
-    assert (tmp_path / "b.csv").read_bytes() == path.read_bytes()
-
-
 def test_contexts_with_places_of_answers_stay_as_they_are(
     in_process: InProcess, tmp_path: Path, tiny_bert: Path
 ) -> None:
@@ -106,23 +98,6 @@ def test_tags_and_lists_of_labels_are_fixed_as_json_lines(
     assert not {"label-variant", "duplicate"} & set(found(check(fixed)))
 
 
-def test_a_fixed_file_keeps_its_cells_unless_they_are_to_be_escaped(
-    in_process: InProcess, tmp_path: Path, tiny_bert: Path
-) -> None:
-    tweets = {row: f"@user {text}" for row, text in enumerate(texts(60), 1)}
-    path = reviews(tmp_path / "a.csv", text=tweets | {3: "=HYPERLINK(A1) and more words here", 5: "- no"})
-    for option, cells in (([], ["=HYPERLINK", "- no"]), (["--escape-formulas"], ["'=HYPERLINK", "'- no"])):
-        fixed = tmp_path / f"fixed{len(option)}.csv"
-        _, out, _ = in_process("check", str(path), f"model={tiny_bert}", "--fix", str(fixed), *option, data=tmp_path)
-        column = read_table(fixed).columns["text"]
-        assert column[2].startswith(cells[0]) and column[4] == cells[1]
-        assert ("escaped" in out and "60" in out) is bool(option)
-        assert column[0] == ("'" * bool(option)) + tweets[1]
-    code, _, err = in_process("check", str(path), "--escape-formulas", data=tmp_path)
-    assert code == 2
-    assert_error(err, "--escape-formulas", "Add `--fix`")
-
-
 def test_words_and_labels_of_control_characters_alone_are_dropped(tmp_path: Path, check: Check) -> None:
     rows = tagged(20)
     rows[3]["words"][0] = "\u200b"
@@ -132,33 +107,6 @@ def test_words_and_labels_of_control_characters_alone_are_dropped(tmp_path: Path
     told = {"rows dropped without a label": 1, "rows dropped without a text": 1}
     assert write_fixed(part, tmp_path / "b.csv") == told
     assert len(read_table(tmp_path / "b.csv")) == 58
-
-
-REMAINS = "findings remain"
-
-
-def test_check_says_what_remains_in_the_copy(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
-    odd = "오랜만에 만난 친구".encode("cp949").decode("latin-1")
-    path = reviews(tmp_path / "a.csv", text={3: odd, 5: " b "}, label={7: "GOOD"})
-    fixed = tmp_path / "b.csv"
-    code, out, _ = in_process("check", str(path), f"model={tiny_bert}", "--fix", str(fixed), data=tmp_path)
-    (line,) = (line for line in out.splitlines() if REMAINS in line)
-    counted = in_process("check", str(fixed), f"model={tiny_bert}", "--json", data=tmp_path)[1]
-    assert code == 0 and line.startswith(f"{len(json.loads(counted)['findings'])} findings remain in {fixed}: ")
-    assert "mojibake (row 3)" in line and "label-variant" not in line
-    code, out, _ = in_process("check", str(fixed), f"model={tiny_bert}", data=tmp_path)
-    assert REMAINS not in out
-
-
-def test_the_copy_is_checked_with_the_settings_of_the_file_but_in_utf_8(
-    in_process: InProcess, tmp_path: Path, tiny_bert: Path
-) -> None:
-    path, fixed = tmp_path / "a.csv", tmp_path / "b.csv"
-    rows = [f"영화가 {text},{i % 2},{'긍정' if i % 3 else '부정'}" for i, text in enumerate(texts(60))]
-    path.write_text("\n".join(["text,a,b", *rows]) + "\n", encoding="cp949")
-    settings = [f"model={tiny_bert}", "encoding=cp949", "label=b"]
-    code, out, _ = in_process("check", str(path), *settings, "--fix", str(fixed), data=tmp_path)
-    assert code == 0 and f"{REMAINS} in {fixed}: " in out and "has an error" not in out
 
 
 @pytest.mark.parametrize(
@@ -195,11 +143,6 @@ def test_korean_mojibake_is_found_and_not_damaged(tmp_path: Path, check: Check) 
     assert write_fixed(report.parts[0], tmp_path / "fixed.csv") == {"cells kept as they are: mojibake": 5}
     texts = read_table(tmp_path / "fixed.csv").columns["text"]
     assert [texts[row - 1] for row in odd] == list(odd.values())
-
-
-def test_signs_and_letters_with_accents_are_no_mojibake(tmp_path: Path, check: Check) -> None:
-    right = dict(enumerate(["one ···· two", "»»»» here", "Ça Äpfel ÄÖÜ äöü", "£££ °C ±2"], start=3))
-    assert "mojibake" not in found(check(reviews(tmp_path / "a.csv", text=right)))
 
 
 def test_a_label_of_mojibake_is_kept_where_others_are_respelled(tmp_path: Path, check: Check) -> None:

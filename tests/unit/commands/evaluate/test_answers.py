@@ -39,7 +39,7 @@ def test_a_missing_answer_counts_0_even_where_none_is_right(tmp_path: Path, in_p
     assert code == 0, err
     found = json.loads(out)
     assert tuple(found["dev"][name] for name in ("f1", "answerable/em", "unanswerable/em")) == (0.5, 0.5, 0.5)
-    assert "2 of 4 rows (b, d)" in err
+    assert "2 of 4 rows, which count 0 (b, d)" in err
     assert "(z, y)" in err
 
 

@@ -56,7 +56,7 @@ def test_int8_is_smaller_and_says_what_it_changed(
     assert (facts.precision, facts.bits, facts.tolerance) == ("int8", 7, 100)
     assert facts.check is not None
     assert made["size"] < (run / "model" / "model.safetensors").stat().st_size
-    assert len(made["changed"]) == facts.check.rows - facts.check.equal
+    assert len(facts.check.changed) == facts.check.rows - facts.check.equal
     scores = finetune.open_run(run).record.scores["dev"]
     assert facts.check.score is not None
     assert facts.check.score.run == pytest.approx(100 * scores[facts.check.score.metric])

@@ -10,39 +10,21 @@ from support.records import change_record, save_run
 from support.reports import facts_of, read, report, saved_run
 from support.toys import cat_rows, cat_task
 
-from finetune.analysis.pages.svg import WIDTH, Axis, chart, dots, line, round_powers, round_steps, text_width
+from finetune.analysis.pages.svg import WIDTH, Axis, Mark, chart, round_powers, text_width
 from finetune.commands.report.content import read_run_files
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import without_folders
 from finetune.runs.record_files import load_record
-from finetune.runs.verdict import WORDS, verdict_of
+from finetune.runs.verdict import verdict_of
 from finetune.task_types import SentenceRow
 from finetune.task_types.parts import Answer
 from finetune.task_types.registry import find
 
 
-def test_round_steps_are_round_and_few() -> None:
-    assert round_steps(0, 100) == [0, 20, 40, 60, 80, 100]
-    assert round_steps(1, 3, whole=True) == [1, 2, 3]
-    assert round_steps(0.2, 0.31) == pytest.approx([0.2, 0.22, 0.24, 0.26, 0.28, 0.3])
-    assert round_steps(5, 5) == [5]
-    assert all(len(round_steps(0, high)) <= 7 for high in (1e-9, 0.37, 1, 7.3, 99, 12_345, 1e12))
-
-
-@pytest.mark.parametrize("name", [*WORDS.values(), "tfidf-logistic", "FacebookAI/xlm-roberta", "{a}"])
-def test_a_text_takes_no_more_than_its_estimated_width(name: str) -> None:
-    """In DejaVu Sans, which is broader than the other fonts that browsers choose."""
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import TextPath
-
-    drawn = TextPath((0, 0), name, size=11, prop=FontProperties(family="DejaVu Sans")).get_extents()
-    assert drawn.x1 <= text_width(name)
-
-
 def test_labels_of_axes_and_the_legend_stay_in_the_picture() -> None:
     names = ["부정적인 평가 " * 4, "W" * 80, "a"]
-    marks = [dots([(float(i), -float(i))], name=name) for i, name in enumerate(names)]
-    drawn = chart(marks, x=Axis(label="x" * 200), y=Axis(label="긴 이름 " * 40), says="a chart")
+    marks = [Mark(points=[(float(i), -float(i))], shape="circle", name=name) for i, name in enumerate(names)]
+    drawn = chart((marks, Axis(label="긴 이름 " * 40), 220.0), x=Axis(label="x" * 200), says="a chart")
     for x, anchor, text in re.findall(r'<text x="([-\d.]+)" y="[-\d.]+" text-anchor="(\w+)"[^>]*>([^<]*)<', drawn):
         left = float(x) - text_width(text) * {"start": 0, "middle": 0.5, "end": 1}[anchor]
         assert left >= -1, text
@@ -52,7 +34,7 @@ def test_labels_of_axes_and_the_legend_stay_in_the_picture() -> None:
 def test_a_chart_of_odd_values_is_drawn() -> None:
     for values in ([0.0, 0.0], [float("nan"), 1.0], [1e15, -1e15], [5.0]):
         points = [(float(at), value) for at, value in enumerate(values) if value == value]
-        assert "<svg" in chart([line(points)], x=Axis(), y=Axis(), says="odd")
+        assert "<svg" in chart(([Mark(points=points, dash="none")], Axis(), 220.0), x=Axis(), says="odd")
 
 
 def test_nothing_is_drawn_where_there_is_nothing_to_draw(tmp_path: Path) -> None:
@@ -95,20 +77,6 @@ def test_the_least_believed_labels_are_listed(tmp_path: Path) -> None:
     wrong = {row[1] for row in data["rows"] if row[4] == 0}
     assert wrong <= {row[1] for row in least}
     assert all("probability of the label" in row[7][-1] for row in least)
-
-
-def test_every_error_has_the_probability_of_its_label(tmp_path: Path) -> None:
-    """40 errors, of which only 20 are among the labels believed least."""
-    task, rows = cat_task(), cat_rows(64)
-    other = {"yes": "no", "no": "yes"}
-    chances = {"no": [0.6, 0.4], "yes": [0.4, 0.6]}
-    said = [other[row.gold] if i < 40 else row.gold for i, row in enumerate(rows)]
-    folder = saved_run(tmp_path, task, rows, [Answer(value=each, probabilities=chances[each]) for each in said])
-    (data,) = read(report(tmp_path, folder)).data
-    errors, others = ([row for row in data["rows"] if row[4] == right] for right in (0, 1))
-    assert len(errors) == 40
-    assert all("probability of the label 40.0 %" in row[7] for row in errors)
-    assert not any("probability of the label" in fact for row in others for fact in row[7])
 
 
 def test_no_folder_of_the_machine_is_named(tmp_path: Path) -> None:
@@ -161,7 +129,7 @@ def test_a_logarithmic_axis_has_round_numbers_at_equal_ratios() -> None:
     assert round_powers(2.0, 2.2) == [100, 110, 120, 130, 140, 150]
     assert len(round_powers(0, 15)) <= 6
     points = [(float(at), 10.0**at) for at in range(1, 6)]
-    drawn = chart([line(points)], x=Axis(), y=Axis(logarithmic=True), says="")
+    drawn = chart(([Mark(points=points, dash="none")], Axis(logarithmic=True), 220.0), x=Axis(), says="")
     (path,) = re.findall(r'd="M([^"]*)" class="line s1"', drawn)
     heights = [float(point.split()[1]) for point in path.split("L")]
     assert np.diff(heights) == pytest.approx([heights[1] - heights[0]] * 4, abs=0.2)

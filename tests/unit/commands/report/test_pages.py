@@ -1,6 +1,5 @@
 """Reports: a page of every task type, and what cannot be reported."""
 
-import itertools
 import json
 import re
 import shutil
@@ -36,43 +35,19 @@ def test_classes_have_the_scores_of_the_record(shapes: dict[str, Path]) -> None:
 
 
 def test_every_shape_has_a_page(shapes: dict[str, Path], tmp_path: Path) -> None:
-    cards = {"Scores on dev", "Loss and score", "Settings and facts", "Limits and notes", "Rows"}
+    cards = {"Scores on dev", "Loss and score", "Settings and facts", "Rows"}
     for folder in shapes.values():
         found, table = read(report(tmp_path, folder)), labelled_table(None, _read(folder))
         assert table is not None
         own = {
             "By class": table.classes, "Confusion": any(table.pairs) and not table.several,
-            "Calibration": len(table.decided), "Predicted vs. true": table.numbers,
+            "Calibration": len(table.decided),
         }  # fmt: skip
         for title in cards | {title for title, shown in own.items() if shown}:
             assert title in found.text, (folder, title)
         assert found.data[0]["total"] == len(found.data[0]["rows"]) == len(table)
-        charts = sum(f"\n{title}\n" in found.text for title in ("Loss and score", "Calibration", "Predicted vs. true"))
+        charts = sum(f"\n{title}\n" in found.text for title in ("Loss and score", "Calibration"))
         assert found.tags.count("svg") == charts > 0
-
-
-def test_a_page_is_in_the_order_of_a_reader(shapes: dict[str, Path], tmp_path: Path) -> None:
-    """Verdict, scores, rows, confusion and calibration are open; the rest follows, folded."""
-    page = report(tmp_path, shapes["toy-cats"])
-    titles = [re.sub("<.*?>", "", title) for title in re.findall(r"<h3>(.*?)</h3>", page)]
-    assert titles[:5] == ["Scores on dev", "Rows", "Confusion", "By class", "Calibration"]
-    assert page.index('class="verdict"') < page.index('class="score"') < page.index("<h3>Scores on dev</h3>")
-    folded = [page.index(summary) for summary in re.findall(r"<details><summary><h2.*?>", page)]
-    assert len(folded) == 1
-    assert page.index("<h3>Calibration</h3>") < folded[0]
-    assert folded[0] < min(page.index(f"<h3>{title}</h3>") for title in ("Loss and score", "Settings and facts"))
-
-
-def test_headings_tables_and_controls_are_those_that_screen_readers_read(page: Path) -> None:
-    """What can be told without axe, which `test_report_in_a_browser.py` runs where it is installed."""
-    text = page.read_text(encoding="utf-8")
-    levels = [int(level) for level in re.findall(r"<h(\d)[ >]", text)]
-    assert levels[0] == 1 and levels.count(1) == 1
-    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
-    assert text.count("<main") == text.count("<nav") == 1 and '<html lang="' in text
-    assert re.findall(r"<th(?! scope=)[^e]", text) == []
-    assert all("<label>" in before for before in re.findall(r"(.{0,60})<(?:select|input) ", text))
-    assert all("aria-label=" in group for group in re.findall(r'<div [^>]*tabindex="0"[^>]*>', text))
 
 
 def test_every_chart_says_in_words_what_it_shows(page: Path) -> None:
@@ -80,7 +55,7 @@ def test_every_chart_says_in_words_what_it_shows(page: Path) -> None:
     read(text)
     charts = re.findall(r"<svg [^>]*>(?:<title>.*?</title>)?", text)
     assert all('role="img" aria-label="' in chart and "<title>" in chart for chart in charts)
-    assert len(charts) > 20
+    assert len(charts) > 18
     assert not re.search(r"<svg[^§]*?(fill|stroke)[=:] ?\"?#", text[text.index("<body>") :])  # colours are the page's
 
 
@@ -177,12 +152,3 @@ def test_many_rows_take_seconds_and_little_room(tmp_path: Path) -> None:
     found = read(page)
     assert len(found.data[0]["rows"]) < found.data[0]["total"] == count
     assert "The page has room for" in found.text
-
-
-def test_a_page_that_would_be_too_large_leaves_runs_out(
-    shapes: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from finetune.commands.report import page
-
-    monkeypatch.setattr(page, "MOST_BYTES", 60_000)
-    assert page.TOO_LONG in read(report(tmp_path, *shapes.values())).text

@@ -8,39 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.records import made_record, save_predictions
-from support.reports import facts_of
-from support.toys import cat_rows, cat_task, labelled_shapes
+from support.records import save_predictions
+from support.toys import cat_rows, cat_task
 
 from finetune.analysis.label_errors import beliefs
 from finetune.commands.report.split import rows_block
 from finetune.data.source import Source
-from finetune.runs.seeds import settings_of
-from finetune.task_types.marked_text import cut
 from finetune.task_types.parts import Answer
 from finetune.task_types.saved_predictions import labelled_table
-from finetune.task_types.span.answers import SpanAnswer
 from finetune.task_types.task import Task
-from finetune.task_types.types import own_types, type_of
+from finetune.task_types.types import own_types
 
 DOUBT = 10  # the place in a row of the page
-
-
-def test_settings_are_shown_with_their_defaults() -> None:
-    task = cat_task()
-    rows = task.load(Source(), "dev").rows
-    record = made_record(task.name, **facts_of(task, task.score(task.labels_of(rows), rows), 7))
-    record = record.model_copy(update={"recipe": record.recipe | {"options": {"fold": 2}, "train": {"epochs": 9}}})
-    changed = {one.key: (*one.values, one.default) for one in settings_of([record]) if one.changed}
-    assert changed == {
-        "model": ("tiny", "google-bert/bert-base-uncased"), "seed": (7, 42), "options.fold": (2, None),
-        "train.epochs": (9, 3),
-    }  # fmt: skip
-
-
-def test_texts_are_cut_and_freed_of_what_steers_a_browser() -> None:
-    assert cut("a" * 500) == "a" * 400 + " … (100 characters more)"
-    assert cut("a\x00b\u202ec") == "a\ufffdb\ufffdc"
 
 
 def table_for(task: Task, answers: Sequence[Answer], tmp_path: Path, *, name: str = "") -> Any:
@@ -107,16 +86,3 @@ def test_a_word_and_a_label_of_several_are_believed_each(tmp_path: Path) -> None
     table = labelled_table(None, [several, several | {"gold": []}], names=["x", "y"])
     assert table is not None and (found := beliefs(table)) is not None
     assert found.chances[0] == pytest.approx(0.1)
-
-
-def test_every_shape_has_a_table(tmp_path: Path) -> None:
-    for task in labelled_shapes():
-        kind = type_of(task)
-        assert kind is not None
-        gold = task.labels_of(task.load(Source(), "dev").rows)
-        perfect = [SpanAnswer(value=a.value, start=0, end=0) for a in gold] if "spans" in task.name else gold
-        table = table_for(task, perfect, tmp_path, name=kind.name)
-        assert table.score.mean() == (table.right is not None)
-        assert not table.wrong.any()
-        assert all(there == answered == right for there, answered, right in table.classes.values())
-        assert len(table.lengths) == 64

@@ -57,14 +57,6 @@ def test_counts_have_their_noun(tmp_path: Path) -> None:
     for folder in folders:
         change_record(folder / "record.json", rows={"train": 1, "dev": 1})
     text = read(report(tmp_path, *folders)).text
-    assert "1 row; all scores" in text and "Trained on 1 row:" in text and "0 of 1 row have an error" in text
+    assert "1 row; all scores" in text and "0 of 1 row have an error" in text
     assert "1 rows" not in text
     assert "at the defaults of a recipe" in text
-
-
-def test_three_settings_are_in_a_table_the_best_first(tmp_path: Path) -> None:
-    folders = saved_runs(tmp_path, ({"layers": "a"}, 1, 5), ({"layers": "b"}, 1, 15), ({"layers": "c"}, 1, 25))
-    page = report(tmp_path, *folders)
-    block = page[page.index("Settings of rte compared") :]
-    assert block.index("layers=a") < block.index("layers=b") < block.index("layers=c")
-    assert "Settings of rte compared" not in report(tmp_path, *folders[:2])
