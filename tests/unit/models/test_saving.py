@@ -59,7 +59,7 @@ from finetune.task_types.task import Task
 
 FIRST_TOKEN = (
     *("bert", "roberta", "xlm-roberta", "electra", "camembert", "data2vec-text", "ernie"),
-    *("distilbert", "albert", "mpnet"),
+    "distilbert",
 )
 
 
