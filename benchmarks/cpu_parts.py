@@ -10,7 +10,7 @@ from measuring import as_in_a_run, compare, train_ours
 
 from finetune.models.backbone import Backbone
 from finetune.models.head import EncoderWithHead, Head
-from finetune.models.kernels import cpu, products
+from finetune.models.kernels import cpu
 from finetune.models.kernels.layers import take_fast_layers
 
 PLAIN, MEMORY, DROPOUT, ATTENTION, FIRST, LAYERS = PARTS = (
@@ -21,7 +21,7 @@ PLAIN, MEMORY, DROPOUT, ATTENTION, FIRST, LAYERS = PARTS = (
 def with_parts(last: str, backbone: Backbone, head: Head) -> EncoderWithHead:
     """A model with the parts up to the last; each contestant has its own process."""
     parts = PARTS[: PARTS.index(last) + 1]
-    setattr(products, "is_faster_by_onednn", lambda: False)  # noqa: B010
+    setattr(cpu, "is_faster_by_onednn", lambda: False)  # noqa: B010
     before, model = backbone.config._attn_implementation, EncoderWithHead(backbone, head)
     if last == MEMORY:
         cpu.keep_memory()

@@ -19,7 +19,7 @@ from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.models.encoder_size import size_of
 from finetune.models.pretrained import resolve
-from finetune.models.tokenizers.fast import load_fast_tokenizer
+from finetune.models.tokenizers.load import load_fast_tokenizer
 from finetune.models.tokenizers.train import trained_size
 from finetune.runs.recipe import Recipe
 from finetune.task_types.columns import Layout, own_data

@@ -21,8 +21,7 @@ from finetune.inference.predictor import load_predictor
 from finetune.models.building import build_model
 from finetune.models.model_folder import load_config, load_encoder, load_trained
 from finetune.models.pretrained import resolve
-from finetune.models.tokenizers.fast import load_fast_tokenizer
-from finetune.models.tokenizers.load import load_tokenizer
+from finetune.models.tokenizers.load import load_fast_tokenizer, load_tokenizer
 from finetune.runs.recipe import Recipe
 
 Change = Callable[[Path], None]

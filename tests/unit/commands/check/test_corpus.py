@@ -4,7 +4,7 @@ from pathlib import Path
 
 from finetune.commands.check.findings import corpus_facts
 from finetune.data.documents import read_documents
-from finetune.models.tokenizers.fast import load_fast_tokenizer
+from finetune.models.tokenizers.load import load_fast_tokenizer
 
 
 def test_facts(tmp_path: Path, tiny_bert: Path) -> None:
