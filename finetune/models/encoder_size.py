@@ -76,16 +76,12 @@ def size_of(name: str) -> EncoderSize:
         )
     layers, width = int(parts[1]), int(parts[2])
     heads = int(parts[3] or width // HEAD_WIDTH)
-    if parts[3] is None and width % HEAD_WIDTH:
+    if not width or not heads or width % (heads if parts[3] else HEAD_WIDTH):
         near = max(HEAD_WIDTH, round(width / HEAD_WIDTH) * HEAD_WIDTH)
         raise UserError(
-            f"model '{name}': the width {width} is not divisible by {HEAD_WIDTH}, the width of a head",
-            f"Choose new:{layers}x{near}, or name the number of heads: new:{layers}x{width}xHEADS",
+            f"model '{name}': the width {width} is not divisible by {parts[3] or f'{HEAD_WIDTH}, the width of a head'}",
+            f"Choose new:{layers}x{near}, or name a number of heads that divides it: new:{layers}x{width}xHEADS",
         )
-    if not width or not heads:
-        raise UserError(f"model '{name}': has 0 width or heads", "Give each at least 1: new:4x256")
-    if width % heads:
-        raise UserError(f"model '{name}': {heads} heads do not divide the width {width}", "Choose other numbers")
     if (weights := 12 * layers * width**2) > MOST_WEIGHTS:
         remedy = f"Choose a smaller size, of at most {MOST_WEIGHTS:,}"
         raise UserError(f"model '{name}': its layers have {weights:,} weights", remedy)
