@@ -10,8 +10,8 @@ from measuring import as_in_a_run, compare, train_ours
 
 from finetune.models.backbone import Backbone
 from finetune.models.head import EncoderWithHead, Head
-from finetune.models.kernels import cpu, products
-from finetune.models.kernels.layers import last_layer_for_first_token, take_whole_layers
+from finetune.models.kernels import cpu
+from finetune.models.kernels.layers import take_fast_layers
 
 PLAIN, MEMORY, DROPOUT, ATTENTION, FIRST, LAYERS = PARTS = (
     *("plain", "+ kept memory", "+ fast dropout", "+ own attention", "+ first token", "+ whole layers"),
@@ -21,7 +21,7 @@ PLAIN, MEMORY, DROPOUT, ATTENTION, FIRST, LAYERS = PARTS = (
 def with_parts(last: str, backbone: Backbone, head: Head) -> EncoderWithHead:
     """A model with the parts up to the last; each contestant has its own process."""
     parts = PARTS[: PARTS.index(last) + 1]
-    setattr(products, "is_faster_by_onednn", lambda: False)  # noqa: B010
+    setattr(cpu, "is_faster_by_onednn", lambda: False)  # noqa: B010
     before, model = backbone.config._attn_implementation, EncoderWithHead(backbone, head)
     if last == MEMORY:
         cpu.keep_memory()
@@ -29,10 +29,7 @@ def with_parts(last: str, backbone: Backbone, head: Head) -> EncoderWithHead:
         cpu.speed_up(model, backbone.encoder)  # attention too, and memory
     if last == DROPOUT:
         backbone.encoder.set_attn_implementation(before)  # whose dropout is torch's
-    if FIRST in parts:
-        last_layer_for_first_token(backbone.encoder)
-    if LAYERS in parts:
-        take_whole_layers(backbone.encoder)
+    take_fast_layers(backbone.encoder, whole=LAYERS in parts, first=FIRST in parts)
     return model
 
 

@@ -46,8 +46,7 @@ def plan(
 
 def _require_vocabulary(model: str, targets: Iterable[str], settings: Mapping[str, Any]) -> None:
     """Raises UserError for a new encoder without a vocabulary, before data is read, which may take a while."""
-    from finetune.models.encoder_size import size_of
-    from finetune.models.untrained import require_vocabulary
+    from finetune.models.encoder_size import require_vocabulary, size_of
     from finetune.task_types.pretraining.own import is_text
 
     for target in targets:

@@ -19,7 +19,7 @@ from finetune.errors import THEIRS, UserError, first_line
 from finetune.inference.export_facts import AGAIN, GRAPH, IDS, MASK, POSITIONS, SEGMENTS, ExportFacts
 from finetune.inference.feature_batches import BATCH_TOKENS, require_numbers_only, token_batches
 from finetune.models.feature import LOGITS, Feature, Ids, Sequences, lengths, padded, plain_numpy
-from finetune.models.tokenizers.fast import load_fast_tokenizer
+from finetune.models.tokenizers.load import load_fast_tokenizer
 from finetune.runs import interrupts
 from finetune.runs.events import Predicted, Watcher
 

@@ -10,6 +10,7 @@ from transformers import AutoModel, PretrainedConfig, PreTrainedModel
 
 from finetune.errors import UserError
 from finetune.models.backbone import Backbone
+from finetune.models.encoder_size import is_untrained
 from finetune.models.families import is_left_to_right, require_encoder, set_dropout
 from finetune.models.fast_paths import freeze_unreached, take_fast_paths
 from finetune.models.fingerprint import OWN_WEIGHTS
@@ -19,7 +20,6 @@ from finetune.models.kernels.dropout import repeatable
 from finetune.models.lora import POOLER, add_lora, require_adapter
 from finetune.models.model_folder import forget_head, from_pretrained, load_config, saved_encoder, some
 from finetune.models.tokenizers.load import add_tokens, load_tokenizer
-from finetune.models.untrained import is_untrained
 from finetune.runs.recipe import Recipe
 
 
@@ -121,7 +121,7 @@ def build_model(
             for module in model.modules():
                 if isinstance(module, nn.Dropout):
                     module.p = 0.0
-    model.notes = take_fast_paths(model, device=device)
+    take_fast_paths(model, device=device)
     if recipe.train.gradient_checkpointing:
         checkpoint_gradients(backbone.encoder)
     own = recipe.layers != "last" or recipe.bilstm or recipe.pooling != "family" or is_left_to_right(backbone.config)

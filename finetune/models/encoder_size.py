@@ -1,12 +1,25 @@
-"""The sizes of new encoders, `new:mini` or `new:4x256`, and the learning rate that fits an encoder."""
+"""New encoders, `new:mini` or `new:4x256`: a BERT of that size for the vocabulary of a tokenizer. Of any encoder the
+learning rate that fits, and how long texts it reads.
+
+What is known before the weights are drawn (config and tokenizer) is a folder in the cache, so that all that reads a
+model's folder reads this one too; the weights are drawn from `init_seed` when the model is built.
+"""
 
 import re
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from finetune.data.atomic import write_atomically
+from finetune.data.checksums import sha256_of
+from finetune.data.paths import is_file, is_folder
 from finetune.errors import UserError, nearest
 from finetune.gone import gone
+from finetune.models.tokenizers.encoding import POSITIONS
+from finetune.models.tokenizers.load import json_table, read_tokenizer
+from finetune.runs.folder import RESULTS, with_results
 from finetune.runs.toml import NEW, is_new
+from finetune.storage.cache import FACTS, LOCK, cache_folder, entry, hash_of
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerBase
@@ -38,8 +51,6 @@ class EncoderSize:
         """The configuration for a tokenizer's vocabulary; its dropout is for fine-tuning."""
         from transformers import BertConfig
 
-        from finetune.models.tokenizers.encoding import POSITIONS
-
         return BertConfig(
             vocab_size=max(tokenizer.get_vocab().values()) + 1,
             hidden_size=self.width,
@@ -65,16 +76,12 @@ def size_of(name: str) -> EncoderSize:
         )
     layers, width = int(parts[1]), int(parts[2])
     heads = int(parts[3] or width // HEAD_WIDTH)
-    if parts[3] is None and width % HEAD_WIDTH:
+    if not width or not heads or width % (heads if parts[3] else HEAD_WIDTH):
         near = max(HEAD_WIDTH, round(width / HEAD_WIDTH) * HEAD_WIDTH)
         raise UserError(
-            f"model '{name}': the width {width} is not divisible by {HEAD_WIDTH}, the width of a head",
-            f"Choose new:{layers}x{near}, or name the number of heads: new:{layers}x{width}xHEADS",
+            f"model '{name}': the width {width} is not divisible by {parts[3] or f'{HEAD_WIDTH}, the width of a head'}",
+            f"Choose new:{layers}x{near}, or name a number of heads that divides it: new:{layers}x{width}xHEADS",
         )
-    if not width or not heads:
-        raise UserError(f"model '{name}': has 0 width or heads", "Give each at least 1: new:4x256")
-    if width % heads:
-        raise UserError(f"model '{name}': {heads} heads do not divide the width {width}", "Choose other numbers")
     if (weights := 12 * layers * width**2) > MOST_WEIGHTS:
         remedy = f"Choose a smaller size, of at most {MOST_WEIGHTS:,}"
         raise UserError(f"model '{name}': its layers have {weights:,} weights", remedy)
@@ -86,3 +93,72 @@ def default_rate(encoder: str) -> float:
     if is_new(encoder) and size_of(encoder).width < NARROW:
         return NARROW_RATE
     return RATES.get(encoder, 2e-5)
+
+
+LONG = {"answerdotai/ModernBERT-base": 8_192, "answerdotai/ModernBERT-large": 8_192}  # tokens, by names on the Hub
+LONG_TEXTS = (("config.json", "max_position_embeddings"), ("tokenizer_config.json", "model_max_length"))
+TOKENIZER_JSON = "tokenizer.json"
+PARTS = ("tokenizer*.json", "special_tokens_map.json", "added_tokens.json", "vocab.*", "merges.txt", "*.model")
+VERSION = 2  # of the initialisation: another one makes other weights of the same seed
+
+
+def longest_input(encoder: str) -> int:
+    """Tokens of the longest text that an encoder is known to read, by its folder or its name; else those of BERT.
+
+    Nothing is fetched for it, so that a run has the same settings before and after its encoder was.
+    """
+    folder = Path(encoder)
+    if not is_file(folder / "config.json"):
+        return LONG.get(encoder, POSITIONS)
+    counts = [json_table(folder / file).get(name) for file, name in LONG_TEXTS]  # what is damaged, loading reports
+    return max(POSITIONS, min((count for count in counts if isinstance(count, int) and count), default=POSITIONS))
+
+
+def untrained_folder(name: str, tokenizer: str) -> tuple[Path, str]:
+    """A folder with config and tokenizer but no weights, and a hash of size, tokenizer and initialisation.
+
+    Raises UserError for a bad size, and without a tokenizer that can be used.
+    """
+    size = size_of(name)
+    require_vocabulary(name, tokenizer)
+    files = _tokenizer_files(Path(tokenizer).expanduser())
+    fingerprint = hash_of([VERSION, *astuple(size), *((file.name, sha256_of(file)) for file in files)])
+    saved = entry("untrained", fingerprint)
+
+    def make() -> None:
+        made = read_tokenizer(files[0].parent)
+        made.save_pretrained(saved.folder)
+        write_atomically(saved.folder / "config.json", size.config(made).to_json_string(use_diff=False))
+        saved.seal([file.name for file in saved.folder.iterdir() if file.is_file() and file.name not in (FACTS, LOCK)])
+
+    saved.ensure(make)
+    return saved.folder, fingerprint
+
+
+def require_vocabulary(name: str, tokenizer: str, *, texts: str = "TEXTS") -> None:
+    """Raises UserError for an untrained encoder without a tokenizer, with the command that makes one of the texts."""
+    if not tokenizer:
+        train = with_results("tokenizer", texts, "-o", "vocabulary", out=RESULTS)
+        raise UserError(
+            f"model '{name}' needs a vocabulary",
+            f"Train one from texts, `{train}`, and use it: model={name} tokenizer=vocabulary",
+        )
+
+
+def _tokenizer_files(path: Path) -> list[Path]:
+    """The files of a tokenizer, which a folder or its tokenizer.json names. Raises UserError where there is none."""
+    folder, remedy = path.parent if path.name == TOKENIZER_JSON else path, "`finetune tokenizer TEXTS -o FOLDER`"
+    if not is_folder(folder):
+        raise UserError(f"tokenizer folder {folder} does not exist", f"{remedy} makes one")
+    files = sorted({file for pattern in PARTS for file in folder.glob(pattern)})
+    if not any(file.name in (TOKENIZER_JSON, "vocab.txt", "vocab.json") or file.suffix == ".model" for file in files):
+        raise UserError(
+            f"folder {folder} has no tokenizer ({TOKENIZER_JSON}, vocab.txt or a SentencePiece .model)",
+            f"{remedy} makes one",
+        )
+    return files
+
+
+def is_untrained(folder: Path) -> bool:
+    """Whether a folder is one that `untrained_folder` made: there are no weights in it."""
+    return folder.parent == cache_folder("untrained")

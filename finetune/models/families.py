@@ -67,7 +67,8 @@ class Family:
     `words` is the head that predicts tokens, `words_unless_legacy` that of a config with `legacy = false`;
     `next_sentence` is the layer, by its name in transformers' checkpoints, that tells from the pooled output whether
     the second text follows the first, or None; `left_to_right` says whether transformers' class can attend to earlier
-    tokens alone, `fast_attention` whether the attention of `kernels.cpu` computes the same.
+    tokens alone. `kernels` are those that compute the same: of layers of BERT, DistilBERT or ALBERT (`kernels.layers`),
+    of attention alone, or none.
     """
 
     title: str
@@ -79,7 +80,7 @@ class Family:
     words_unless_legacy: WordPrediction | None = None
     next_sentence: str | None = None
     left_to_right: bool = False
-    fast_attention: bool = True
+    kernels: Literal["", "attention", "bert", "distilbert", "albert"] = ""
     lora_targets: Sequence[str] = ("query", "value")
 
 
@@ -104,6 +105,7 @@ BERT = Family(
     words=BERT_WORDS,
     next_sentence="cls.seq_relationship",
     left_to_right=True,
+    kernels="bert",
 )
 ROBERTA = replace(
     BERT,
@@ -132,7 +134,6 @@ DEBERTA_V2 = Family(
         norm="lm_predictions.lm_head.LayerNorm",
         output="lm_predictions.lm_head",
     ),
-    fast_attention=False,
     lora_targets=("query_proj", "value_proj"),
 )
 MODERNBERT = Layers(
@@ -148,6 +149,7 @@ FAMILIES = {
         words=WordPrediction(dense="predictions.dense", norm="predictions.LayerNorm", output="predictions"),
         next_sentence="sop_classifier.classifier",
         left_to_right=False,
+        kernels="albert",
     ),
     "xlm-roberta": replace(ROBERTA, title="XLM-R"),
     "electra": replace(
@@ -169,6 +171,7 @@ FAMILIES = {
         token=TOKEN,
         span=SPAN,
         words=WordPrediction(dense="vocab_transform", norm="vocab_layer_norm", output="vocab_projector", epsilon=1e-12),
+        kernels="distilbert",
         lora_targets=("q_lin", "v_lin"),
     ),
     "modernbert": Family(
@@ -180,6 +183,7 @@ FAMILIES = {
         words=WordPrediction(
             dense="head.dense", norm="head.norm", output="decoder", activation="classifier_activation"
         ),
+        kernels="attention",
         lora_targets=("Wqkv",),
     ),
     "deberta-v2": DEBERTA_V2,
@@ -190,7 +194,7 @@ FAMILIES = {
         sentence=replace(NEW_TANH, before=HIDDEN, dropout=HIDDEN),
         token=HIDDEN_DROPOUT,
         left_to_right=False,
-        fast_attention=False,
+        kernels="",
         lora_targets=("q", "v"),
     ),
     "camembert": replace(ROBERTA, title="CamemBERT"),
@@ -203,7 +207,7 @@ FAMILIES = {
         choice=HIDDEN_DROPOUT,
         span=None,  # transformers' class has a whole feed-forward block there, and masks the question
         left_to_right=False,
-        fast_attention=False,
+        kernels="",
     ),
     "rembert": replace(
         BERT,
@@ -216,7 +220,7 @@ FAMILIES = {
         ),
         next_sentence=None,
         left_to_right=False,
-        fast_attention=False,
+        kernels="",
     ),
     "eurobert": Family(
         title="EuroBERT",
@@ -225,7 +229,6 @@ FAMILIES = {
         token=TOKEN,
         span=None,
         words=WordPrediction(output="lm_head", bias="mlp_bias", own_matrix=True),
-        fast_attention=False,
         lora_targets=("q_proj", "v_proj"),
     ),
     "nomic_bert": Family(
@@ -239,6 +242,7 @@ FAMILIES = {
             norm="cls.predictions.transform.layer_norm",
             output="cls.predictions",
         ),
+        kernels="attention",
         lora_targets=("q_proj", "v_proj"),
     ),
     "gte": Family(
@@ -248,9 +252,10 @@ FAMILIES = {
         token=TOKEN,
         span=None,
         words=replace(ROBERTA_WORDS, output="lm_head.decoder"),
+        kernels="attention",
         lora_targets=("q_proj", "v_proj"),
     ),
-    "roberta-prelayernorm": replace(ROBERTA, title="RoBERTa-PreLayerNorm", left_to_right=False, fast_attention=False),
+    "roberta-prelayernorm": replace(ROBERTA, title="RoBERTa-PreLayerNorm", left_to_right=False, kernels=""),
     "roformer": replace(
         BERT,
         title="RoFormer",
@@ -259,7 +264,7 @@ FAMILIES = {
         token=HIDDEN_DROPOUT,
         next_sentence=None,
         left_to_right=False,
-        fast_attention=False,
+        kernels="",
     ),
     "longformer": replace(
         ROBERTA,
@@ -269,7 +274,7 @@ FAMILIES = {
         token=HIDDEN_DROPOUT,
         span=replace(SPAN, attends_to_all="first text"),
         left_to_right=False,
-        fast_attention=False,
+        kernels="",
     ),
 }
 

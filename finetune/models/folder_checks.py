@@ -47,11 +47,6 @@ SAVED_TYPES: dict[str, Any] = {  # of what a run saves for prediction
     "precision": str,
     "options": dict,
 }
-SIBLINGS = {  # by the class of a config whose code is not run: the type that transformers has for it, and who has that
-    "NewConfig": ("gte", "alibaba-nlp-community/gte-multilingual-base"),
-    "NomicBertConfig": ("nomic_bert", "nomic-ai/nomic-embed-text-v1.5"),
-    "XLMRobertaFlashConfig": ("jina_embeddings_v3", "jinaai/jina-embeddings-v3-hf"),
-}
 FEW_PARAMETERS = 1 << 26  # that any config may ask for
 PARAMETERS_PER_BYTE = 4  # of the weights' files; more than 2 would be of no known precision
 
@@ -140,11 +135,9 @@ def _require_no_code(file: Path, table: Mapping[str, Any]) -> None:
     own = CONFIG_MAPPING_NAMES if kind == "AutoConfig" else MODEL_MAPPING_NAMES
     if own.get(table["model_type"]) == name and "hidden_size" in table:
         return
-    remedy = "Name an encoder that transformers computes itself"
-    if name in SIBLINGS:
-        remedy = "Name a copy for transformers' own {}, such as {}".format(*SIBLINGS[name])
     raise UserError(
-        f"{file}: the encoder is computed by code of its own ({str(code[kind])[:100]}), which is never run", remedy
+        f"{file}: the encoder is computed by code of its own ({str(code[kind])[:100]}), which is never run",
+        "Name an encoder, or a copy of this one, that transformers computes itself",
     )
 
 

@@ -1,11 +1,9 @@
 """Partial fine-tuning: layers left out, frozen or re-initialised, and the depth of each for layer-wise rates."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
-import torch
 from torch import nn
-from transformers import AutoModel, PreTrainedModel
+from transformers import PreTrainedModel
 
 from finetune.data.messages import so_many
 from finetune.errors import UserError
@@ -50,34 +48,22 @@ def leave_out_layers(encoder: PreTrainedModel, *, keep: Sequence[int]) -> None:
             f"keep_layers = {list(keep)}, and this encoder has the layers 0 to {depth - 1}",
             "Give some of them in rising order, such as keep_layers=[1,3,5]",
         )
+    if len(set(getattr(config, "layer_types", None) or ())) > 1:
+        raise UserError(
+            f"keep_layers: the layers of an encoder of type '{config.model_type}' differ by their place",
+            "Leave it out, or name another encoder",
+        )
     for name in BY_LAYER:
         value = getattr(config, name, None)
         if isinstance(value, list) and len(value) == depth:
             setattr(config, name, [value[number] for number in keep])
     config.num_hidden_layers = len(keep)
-    with torch.device("meta"):
-        again = layers_of(AutoModel.from_config(config, trust_remote_code=False)).train(encoder.training)
     for place, number in enumerate(keep):
         layer = stack[place] = stack[number]
         for module in layer.modules():
             for name in {"layer_idx", "layer_id", "layer_num"} & vars(module).keys():
                 setattr(module, name, place)
     del stack[len(keep) :]
-    if [*map(_kind, stack)] != [*map(_kind, again)]:
-        raise UserError(
-            f"keep_layers: the layers of an encoder of type '{config.model_type}' differ by their place",
-            "Leave it out, or name another encoder",
-        )
-
-
-def _kind(layer: nn.Module) -> list[Any]:
-    """What a layer computes, without its weights: settings of its parts, and their shapes."""
-    plain = (str, int, float, bool, type(None))
-    settings = [
-        sorted((key, value) for key, value in vars(part).items() if isinstance(value, plain) and key[0] != "_")
-        for part in layer.modules()
-    ]
-    return [*settings, *((name, tuple(tensor.shape)) for name, tensor in layer.state_dict().items())]
 
 
 def layers_of(encoder: PreTrainedModel) -> nn.ModuleList:

@@ -14,9 +14,8 @@ from finetune.data.checksums import CHECKSUMS, sha256_of, verify_folder
 from finetune.data.paths import is_folder, is_remote, require_file
 from finetune.errors import UserError, first_line, nearest
 from finetune.gone import gone
-from finetune.models.converted import PICKLED, in_safetensors, pickled_files
-from finetune.models.fingerprint import DECISIVE, OWN_WEIGHTS, fingerprint_of
-from finetune.models.untrained import untrained_folder
+from finetune.models.encoder_size import untrained_folder
+from finetune.models.fingerprint import DECISIVE, OWN_WEIGHTS, PICKLED, fingerprint_of, in_safetensors, pickled_files
 from finetune.runs.folder import EXPORT, RECORD, RunFolder
 from finetune.runs.toml import is_new
 

@@ -5,9 +5,8 @@ from typing import Any
 
 from finetune.errors import UserError
 from finetune.gone import gone_setting
-from finetune.models.encoder_size import default_rate
+from finetune.models.encoder_size import default_rate, longest_input
 from finetune.models.tokenizers.encoding import POSITIONS
-from finetune.models.untrained import longest_input
 from finetune.runs.recipe import Recipe, parse
 from finetune.runs.recipe_tables import LARGEST
 from finetune.runs.toml import is_new

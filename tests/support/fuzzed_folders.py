@@ -11,8 +11,7 @@ from finetune.errors import UserError
 from finetune.inference.predictor import load_predictor
 from finetune.models.building import build_model
 from finetune.models.pretrained import resolve
-from finetune.models.tokenizers.fast import load_fast_tokenizer
-from finetune.models.tokenizers.load import load_tokenizer
+from finetune.models.tokenizers.load import load_fast_tokenizer, load_tokenizer
 from finetune.runs.recipe import Recipe
 from support.fuzzing import Fuzzed, bounded, damaged, require_one_line
 from support.toys import cat_task

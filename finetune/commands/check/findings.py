@@ -18,7 +18,7 @@ from finetune.data.messages import so_many
 from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.models.pretrained import resolve
-from finetune.models.tokenizers.fast import load_fast_tokenizer
+from finetune.models.tokenizers.load import load_fast_tokenizer
 from finetune.task_types.columns import Layout, own_data
 from finetune.task_types.parts import batch_maker
 from finetune.task_types.prepare import load_splits

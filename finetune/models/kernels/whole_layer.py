@@ -19,8 +19,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import gelu
 
+from finetune.models.kernels.cpu import gradients_of_product, product
 from finetune.models.kernels.dropout import kept, masked
-from finetune.models.kernels.products import gradients_of_product, product
 
 Saved = tuple[Any, ...]  # tensors; None where there is no dropout
 Gradients = tuple[Tensor, Tensor | None, list[Tensor]]

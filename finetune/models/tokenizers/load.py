@@ -1,16 +1,20 @@
-"""Loads a folder's tokenizer by transformers; what decides its token ids, and new tokens, such as markers of spans."""
+"""Loads a folder's tokenizer: by transformers, or to encode from tokenizer.json alone, since importing transformers
+takes a second, with torch three; and new tokens, such as markers of spans.
+"""
 
 import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from finetune.data.paths import read_small
-from finetune.errors import UserError, as_user_error
+from finetune.errors import THEIRS, UserError, as_user_error
 from finetune.models.folder_checks import require_config
 from finetune.models.tokenizers.encoding import template_of
 from finetune.models.tokenizers.sentencepiece import other_pieces, sentencepiece_tokenizer
+from finetune.models.tokenizers.train import LATER, LONGEST_WORD, OF_BERT
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -117,3 +121,145 @@ def add_tokens(tokenizer: "PreTrainedTokenizerBase", tokens: Sequence[str]) -> l
     new = [token for token in tokens if token not in vocabulary]
     tokenizer.add_tokens([AddedToken(token, normalized=False) for token in new])
     return new
+
+
+NO_LIMIT = 10**30  # tokens, where the settings name none; transformers' number
+SEGMENTS = "token_type_ids"
+WITHOUT_SEGMENTS = ("RobertaTokenizer", "DistilBertTokenizer")  # classes, also with `Fast`
+UNCHANGED = ("PreTrainedTokenizerFast", "TokenizersBackend")  # classes that use tokenizer.json as it is
+OTHERWISE = {"add_bos_token", "add_eos_token", "split_special_tokens", "auto_map"}  # settings that change the ids
+SPECIAL_TOKENS = {"WordPiece": (2, 3), "BPE": (2, 4)}  # around one text and around a pair, of BERT's and RoBERTa's
+OF_ROBERTA = {
+    "cls_token": "<s>",
+    "pad_token": "<pad>",
+    "sep_token": "</s>",
+    "unk_token": "<unk>",
+    "mask_token": "<mask>",
+}
+NAMES = {"WordPiece": OF_BERT, "BPE": OF_ROBERTA}  # of special tokens, where tokenizer_config.json names none
+
+
+class EncodedBatch(dict[str, Any]):
+    """Ids, segments and what else was asked for, by name; `encodings` are those of the library."""
+
+    encodings: Sequence[Any]
+
+    def sequence_ids(self, index: int) -> list[int | None]:
+        """Of each token of an encoding whether it is of the first text or of the second; None for special tokens."""
+        return list(self.encodings[index].sequence_ids)
+
+
+class FastTokenizer:
+    """As transformers' tokenizers where they encode, for those whose tokenizer.json alone gives the same ids; with the
+    ids of special tokens, such as `pad_token_id`.
+
+    Raises whatever the library does for files that it cannot read.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        from tokenizers import Tokenizer
+
+        self._settings = settings = json_table(folder / "tokenizer_config.json")
+        self._file = json_table(folder / "tokenizer.json")
+        self._kind = str(self._file["model"].get("type"))
+        name = str(settings.get("tokenizer_class", ""))
+        self._is_unchanged = name in UNCHANGED
+        self._backend = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._backend.no_padding()
+        self._lock = Lock()  # what is truncated is a state of the library's object
+        names = {} if self._is_unchanged else NAMES.get(self._kind, {})
+        for key in OF_BERT:
+            token = content_of(settings.get(key, names.get(key)))
+            setattr(self, f"{key}_id", None if token is None else self._backend.token_to_id(token))
+        segments = [SEGMENTS] * (name.removesuffix("Fast") not in WITHOUT_SEGMENTS)
+        self.model_input_names = settings.get("model_input_names", ["input_ids", *segments, "attention_mask"])
+        self.model_max_length = settings.get("model_max_length", NO_LIMIT)
+
+    def get_vocab(self) -> dict[str, int]:
+        """All tokens with their ids."""
+        return dict(self._backend.get_vocab(with_added_tokens=True))
+
+    def get_added_vocab(self) -> dict[str, int]:
+        """The tokens that are found in a text before it is split, with their ids."""
+        return {token.content: number for number, token in self._backend.get_added_tokens_decoder().items()}
+
+    def convert_ids_to_tokens(self, number: int) -> str:
+        """The token of an id."""
+        return self._backend.id_to_token(number) or ""
+
+    def __call__(
+        self,
+        text: str | Sequence[str],
+        text_pair: str | Sequence[str] | None = None,
+        *,
+        add_special_tokens: bool = True,
+        truncation: bool = False,
+        max_length: int | None = None,
+        return_special_tokens_mask: bool = False,
+        return_offsets_mapping: bool = False,
+        **_: Any,
+    ) -> EncodedBatch:
+        """Of each text or pair what transformers returns; of a pair the longer is truncated first."""
+        if isinstance(text, str):
+            inputs: list[Any] = [text if text_pair is None else (text, text_pair)]
+        else:
+            inputs = list(text) if text_pair is None else list(zip(text, text_pair, strict=True))
+        with self._lock:
+            self._backend.no_truncation()
+            if truncation and max_length is not None:
+                side = self._settings.get("truncation_side", "right")
+                self._backend.enable_truncation(max_length, strategy="longest_first", direction=side)
+            encodings = self._backend.encode_batch(inputs, add_special_tokens=add_special_tokens)
+        wanted = {
+            "input_ids": "ids",
+            **({SEGMENTS: "type_ids"} if SEGMENTS in self.model_input_names else {}),
+            **({"special_tokens_mask": "special_tokens_mask"} if return_special_tokens_mask else {}),
+            **({"offset_mapping": "offsets"} if return_offsets_mapping else {}),
+        }
+        values = {name: [getattr(each, part) for each in encodings] for name, part in wanted.items()}
+        batch = EncodedBatch({name: each[0] for name, each in values.items()} if isinstance(text, str) else values)
+        batch.encodings = encodings
+        return batch
+
+    def is_faithful(self) -> bool:
+        """Whether transformers, which builds most tokenizers from tokenizer_config.json, gives the same ids."""
+        settings, file, model = self._settings, self._file, self._file["model"]
+        named = [value for key, value in settings.items() if key.endswith("_token")]
+        named += settings.get("added_tokens_decoder", {}).values()  # transformers adds them where the file lacks them
+        added = {token["content"] for token in file["added_tokens"]}
+        if not settings or not {*map(content_of, named)} - {None} <= added or OTHERWISE & {*settings}:
+            return False
+        if self._is_unchanged:
+            return True
+        if tuple(map(self._backend.num_special_tokens_to_add, (False, True))) != SPECIAL_TOKENS.get(self._kind):
+            return False
+        splitter = file["pre_tokenizer"] or {}  # as transformers' classes for BERT and RoBERTa build it
+        if self._kind == "BPE":
+            spaces = splitter.get("add_prefix_space") == settings.get("add_prefix_space", False)
+            plain = not (model["continuing_subword_prefix"] or model["end_of_word_suffix"] or model["fuse_unk"])
+            return plain and spaces and file["normalizer"] is None and splitter.get("type") == "ByteLevel"
+        normalizer = {
+            "type": "BertNormalizer",
+            "clean_text": True,
+            "handle_chinese_chars": settings.get("tokenize_chinese_chars", True),
+            "strip_accents": settings.get("strip_accents"),
+            "lowercase": settings.get("do_lower_case", True),
+        }
+        plain = (model["continuing_subword_prefix"], model["max_input_chars_per_word"]) == (LATER, LONGEST_WORD)
+        return plain and file["normalizer"] == normalizer and splitter == {"type": "BertPreTokenizer"}
+
+
+def load_fast_tokenizer(folder: Path) -> Any:
+    """A model's tokenizer to encode with: without transformers, where tokenizer.json alone gives the same ids.
+
+    Raises UserError as `load_tokenizer` does.
+    """
+    try:
+        light = FastTokenizer(folder)
+        if light.is_faithful() and not tokenizer_fault(light, require_config(folder).get("vocab_size")):
+            return light
+    except THEIRS:
+        raise
+    except Exception:  # the file is not what it should be: the other way reports it
+        pass
+    return load_tokenizer(folder)

@@ -15,7 +15,7 @@ from transformers import AutoTokenizer
 from finetune import commands
 from finetune.errors import UserError
 from finetune.models import pretrained
-from finetune.models.tokenizers.fast import FastTokenizer, load_fast_tokenizer
+from finetune.models.tokenizers.load import FastTokenizer, load_fast_tokenizer
 from finetune.runs.folder import write_predictions
 
 HEAVY = {"torch", "transformers", "datasets", "evaluate", "accelerate", "sklearn"}  # each takes a second or more

@@ -7,8 +7,7 @@ import pytest
 
 from finetune.errors import UserError
 from finetune.models.tokenizers.encoding import template_of
-from finetune.models.tokenizers.fast import FastTokenizer, load_fast_tokenizer
-from finetune.models.tokenizers.load import load_tokenizer
+from finetune.models.tokenizers.load import FastTokenizer, load_fast_tokenizer, load_tokenizer
 
 TEXTS = ["the cat sat", "", "The CAT's 한국어 Ａ 12", "the [MASK] [SEP] cat " * 9, "dog"]
 PAIRS = ["a dog ran", "the", "", "cat " * 30, "the dog sat on the cat"]

@@ -94,26 +94,6 @@ def test_a_mix_adds_joins_or_weighs_layers() -> None:
     assert torch.allclose(weighted(states, mask, pooled=True), 2 * states[:, 0, 2], atol=1e-5)
 
 
-def test_the_bilstm_reads_both_ways_and_heeds_no_padding() -> None:
-    torch.manual_seed(0)
-    lstm = BiLSTM(5, 24)
-    short, long = torch.randn(1, 3, 5), torch.randn(1, 7, 5)
-    padded = torch.full((2, 7, 5), 9.0)
-    padded[0, :3], padded[1] = short[0], long[0]
-    mask = torch.tensor([[1] * 3 + [0] * 4, [1] * 7])
-    both = lstm(padded, mask, ends=False)
-    alone = lstm(short, torch.ones(1, 3), ends=False)
-    assert torch.allclose(both[0, :3], alone[0], atol=1e-6)
-    assert both.shape == (2, 7, 2 * 24)
-    ends = lstm(padded, mask, ends=True)
-    assert torch.allclose(ends[0], torch.cat([both[0, 2, :24], both[0, 0, 24:]]), atol=1e-6)
-    assert torch.allclose(ends[1], torch.cat([both[1, 6, :24], both[1, 0, 24:]]), atol=1e-6)
-    changed = long.clone()
-    changed[0, 6] += 1
-    after = lstm(changed, torch.ones(1, 7), ends=False)
-    assert not torch.allclose(after[0, 0], both[1, 0], atol=1e-4)  # the first position knows of the last
-
-
 def test_the_bilstm_is_that_of_pytorch_over_packed_sequences() -> None:
     """With weights drawn from the same seed, what comes out and the gradients are the same."""
     hidden, mask = torch.randn(3, 6, 5), torch.tensor([[1] * 6, [1] * 2 + [0] * 4, [1] * 5 + [0]])
@@ -143,11 +123,6 @@ def test_a_model_with_a_reader_loads_again_and_not_in_transformers(
     assert_loads_again(task, Recipe(task="any", frozen=True, **reading), tiny_encoder, tmp_path)
 
 
-@pytest.mark.parametrize("task", SHAPES, ids=lambda task: task.name)
-def test_so_does_one_with_a_bilstm_of_another_width(task: Task, tiny_bert: Path, tmp_path: Path) -> None:
-    assert_loads_again(task, Recipe(task="any", frozen=True, bilstm=12), tiny_bert, tmp_path)
-
-
 def assert_loads_again(task: Task, recipe: Recipe, encoder: Path, folder: Path) -> None:
     """What is saved of a model with a reader is the same model here, and an encoder in transformers."""
     model, _ = build_model(encoder, task.head, recipe, device=CPU)
@@ -164,15 +139,6 @@ def assert_loads_again(task: Task, recipe: Recipe, encoder: Path, folder: Path) 
     theirs = model.backbone.encoder.state_dict()
     assert all(torch.equal(theirs[name], tensor) for name, tensor in loaded.state_dict().items() if name in theirs)
     assert all(parameter.requires_grad for parameter in loaded.parameters())
-
-
-def test_damaged_weights_of_a_reader_are_named(tiny_bert: Path, tmp_path: Path) -> None:
-    recipe = Recipe(task="any", layers=[1])
-    model, _ = build_model(tiny_bert, cat_task().head, recipe, device=CPU)
-    save_checkpoint(model, tmp_path, AutoTokenizer.from_pretrained(tiny_bert), {"layers": [1]})
-    (tmp_path / "finetune.safetensors").write_bytes(b"\x00" * 20)
-    with pytest.raises(UserError, match=r"finetune\.safetensors"):
-        load_trained(tmp_path, cat_task().head)
 
 
 def test_the_pooled_mix_goes_through_a_new_tanh_layer_and_end_states_do_not(tiny_encoder: Path) -> None:

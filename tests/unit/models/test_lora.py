@@ -1,7 +1,6 @@
 """LoRA: what is adapted and trained, and that what is saved gives the same logits in transformers and in peft."""
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import transformers
 from support.pairs import WITHOUT_CLASS, each_task_and_family
 from support.toys import cat_task, choice_task, single_answers, tag_task
 from support.training import CPU, build, fit, logits_of
-from transformers import AutoConfig, AutoTokenizer, BertModel
+from transformers import AutoConfig, AutoTokenizer
 
 from finetune.errors import UserError
 from finetune.models import backbone
@@ -21,7 +20,7 @@ from finetune.models.freezing import parameter_counts
 from finetune.models.head import EncoderWithHead
 from finetune.models.lora import merged, save_adapter
 from finetune.models.model_folder import load_trained, save_checkpoint
-from finetune.runs.recipe import Recipe, parse
+from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.task_types.task import Task
 from finetune.training.trainer import build_optimizer
@@ -180,44 +179,10 @@ def test_a_layer_that_the_encoder_lacks_is_an_error_that_names_those_it_has(
         adapted_modules(tiny_bert, lora=2, **settings)
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"lora": 8, "frozen": True}, "lora = 8 with frozen = true"),
-        ({"lora": 8, "reinit_layers": 1}, "lora = 8 with reinit_layers = 1"),
-        ({"lora": 8, "frozen": True, "train": {"solver": "logistic"}}, "lora = 8 with frozen = true"),
-        ({"lora": 8, "train": {"solver": "logistic"}}, "lora = 8 with train.solver = 'logistic'"),
-        ({"lora_alpha": 16}, "'lora_alpha' does nothing without LoRA"),
-        ({"adapter": True}, "'adapter' does nothing without LoRA"),
-        ({"lora": 8, "adapter": True, "bilstm": True}, "adapter = true with layers, bilstm or pooling"),
-        ({"lora": -1}, "'lora' is -1. It must be a whole number at least 0 and at most 1,024"),
-        ({"lora": 8, "lora_targets": "query"}, "'lora_targets' is 'query'. It must be a list"),
-    ],
-)
-def test_settings_that_do_not_go_together_are_one_line(settings: dict[str, Any], words: str) -> None:
-    with pytest.raises(UserError) as error:
-        parse({"task": "any", **settings}, origin="my.toml")
-    assert str(error.value).startswith(f"my.toml: {words}")
-    assert "\n" not in str(error.value)
-
-
 def test_without_peft_the_extra_is_named(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "peft", None)
     with pytest.raises(UserError, match=r"not installed \(peft\).*bert-finetune\[lora\]"):
         adapted_modules(tiny_bert, lora=2)
-
-
-def test_lora_and_head_are_new_by_the_seed_and_the_head_is_that_of_full_fine_tuning(tiny_bert: Path) -> None:
-    def built(**settings: Any) -> EncoderWithHead:
-        return build_model(tiny_bert, cat_task().head, Recipe(task="any", **settings), device=CPU)[0]
-
-    def same(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> bool:
-        return all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
-
-    one, again, other = (list(built(lora=2, seed=seed).parameters()) for seed in (1, 1, 2))
-    assert same(one, again)
-    assert not same(one, other)
-    assert same(list(built(lora=2, seed=1).head.parameters()), list(built(seed=1).head.parameters()))
 
 
 def test_the_optimizer_holds_no_frozen_weights_and_lower_layers_learn_more_slowly(tiny_bert: Path) -> None:
@@ -242,9 +207,3 @@ def test_alpha_and_dropout_are_those_of_the_recipe(tiny_bert: Path) -> None:
         assert layer.scaling["default"] == scaling
         assert type(layer.lora_dropout["default"]).__name__ == "FastDropout"  # whose masks depend on the data seed
         assert layer.lora_dropout["default"].p == 0.3
-
-
-def test_a_model_without_lora_does_not_import_peft(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "peft", None)
-    trainer, _, _ = fit(cat_task(), tiny_bert, Train(epochs=1))
-    assert isinstance(trainer.model.backbone.encoder, BertModel)

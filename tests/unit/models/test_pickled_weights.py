@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import load_file
 
 from finetune.errors import UserError
-from finetune.models import converted
+from finetune.models import fingerprint
 from finetune.models.model_folder import load_encoder
 from finetune.models.pretrained import resolve
 
@@ -42,7 +42,7 @@ def test_it_is_the_encoder_of_the_same_weights_in_safetensors(tiny_bert: Path, p
 
 def test_it_is_converted_once(published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = resolve(str(published))
-    monkeypatch.setattr(converted, "_state", _never)
+    monkeypatch.setattr(fingerprint, "_state", _never)
     assert resolve(str(published)) == first
     settings = published / "config.json"
     settings.write_text(json.dumps(json.loads(settings.read_text()) | {"hidden_dropout_prob": 0.3}))

@@ -16,8 +16,7 @@ from transformers import AutoModel, AutoTokenizer, BertConfig
 from finetune.errors import UserError
 from finetune.models.model_folder import empty_model, from_pretrained, load_config, save_checkpoint
 from finetune.models.pretrained import KNOWN, MINILM_SHA256, near_names, resolve
-from finetune.models.tokenizers.fast import load_fast_tokenizer
-from finetune.models.tokenizers.load import load_tokenizer, tokenizer_hash
+from finetune.models.tokenizers.load import load_fast_tokenizer, load_tokenizer, tokenizer_hash
 from finetune.runs.recipe import Recipe
 from finetune.runs.record_files import load_record
 from finetune.task_types.vocabulary import ENCODERS, MULTILINGUAL
@@ -166,7 +165,7 @@ PLACES: dict[str, Callable[[Path], object]] = {
     "transformers.AutoModel.from_pretrained": lambda folder: from_pretrained(AutoModel, folder, config=BertConfig()),
     "transformers.AutoModel.from_config": lambda folder: empty_model(load_config(folder), choice_task().head),
     "transformers.AutoTokenizer.from_pretrained": load_tokenizer,
-    "finetune.models.tokenizers.fast.FastTokenizer": load_fast_tokenizer,
+    "finetune.models.tokenizers.load.FastTokenizer": load_fast_tokenizer,
     "finetune.models.model_folder._save": lambda folder: save_checkpoint(
         empty_model(load_config(folder), choice_task().head), folder.with_name("saved"), load_tokenizer(folder), {}
     ),

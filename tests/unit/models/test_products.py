@@ -2,14 +2,13 @@
 
 import copy
 import pickle
-from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from finetune.models.kernels import products
-from finetune.models.kernels.products import gradients_of_product, is_faster_by_onednn, product, take_fast_products
+from finetune.models.kernels import cpu
+from finetune.models.kernels.cpu import gradients_of_product, product, take_fast_products
 
 HAS_ONEDNN = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch is built without oneDNN")
 
@@ -17,8 +16,8 @@ HAS_ONEDNN = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason
 @pytest.fixture(params=[pytest.param(True, marks=HAS_ONEDNN), False], ids=["onednn", "mkl"])
 def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether oneDNN computes, whatever this processor is."""
-    monkeypatch.setattr(products, "is_faster_by_onednn", lambda: request.param)
-    monkeypatch.setattr(products, "LEAST_WORK", 1)
+    monkeypatch.setattr(cpu, "is_faster_by_onednn", lambda: request.param)
+    monkeypatch.setattr(cpu, "LEAST_WORK", 1)
     return bool(request.param)
 
 
@@ -66,8 +65,8 @@ def test_a_linear_layer_has_the_output_and_gradients_of_torch(frozen: bool, bias
 
 @HAS_ONEDNN
 def test_a_linear_layer_of_onednn_is_copied_with_its_own_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(products, "is_faster_by_onednn", lambda: True)
-    monkeypatch.setattr(products, "LEAST_WORK", 1)
+    monkeypatch.setattr(cpu, "is_faster_by_onednn", lambda: True)
+    monkeypatch.setattr(cpu, "LEAST_WORK", 1)
     layer = nn.Sequential(nn.Linear(3, 2))
     take_fast_products(layer)
     for copied in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
@@ -81,8 +80,8 @@ def test_a_linear_layer_of_onednn_is_copied_with_its_own_weights(monkeypatch: py
 
 @HAS_ONEDNN
 def test_an_exported_graph_has_the_products_of_torch_for_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(products, "is_faster_by_onednn", lambda: True)
-    monkeypatch.setattr(products, "LEAST_WORK", 60)
+    monkeypatch.setattr(cpu, "is_faster_by_onednn", lambda: True)
+    monkeypatch.setattr(cpu, "LEAST_WORK", 60)
     layer = nn.Sequential(nn.Linear(3, 2)).eval()
     take_fast_products(layer)
     with torch.no_grad():
@@ -90,42 +89,3 @@ def test_an_exported_graph_has_the_products_of_torch_for_any_size(monkeypatch: p
     assert "mkldnn" not in str(graph.graph)
     given = torch.randn(50, 3)
     torch.testing.assert_close(graph.module()(given), layer(given))
-
-
-@HAS_ONEDNN
-def test_a_frozen_layer_keeps_no_input_and_torch_func_goes_by_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(products, "is_faster_by_onednn", lambda: True)
-    monkeypatch.setattr(products, "LEAST_WORK", 1)
-    layer = nn.Linear(3, 2).requires_grad_(False)
-    plain = copy.deepcopy(layer)
-    take_fast_products(layer)
-    given, saved = torch.randn(5, 3, requires_grad=True), list[Tensor]()
-    with torch.autograd.graph.saved_tensors_hooks(lambda x: saved.append(x) or x, lambda x: x):
-        layer(given * 1)
-    assert [tuple(each.shape) for each in saved] == [(2, 3)]
-    overlapping = torch.randn(9).unfold(0, 3, 1)
-    torch.testing.assert_close(layer(overlapping), plain(overlapping))
-    torch.testing.assert_close(torch.func.vmap(layer)(given), plain(given))
-
-
-@pytest.mark.parametrize(("vendor", "expected"), [("AuthenticAMD", True), ("GenuineIntel", False), (None, False)])
-def test_processors_of_amd_compute_by_onednn(
-    vendor: str | None, expected: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "cpuinfo"
-    if vendor:
-        file.write_text(f"processor : 0\nvendor_id : {vendor}\nmodel name : any\n")
-    monkeypatch.setattr(products, "CPU_INFO", file)
-    monkeypatch.setattr("platform.processor", lambda: "arm")
-    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: True)
-    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX512")
-    is_faster_by_onednn.cache_clear()
-    assert is_faster_by_onednn() == expected
-    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
-    is_faster_by_onednn.cache_clear()
-    assert not is_faster_by_onednn()
-    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX512")
-    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
-    is_faster_by_onednn.cache_clear()
-    assert not is_faster_by_onednn()
-    is_faster_by_onednn.cache_clear()

@@ -8,8 +8,7 @@ from support.published import KOBERTS, PUBLISHED, TEXTS
 
 from finetune.models.model_folder import load_encoder
 from finetune.models.pretrained import resolve
-from finetune.models.tokenizers.fast import load_fast_tokenizer
-from finetune.models.tokenizers.load import load_tokenizer
+from finetune.models.tokenizers.load import load_fast_tokenizer, load_tokenizer
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

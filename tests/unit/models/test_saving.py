@@ -1,10 +1,8 @@
 """What is saved loads in transformers' own classes, with the same logits and the names of the labels."""
 
-import contextlib
 import json
 import os
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,14 +12,11 @@ from safetensors.torch import load_file, save_file
 from support.pairs import WITHOUT_CLASS, each_task_and_family
 from support.records import change_config
 from support.toys import (
-    cat_rows,
     cat_task,
     choice_task,
     labels_task,
-    length_task,
     sentences,
     single_answers,
-    span_task,
     tag_task,
     text_task,
 )
@@ -41,7 +36,6 @@ from transformers import (
     pipeline,
 )
 
-from finetune.data.atomic import scratch_folder
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.batch import collate
@@ -52,15 +46,9 @@ from finetune.models.head import EncoderWithHead
 from finetune.models.kernels import dropout
 from finetune.models.model_folder import load_config, load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.runs.folder import RunFolder
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.task_types.task import Task
-
-FIRST_TOKEN = (
-    *("bert", "roberta", "xlm-roberta", "electra", "camembert", "data2vec-text", "ernie"),
-    *("distilbert", "albert", "mpnet"),
-)
 
 
 def saved(task: Task, encoder: Path, folder: Path) -> EncoderWithHead:
@@ -103,15 +91,6 @@ def require_loaded_again(ours: EncoderWithHead, task: Task, folder: Path) -> Non
     inputs = collate(features, pad_id=again.backbone.config.pad_token_id).inputs()
     with torch.no_grad():
         assert torch.allclose(ours(*inputs), again(*inputs), atol=1e-6)
-
-
-def test_what_is_saved_says_what_kind_of_problem_it_is(tiny_bert: Path, tmp_path: Path) -> None:
-    kinds = ("single_label_classification", "regression", "multi_label_classification")
-    for task, kind in zip((cat_task(), length_task(), labels_task()), kinds, strict=True):
-        saved(task, tiny_bert, tmp_path / task.name)
-        assert load_config(tmp_path / task.name).problem_type == kind
-    saved(span_task(), tiny_bert, tmp_path / "span")
-    assert load_config(tmp_path / "span").num_labels == 2
 
 
 def test_saved_tagger_answers_in_a_pipeline_by_tag_name(tiny_bert: Path, tmp_path: Path) -> None:
@@ -164,14 +143,6 @@ def test_labels_in_another_order_are_matched_by_name(tiny_bert: Path, tmp_path: 
     batch = AutoTokenizer.from_pretrained(tmp_path)(sentences(4), padding=True, return_tensors="pt")
     with torch.no_grad():
         assert torch.allclose(ours(**batch), again(**batch), atol=1e-6)
-
-
-def test_labels_that_differ_in_case_alone_are_kept_apart(tiny_bert: Path, tmp_path: Path) -> None:
-    rows = [replace(row, gold={"yes": "US", "no": "us"}[str(row.gold)]) for row in cat_rows(8)]
-    task = replace(cat_task(rows), labels=("us", "US"))
-    ours = saved(task, tiny_bert, tmp_path)
-    again = load_trained(tmp_path, task.head)
-    assert torch.equal(again.head.output.weight, ours.head.output.weight)
 
 
 def test_other_labels_are_refused(tiny_bert: Path, tmp_path: Path) -> None:
@@ -280,17 +251,6 @@ def test_the_head_for_words_of_a_deberta_is_the_one_in_its_weights(tiny_deberta_
     assert torch.allclose(found, expected, atol=1e-5)
 
 
-def test_last_layer_for_the_first_token_alone_gives_the_same_vector(tiny_encoder: Path) -> None:
-    plain, _ = load_backbone(tiny_encoder, Recipe(task="any"))
-    ours, _ = build_model(tiny_encoder, cat_task().head, Recipe(task="any", seed=0), device=CPU)
-    batch = AutoTokenizer.from_pretrained(tiny_encoder)(sentences(5), padding=True, return_tensors="pt")
-    with torch.no_grad():
-        expected = plain.encoder.eval()(**batch).last_hidden_state
-        found = ours.backbone.encoder.eval()(**batch).last_hidden_state
-    assert found.shape[1] == (1 if plain.config.model_type in FIRST_TOKEN else expected.shape[1])
-    assert torch.allclose(found[:, 0], expected[:, 0], atol=1e-5)
-
-
 def test_new_heads_start_as_in_the_original_code(tiny_bert: Path) -> None:
     torch.manual_seed(0)
     trainer, _ = build(cat_task(), tiny_bert, Train())
@@ -310,11 +270,6 @@ def test_dropout_zeroes_the_share_it_should_and_keeps_the_mean() -> None:
     assert float(y.mean()) == pytest.approx(1.0, abs=2e-3)
     dropout.seed(1)
     assert torch.equal(dropout.dropout(x, 0.1), y)
-
-
-def test_every_dropout_is_set(tiny_bert: Path) -> None:
-    trainer, _ = build(cat_task(), tiny_bert, Train(dropout=0.25))
-    assert {m.p for m in trainer.model.modules() if isinstance(m, torch.nn.Dropout)} == {0.25}
 
 
 def test_the_saved_tokenizer_does_not_depend_on_what_it_has_encoded_nor_on_the_network(
@@ -363,15 +318,3 @@ def test_a_saved_model_can_be_read_by_whom_the_umask_allows(umask: int, tiny_ber
     modes = {file.name: file.stat().st_mode & 0o777 for file in (tmp_path / "model").iterdir()}
     assert modes == dict.fromkeys(modes, 0o666 & ~umask)
     assert "model.safetensors" in modes
-
-
-def test_what_a_kill_in_safetensors_left_goes_with_the_next_attempt(tmp_path: Path) -> None:
-    """It writes into a file of its own next to the one that it was given."""
-    folder = RunFolder(tmp_path / "run")
-    folder.path.mkdir()
-    with contextlib.suppress(KeyboardInterrupt), scratch_folder(folder.path / "model") as scratch:
-        raise KeyboardInterrupt
-    scratch.mkdir()
-    (scratch / ".tmpW6yTkl").write_bytes(b"half")
-    with folder.locked(wait=False):
-        assert list(folder.model.iterdir()) == []

@@ -14,8 +14,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from finetune.errors import UserError
 from finetune.models.pretrained import resolve
-from finetune.models.tokenizers.fast import load_fast_tokenizer
-from finetune.models.tokenizers.load import load_tokenizer, read_tokenizer
+from finetune.models.tokenizers.load import load_fast_tokenizer, load_tokenizer, read_tokenizer
 
 NAMES = {"deberta": "spm.model", "albert": "spiece.model", "kobert": "tokenizer_78b3253a26.model"}
 TYPES = {"deberta": "deberta-v2", "albert": "big_bird", "kobert": "bert"}

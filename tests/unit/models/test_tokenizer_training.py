@@ -9,11 +9,10 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from support.cli import InProcess, assert_error
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from finetune.errors import UserError
-from finetune.models.tokenizers.train import ACCENTS, HANGUL, train_tokenizer
+from finetune.models.tokenizers.train import ACCENTS, train_tokenizer
 from finetune.runs.events import Event, Note
 
 SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "é", "ö")]
@@ -97,15 +96,6 @@ def test_hangul_is_whole_in_either_form_of_unicode(lower: bool, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("text", "lower", "noted"), [("가다", True, True), ("가다", False, False), ("ab", True, False)]
-)
-def test_a_note_says_that_hangul_is_whole(text: str, lower: bool, noted: bool) -> None:
-    seen: list[Event] = []
-    train_tokenizer([text] * 9, size=9, lower=lower, watch=seen.append)
-    assert [event.text for event in seen if isinstance(event, Note)] == [HANGUL] * noted
-
-
-@pytest.mark.parametrize(
     ("texts", "settings", "words"),
     [
         (["", " \n"], {}, ["no text"]),
@@ -155,13 +145,3 @@ def test_characters_that_do_not_fit_are_unknown_with_a_note() -> None:
     assert tokenizer.unk_token_id in tokenizer(chr(0x4E00 + 59))["input_ids"]
     with pytest.raises(UserError, match=r"the text's characters and the special tokens alone need \d+"):
         train_tokenizer([rare], size=30)
-
-
-def test_a_run_whose_vocabulary_cannot_be_trained_names_its_own_setting(tmp_path: Path, in_process: InProcess) -> None:
-    """And not the option of the command that trains vocabularies."""
-    lines = ("".join(chr(0x4E00 + 10 * line + place) for place in range(10)) for line in range(30))
-    (tmp_path / "signs.txt").write_text("\n".join(lines), encoding="utf-8")
-    code, _, err = in_process("run", "signs.txt", "model=new:1x64", "tokenizer=16", "shape=text", data="")
-    assert code == 2
-    assert_error(err, "tokenizer is 16", "Give tokenizer=", "or more; or name the folder")
-    assert "--size" not in err

@@ -53,10 +53,11 @@ def test_a_name_gives_layers_width_and_heads(name: str, size: tuple[int, int, in
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("new:4x250", r"250 is not divisible by 64.*new:4x256, or name the number of heads: new:4x250xHEADS"),
-        ("new:4x250x3", "3 heads do not divide the width 250"),
-        ("new:2x0", "0 width or heads"),
-        ("new:2x64x0", "0 width or heads"),
+        ("new:4x250", r"250 is not divisible by 64.*new:4x256, or name .* heads .*: new:4x250xHEADS"),
+        ("new:4x250x3", "250 is not divisible by 3"),
+        ("new:2x0", "0 is not divisible"),
+        ("new:2x64x0", "64 is not divisible by 0"),
+        ("new:2x0x3", "0 is not divisible by 3"),
         ("new:minni", "no size 'minni'. Did you mean 'mini'"),
         ("new:", "no size ''.*tiny, mini, small"),
         ("new:4x256x4x1", "no size"),
@@ -92,15 +93,6 @@ def test_weights_begin_as_in_the_original_code(tiny_bert: Path) -> None:
     assert dense.bias.abs().max() == 0
     norm = encoder.encoder.layer[0].output.LayerNorm
     assert torch.equal(norm.weight, torch.ones(768)) and norm.bias.abs().max() == 0
-
-
-def test_layers_of_a_narrow_encoder_begin_with_outputs_as_large(tiny_bert: Path) -> None:
-    wide, narrow = (built(name, tiny_bert).backbone.encoder.encoder.layer[0] for name in ("new:1x768", "new:1x192"))
-    query, narrow_query = (
-        layer.attention.self.query(torch.randn(200, width)).std().item()
-        for layer, width in ((wide, 768), (narrow, 192))
-    )
-    assert narrow_query == pytest.approx(query, rel=0.05)
 
 
 def test_its_vocabulary_is_that_of_the_tokenizer(tiny_roberta: Path, tiny_bert: Path) -> None:
@@ -157,12 +149,6 @@ def test_a_model_that_began_untrained_is_saved_and_loaded_like_any_other(
     assert settings["hidden_dropout_prob"] == settings["attention_probs_dropout_prob"] == 0.1
     _, info = BertModel.from_pretrained(tmp_path / "model", output_loading_info=True)
     assert {name for name in info["missing_keys"] if not name.startswith("pooler")} == set()
-
-
-def test_fine_tuning_has_the_usual_dropout(tiny_bert: Path) -> None:
-    for train, expected in ((Train(), 0.1), (Train(dropout=0.3), 0.3)):
-        model = built("new:1x32x1", tiny_bert, train=train)
-        assert {m.p for m in model.modules() if isinstance(m, torch.nn.Dropout)} == {expected}
 
 
 @pytest.mark.parametrize(

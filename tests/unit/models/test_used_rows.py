@@ -6,17 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from support.tiny_encoders import tiny
 from support.toys import cat_rows, cat_task
-from support.training import Losses, Scored, StopsAfter, build, unscored
+from support.training import Losses, Scored, StopsAfter, build
 from torch import Tensor
 from transformers import AutoModel
 
 from finetune.inference.engine import Engine
 from finetune.models import fast_paths
-from finetune.models.families import FAMILIES
 from finetune.models.fast_paths import UsedRows
-from finetune.models.feature import Feature, used_tokens
 from finetune.runs.interrupts import Interrupted
 from finetune.runs.recipe_tables import Train
 
@@ -114,14 +111,6 @@ def test_a_resumed_run_has_the_same_bits(pause: int, tiny_bert: Path, tmp_path: 
     assert [name for name, tensor in whole[0].items() if not torch.equal(tensor, resumed[0][name])] == []
 
 
-def test_a_checkpoint_has_the_used_rows_alone(tiny_bert: Path, tmp_path: Path, made: list[UsedRows]) -> None:
-    trained(tiny_bert, Train(**SETTINGS), checkpoint=tmp_path)
-    saved = torch.load(max(tmp_path.iterdir()))
-    for state in (saved["parts"]["model"], saved["progress"]["best_weights"]):
-        (rows,) = (tensor for name, tensor in state.items() if "word_embeddings" in name)
-        assert len(rows) == len(made[0].used) + 1
-
-
 def test_what_ends_training_early_leaves_all_rows(tiny_bert: Path, made: list[UsedRows]) -> None:
     trainer, features = build(cat_task(), tiny_bert, Train(**SETTINGS))
     names = [*trainer.model.state_dict()]
@@ -142,33 +131,3 @@ def test_a_token_that_was_not_announced_is_an_error_in_training(tiny_bert: Path)
     assert torch.equal(rows.eval()(torch.arange(8)), words.weight[:8])
     with pytest.raises(IndexError):
         rows.train()(torch.tensor([4]))
-
-
-@pytest.mark.parametrize("kind", FAMILIES)
-def test_each_family_gives_the_same_vectors(kind: str) -> None:
-    encoder = AutoModel.from_config(tiny(kind, padding=1)).eval()
-    words, ids = encoder.get_input_embeddings(), torch.arange(2, 38).reshape(2, 18)
-    ids[1, 9:] = 1
-    expected = encoder(input_ids=ids, attention_mask=(ids != 1).long()).last_hidden_state
-    fast_paths._replace(encoder, words, UsedRows(words, np.arange(20)))
-    assert isinstance(encoder.get_input_embeddings(), UsedRows)
-    found = encoder.eval()(input_ids=ids, attention_mask=(ids != 1).long()).last_hidden_state
-    assert torch.equal(found, expected)
-
-
-@pytest.mark.parametrize("more", [{"frozen": True}, {"freeze_layers": 1}])
-def test_frozen_embeddings_are_left_as_they_are(more: dict[str, Any], tiny_bert: Path, made: list[UsedRows]) -> None:
-    trainer, features = build(cat_task(), tiny_bert, Train(**SETTINGS), **more)
-    trainer.fit(features, unscored)
-    assert made == []
-
-
-def test_tokens_of_features_with_lists_and_packed() -> None:
-    choices = [Feature(row=0, input_ids=[7]), Feature(row=0, input_ids=[8, 1])]
-    for features in (
-        [Feature(row=0, input_ids=[1, 4]), Feature(row=1, input_ids=[4, 9])],
-        [Feature(row=0, choices=choices)],
-    ):
-        used = used_tokens(features, count=10)
-        assert set(np.flatnonzero(used)) == {i for f in features for s in f.choices or [f] for i in s.input_ids}
-        assert np.array_equal(used, used_tokens([one.packed() for one in features], count=10))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from finetune.models.untrained import longest_input
+from finetune.models.encoder_size import longest_input
 from finetune.task_types.starting_recipe import starting_recipe
 
 
