@@ -19,7 +19,17 @@ from finetune.task_types import registry
 from finetune.task_types.saved_predictions import labelled_table
 from finetune.task_types.types import own_types
 
-NOT_TEXT = ("id", "gold", "answers", "start", "title", "document")  # of a row's fields
+NOT_TEXT = (
+    "id",
+    "gold",
+    "answers",
+    "start",
+    "title",
+    "document",
+    "label",
+    "prediction",
+    "confidence",
+)  # of a row's fields
 
 
 @plainly
@@ -121,6 +131,6 @@ def _changed_cells(change: Changed, shape: str) -> list[Any]:
     table = labelled_table(own_types().get(shape), [line, line | {"prediction": change.b}])
     fields, listed = change.row, [change.gold, change.a, change.b]
     if table is not None:
-        fields = table.fields(0)
-        listed = [table.listed(0, "gold"), table.listed(0, "prediction"), table.listed(1, "prediction")]
+        fields = table.listed(0)
+        listed = [fields["label"], fields["prediction"], table.listed(1)["prediction"]]
     return [[value for name, value in fields.items() if name not in NOT_TEXT and value], *listed]

@@ -13,7 +13,6 @@ from finetune.commands.report.content import NAME, Block
 from finetune.data.messages import noun, so_many
 from finetune.metrics.calibration import cut_off_cells, expected_error, reliability
 from finetune.metrics.scores import precision_recall_f1
-from finetune.runs.verdict import baseline_words
 from finetune.task_types.marked_text import cut, marked_texts
 from finetune.task_types.predictions import Predictions
 
@@ -46,11 +45,9 @@ def rows_block(table: Predictions, section: str, budget: int) -> Block:
     pairs = [sorted(set(pairs), key=str) for pairs in table.pairs]
 
     def row(at: int) -> list[Any]:
-        sure, facts = float(certainty[at]), table.all_facts(at)
+        sure, facts = float(certainty[at]), table.off_by(at)
         if has_confidence and 0 < sure <= 1:
             facts.append(f"confidence {100 * sure:.1f} %")
-        if wrong[at] and (methods := table.agreeing(at)):
-            facts.append(f"also predicted by {' and '.join(cut(baseline_words(name)) for name in methods)}")
         if believed is not None and (least[at] or wrong[at]) and np.isfinite(believed.chances[at]):
             facts.append(f"probability of the label {100 * believed.chances[at]:.1f} %")
         return [

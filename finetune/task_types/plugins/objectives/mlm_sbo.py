@@ -17,7 +17,7 @@ from finetune.models.backbone import Backbone, at_positions
 from finetune.models.feature import IGNORED, Feature
 from finetune.models.head import norm_layer
 from finetune.task_types.pretraining.draw import MaskUnit, masked_at
-from finetune.task_types.pretraining.head import TrainingParts, WordHead
+from finetune.task_types.pretraining.head import WordHead
 from finetune.task_types.pretraining.objectives import Objective
 from finetune.task_types.pretraining.pieces import INSIDE, SPECIAL, STARTS, WORDS
 
@@ -89,20 +89,27 @@ def with_boundaries(feature: Feature) -> Feature:
     return replace(feature, reads=reads, label=feature.label | {WORDS: words, BOUNDARY: table})
 
 
-class BoundaryHead(TrainingParts, WordHead):
+class BoundaryHead(WordHead):
     """Masked words; in training also from the tokens around each span, by layers that are not saved."""
-
-    training_only = "boundary"
 
     def __init__(self, backbone: Backbone) -> None:
         super().__init__(backbone)
         self._form = backbone.config, backbone.width
+        self.register_load_state_dict_pre_hook(_without_boundary)  # type: ignore[no-untyped-call]
 
     def initialise(self) -> None:
         """Also makes the layers that predict from the ends of a span."""
         self.boundary = SpanBoundary(*self._form, self._shared[0].weight.shape[1])
         super().initialise()
         nn.init.normal_(self.boundary.places.weight, std=SPREAD)
+
+    def names_in_checkpoint(self) -> dict[str, str]:
+        saved = (name.rpartition(".") for name in self.state_dict() if not name.startswith("boundary."))
+        return {f"{layer}{dot}{kind}": f"{self.checkpoint_names[layer]}.{kind}" for layer, dot, kind in saved}
+
+    def from_checkpoint(self, state: dict[str, Tensor]) -> None:
+        saved = {ours: state[theirs] for ours, theirs in self.names_in_checkpoint().items()}
+        self.load_state_dict(self.state_dict() | saved)
 
     def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Any:
         """As of masked words; in training also the vectors."""
@@ -117,6 +124,13 @@ class BoundaryHead(TrainingParts, WordHead):
         ends = (at_positions(logits[HIDDEN], each) for each in (before, after))
         of_ends = self.words(self.boundary(*ends, places))
         return super().losses(logits[WORDS], labels) | {BOUNDARY: self.loss(of_ends, ids)}
+
+
+def _without_boundary(head: Any, state: dict[str, Any], prefix: str, *_: Any) -> None:
+    """Leaves these layers out of a loaded state where a head does not train: a model in our own format has them."""
+    if not hasattr(head, "boundary"):
+        for name in [name for name in state if name.startswith(f"{prefix}boundary.")]:
+            del state[name]
 
 
 class SpanBoundary(nn.Module):
