@@ -34,7 +34,6 @@ OTHERS: dict[type[Task], dict[str, Any]] = {
 }
 UNUSED = {  # by objective
     "ltr": {"mask", "mask_share", "replace"},
-    "mlm-sbo": {"mask"},
     "rtd": {"mask"},
 }
 
