@@ -117,11 +117,9 @@ def _connected(texts: Sequence[str], groups: Sequence[Any]) -> np.ndarray:
     from scipy.sparse.csgraph import connected_components
 
     first: dict[tuple[int, Any], int] = {}
-    columns: list[Sequence[Any]] = [texts, groups]
-    others = [
-        first.setdefault((kind, value), row) for kind, column in enumerate(columns) for row, value in enumerate(column)
-    ]
+    values = [*((0, text) for text in texts), *((1, group) for group in groups)]
     rows, count = np.tile(np.arange(len(texts)), 2), len(texts)
+    others = [first.setdefault(value, row) for value, row in zip(values, rows.tolist(), strict=True)]
     graph = coo_array((np.ones(len(rows)), (rows, others)), shape=(count, count))
     component = connected_components(graph, directed=False)[1]
-    return np.unique(component, return_index=True)[1][component]
+    return np.asarray(np.unique(component, return_index=True)[1][component])
