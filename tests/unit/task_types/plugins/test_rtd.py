@@ -11,7 +11,6 @@ from support.training import CPU
 from transformers import AutoTokenizer, ElectraForPreTraining
 
 from finetune.data.documents import Document
-from finetune.errors import UserError
 from finetune.models.batch import collate
 from finetune.models.building import build_model
 from finetune.models.fingerprint import OWN_WEIGHTS
@@ -21,7 +20,6 @@ from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.task_types.plugins.objectives.rtd import (
-    ReplacedTokens,
     exchanged,
 )
 from finetune.task_types.pretraining.dev import chosen_words, words_of
@@ -116,16 +114,3 @@ def test_dev_names_words_by_their_logits(name: str, request: pytest.FixtureReque
         assert TASK.score(answers, ROWS)["replaced words"] == score
         assert (TASK.score(answers, ROWS)["perplexity"] < 1.001) == (score == 1.0)
         assert all(TASK.fits(answer.value, row) for answer, row in zip(answers, ROWS, strict=True))
-
-
-def test_the_nats_of_equal_logits_are_of_the_words_that_were_not_exchanged(tiny_bert: Path) -> None:
-    row = ROWS[0]
-    features = TASK.encode([row], load_tokenizer(tiny_bert), 128)
-    answer = ReplacedTokens().decode([np.zeros((len(f.label[WORDS]), 1)) for f in features], features, [row])[0]
-    others = len(words_of(row)) - len(exchanged(row)[1])
-    assert answer["nats"] == pytest.approx([np.log(1 + others)] * len(answer["nats"]), abs=1e-5)
-
-
-def test_other_types_of_encoders_are_refused(tiny_roberta: Path) -> None:
-    with pytest.raises(UserError, match="type 'roberta' cannot learn objective=rtd here"):
-        built(tiny_roberta)

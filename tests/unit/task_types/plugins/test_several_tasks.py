@@ -12,7 +12,6 @@ from support.toys import OWN_TASK, cat_task, choice_task, labels_task, length_ta
 from support.training import CPU, PLAIN, build
 
 import finetune
-from finetune.data.rows import row_fields
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.batch import collate
@@ -22,7 +21,7 @@ from finetune.models.model_folder import load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe
 from finetune.task_types import Task
-from finetune.task_types.plugins.several_tasks import PartRow, SeveralTasks
+from finetune.task_types.plugins.several_tasks import SeveralTasks
 
 TEXTS = (cat_task(), length_task(), labels_task())
 FILE = f"""{OWN_TASK.rpartition("TASKS")[0]}
@@ -109,13 +108,6 @@ def test_predictions_are_those_of_each_task_in_the_order_of_the_rows(tiny_bert: 
         if row.task == "toy-cats":
             assert answer.value == {row.task: ("no", "yes")[int(np.argmax(own[0, :2]))]}
     assert set(task.score(answers, rows)) == set(task.metric_names)
-
-
-def test_saved_rows_become_rows_again() -> None:
-    task = several(cat_task(), length_task())
-    for row in task.load(Source(), "dev").rows[::40]:
-        saved = PartRow(id=row.id, parts={"toy-cats": None, length_task().name: None} | row_fields(row)["parts"])
-        assert task.labels_of([saved]) == task.labels_of([row])
 
 
 @pytest.mark.parametrize(
