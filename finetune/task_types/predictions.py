@@ -26,8 +26,7 @@ Line = dict[str, Any]
 BASELINE, SLICE = "baseline:", "slice:"  # begin the names of columns
 ADDED = ("confidence", "right", "row_score")  # columns of a file that are computed from its others
 HIDDEN = {  # fields of a line that a table in the terminal has in another form, or not at all
-    "gold", "prediction", "probabilities", "words", "starts", "lines", "label_probabilities", "candidates",
-    "out_of_reach", *ADDED,
+    *("gold", "prediction", "probabilities", "words", "starts", "lines", "label_probabilities"), *ADDED,
 }  # fmt: skip
 TEXTS = ("text", "pair")
 

@@ -114,16 +114,14 @@ class SeveralTasks(Task):
     def decode(
         self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[PartRow]
     ) -> list[Answer]:
-        ends = dict(zip([task.name for task in self.tasks], accumulate(map(_outputs, self.tasks)), strict=True))
+        ends = accumulate(map(_outputs, self.tasks))
+        columns = {task.name: slice(end - _outputs(task), end) for task, end in zip(self.tasks, ends, strict=True)}
 
         def answers(task: Task, places: list[int], own: list[Any]) -> Answers:
-            number, columns = (
-                {place: n for n, place in enumerate(places)},
-                slice(ends[task.name] - _outputs(task), ends[task.name]),
-            )
-            pairs = [(scores, f) for scores, f in zip(logits, features, strict=True) if f.row in number]
-            of_own = [replace(feature, row=number[feature.row]) for _, feature in pairs]
-            return task.decode([scores[..., columns] for scores, _ in pairs], of_own, own)
+            number, both = {place: n for n, place in enumerate(places)}, zip(logits, features, strict=True)
+            of_task = [(scores[..., columns[task.name]], feature) for scores, feature in both if feature.row in number]
+            numbered = [replace(feature, row=number[feature.row]) for _, feature in of_task]
+            return task.decode([scores for scores, _ in of_task], numbered, own)
 
         return self._joined(rows, answers)
 

@@ -21,7 +21,7 @@ from finetune.models.backbone import Backbone
 from finetune.models.feature import IGNORED, Feature
 from finetune.models.head import Head, activation, dense_layer
 from finetune.task_types.pretraining.dev import DIGITS, chosen_words, dev_tokens, random_bits, word_features, words_of
-from finetune.task_types.pretraining.draw import MaskUnit, reading, text_positions
+from finetune.task_types.pretraining.draw import MaskUnit, reading_at, text_positions
 from finetune.task_types.pretraining.head import encoder_refused
 from finetune.task_types.pretraining.objectives import Objective
 from finetune.task_types.pretraining.pieces import WORDS, PieceVocabulary
@@ -47,7 +47,7 @@ class ReplacedTokens(Objective):
         before, (text, _) = np.concatenate([feature.input_ids for feature in features]), text_positions(features)
         chosen, ids = text[generator.random(len(text)) < share], before.copy()
         ids[chosen] = before[generator.choice(text, len(chosen))]
-        return reading(features, ids, text, (ids != before)[text].astype(np.int64), before=0)
+        return reading_at(features, ids, text, (ids != before)[text].astype(np.int64), before=0)
 
     def encode(self, rows: Sequence[Document], vocabulary: PieceVocabulary, *, size: int) -> list[Feature]:
         """All pieces of each document with exchanged words; every word is read."""

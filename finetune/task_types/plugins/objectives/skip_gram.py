@@ -19,7 +19,7 @@ from torch.nn import functional
 from finetune.errors import UserError
 from finetune.models.backbone import Backbone
 from finetune.models.feature import IGNORED, Feature
-from finetune.task_types.pretraining.draw import MaskUnit, reading, text_positions
+from finetune.task_types.pretraining.draw import MaskUnit, reading_at, text_positions
 from finetune.task_types.pretraining.head import WordHead
 from finetune.task_types.pretraining.objectives import Objective
 from finetune.task_types.pretraining.pieces import WORDS
@@ -48,7 +48,7 @@ class SkipGram(Objective):
         at = near.clip(0, len(text) - 1)
         labels = generator.choice(features[0].note.vocabulary.ordinary, (len(text), 1 + NEGATIVES))
         labels[:, 0] = np.where((at == near) & (owners[at] == owners), ids[text[at]], IGNORED)
-        return reading(features, ids, text, labels, before=0)
+        return reading_at(features, ids, text, labels, before=0)
 
 
 class SkipGramHead(WordHead):
