@@ -249,9 +249,16 @@ def named_chances(lines: Sequence[Line], names: Sequence[Any]) -> list[dict[Any,
 
 
 def one_label(lines: Sequence[Line], **columns: Any) -> Predictions:
-    """The table of rows with one label each, which are right if it is predicted."""
+    """The table of rows with one label each, which are right if it is predicted.
+
+    Names of probabilities that are not known are those of the predictions for which they are the highest.
+    """
     right = np.array([line["gold"] == line["prediction"] for line in lines], bool)
-    chances = columns.get("chances") or named_chances(lines, columns.get("names", ()))
+    names = columns.get("names", ())
+    if not names and lines and all(line.get("probabilities") for line in lines):
+        best = {int(np.argmax(line["probabilities"])): line["prediction"] for line in lines}
+        names = [best.get(place, place) for place in range(len(lines[0]["probabilities"]))]
+    chances = columns.get("chances") or named_chances(lines, names)
     says = columns.get("says", lambda _, value: str(value))
     rows = []
     for row, line in enumerate(lines):

@@ -43,6 +43,9 @@ def test_one_label() -> None:
     assert table.certainty.tolist() == [-math.inf, 0.625] and table.lengths == [1, 3]
     assert table.words(1) == ("yes", "no") and table.off_by(1) == ["off by -1"]
     assert list(table.saved())[1] == {"confidence": 0.625, "right": False, "row_score": 0.0}
+    third = {"text": "e", "gold": "yes", "prediction": "yes", "probabilities": [0.1, 0.9]}
+    unnamed = made("classification", *lines, third)
+    assert unnamed.chances[1] == {"no": 0.625, "yes": 0.375}  # by which label was predicted where it is the highest
 
 
 def test_numbers() -> None:
