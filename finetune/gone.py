@@ -27,7 +27,7 @@ GONE: dict[str, tuple[str, str]] = {
     "encoder-decoder": ("wrote a text from another one", "Name an encoder, or use Seq2SeqTrainer of transformers"),
     "generator_size": (
         "was the width of the generator of objective=rtd",
-        "Leave it out: replacements are drawn as often as they occur",
+        "Leave it out: it is a quarter of the encoder's",
     ),
     "choices_by=column": ("read labels as names of columns", "Set choices_by=letter, which reads them too"),
     "ordinal": (
@@ -35,8 +35,7 @@ GONE: dict[str, tuple[str, str]] = {
         "Leave it out: order=LABEL,LABEL,LABEL scores them as ordered labels",
     ),
     "read_at": ("chose the vectors of two markers for the head", "Leave it out: the head reads that of the text"),
-    "mask=spans": ("masked spans of words", "Set mask=words"),
-    "objective=mlm-sbo": ("masked spans of words", "Set objective=mlm, with mask=words"),
+    "mask=spans": ("masked spans of words", "Set objective=mlm-sbo, or mask=words"),
     "held_out.fold": (
         "chose another part of the training rows to hold out",
         "Leave it out, and hold out others with another held_out.seed",

@@ -69,6 +69,10 @@ class Head(nn.Module):
         self.checkpoint_names["output"] = layers.output
         return layers
 
+    def in_training(self, batch: Batch) -> Batch:
+        """The batch that the encoder reads in training, where a head changes it."""
+        return batch
+
     def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Any:
         """Logits `(batch, n)` of the pooled output `(batch, width)`, or `(batch, length, n)` of the sequence output, by
         the layers that were added.
@@ -247,6 +251,7 @@ class EncoderWithHead(nn.Module):
         feature's choices, `(batch, most choices)`, minus infinity where a feature has fewer.
         """
         batch = Batch(input_ids, attention_mask, token_type_ids, choices, positions, states)
+        batch = self.head.in_training(batch) if self.training else batch
         logits = self.head(*self.hidden(batch))
         if choices is None:
             return logits

@@ -34,7 +34,7 @@ OTHERS: dict[type[Task], dict[str, Any]] = {
 }
 UNUSED = {  # by objective
     "ltr": {"mask", "mask_share", "replace"},
-    "rtd": {"mask"},
+    "mlm-sbo": {"mask"},
 }
 
 

@@ -18,7 +18,7 @@ from finetune.task_types.resolved_run import resolved_run
 from finetune.training.run import run
 from finetune.training.run_options import RunOptions
 
-OBJECTIVES = ("mlm-sop", "rtd", "skip-gram")
+OBJECTIVES = ("mlm-sop", "mlm-sbo", "rtd", "skip-gram")
 WITHOUT_LAYERS = ("skip-gram",)
 
 
@@ -45,6 +45,7 @@ def trained(
     ("objective", "updates", "metric", "least"),
     [
         ("mlm-sop", 600, "sentence order", 0.95),
+        ("mlm-sbo", 400, "masked accuracy", 0.85),
         ("rtd", 600, "replaced words", 0.8),
         ("skip-gram", 400, "masked accuracy", 0.75),
     ],

@@ -246,4 +246,4 @@ def single_answers() -> list[Task]:
 
 def every_shape() -> list[Task]:
     """A toy of each shape that the package has, and of each objective of text."""
-    return [*labelled_shapes(), text_task(), *map(text_task, ("mlm-nsp", "ltr", "mlm-sop", "rtd"))]
+    return [*labelled_shapes(), text_task(), *map(text_task, ("mlm-nsp", "ltr", "mlm-sop", "mlm-sbo", "rtd"))]

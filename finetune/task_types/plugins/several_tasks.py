@@ -7,6 +7,7 @@ A file for `finetune run FILE.py:both` ends with such a list:
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from finetune.data import Source
 from finetune.errors import UserError
 from finetune.metrics import Metric
 from finetune.models.feature import Feature
-from finetune.task_types import Answer, MultiLabelTask, Rows, SentenceTask, Task
+from finetune.task_types import Answer, MultiLabelTask, Rows, SentenceTask, TaggingTask, Task
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -49,7 +50,7 @@ class PartRow:
 
 @dataclass(frozen=True, kw_only=True)
 class SeveralTasks(Task):
-    """Tasks on texts (a class, a number, several labels) that share an encoder.
+    """Tasks on texts (a class, a number, several labels) or on words (tags), which share an encoder.
 
     An update has rows of all tasks, as many of each as it has; its loss is the sum of each task's mean over its own
     rows. Metrics are the tasks' own, as `mrpc/accuracy`, after the `mean` of their headlines, which chooses the
@@ -62,18 +63,23 @@ class SeveralTasks(Task):
     pooled = False
 
     def __post_init__(self) -> None:
-        """Raises UserError for two tasks of one name, and for a task whose logits are not of a text."""
+        """Raises UserError for two tasks of one name, and for a task whose logits are not of a text or of words."""
         if len({task.name for task in self.tasks}) < len(self.tasks):
             raise UserError(f"{self.name}: two of its tasks have one name", "Rename one: replace(task, name=...)")
         for task in self.tasks:
-            if not _outputs(task):
-                what = f"{self.name}: {task.name} predicts no class, number or labels of a text"
+            if not _outputs(task) or not (task.pooled or _reads_words(task)):
+                what = f"{self.name}: {task.name} predicts no class, number or labels of a text, nor tags of words"
                 raise UserError(what, "Train it by itself")
         of_tasks = (
             replace(m, name=f"{task.name}/{m.name}", score=None, sums=None) for task in self.tasks for m in task.metrics
         )
         object.__setattr__(self, "metrics", (MEAN, *of_tasks))
         super().__post_init__()
+
+    @cached_property
+    def has_words(self) -> bool:
+        """Whether a task is on words, so that logits are of positions."""
+        return any(map(_reads_words, self.tasks))
 
     def load(self, source: Source, split: str) -> Rows:
         """The rows of that split of each task, one task after another."""
@@ -108,20 +114,22 @@ class SeveralTasks(Task):
         for task, places, own in self._parts(rows):
             for feature in task.encode(own, tokenizer, max_length):
                 label = None if feature.label is None else {task.name: feature.label}
-                features.append(replace(feature, row=places[feature.row], label=label))
+                reads = [0] if self.has_words and not _reads_words(task) else feature.reads
+                features.append(replace(feature, row=places[feature.row], label=label, reads=reads))
         return sorted(features, key=lambda feature: feature.row)
 
     def decode(
         self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[PartRow]
     ) -> list[Answer]:
-        ends = accumulate(map(_outputs, self.tasks))
+        ends = list(accumulate(map(_outputs, self.tasks)))
         columns = {task.name: slice(end - _outputs(task), end) for task, end in zip(self.tasks, ends, strict=True)}
 
         def answers(task: Task, places: list[int], own: list[Any]) -> Answers:
-            number, both = {place: n for n, place in enumerate(places)}, zip(logits, features, strict=True)
-            of_task = [(scores[..., columns[task.name]], feature) for scores, feature in both if feature.row in number]
-            numbered = [replace(feature, row=number[feature.row]) for _, feature in of_task]
-            return task.decode([scores for scores, _ in of_task], numbered, own)
+            number, chosen = {place: n for n, place in enumerate(places)}, columns[task.name]
+            pairs = [(scores, f) for scores, f in zip(logits, features, strict=True) if f.row in number]
+            of_text = self.has_words and not _reads_words(task)
+            parts = [(scores[0] if of_text else scores)[..., chosen] for scores, _ in pairs]
+            return task.decode(parts, [replace(f, row=number[f.row]) for _, f in pairs], own)
 
         return self._joined(rows, answers)
 
@@ -178,8 +186,12 @@ class SeveralTasks(Task):
 
 
 def _outputs(task: Task) -> int:
-    """How many logits a task has for a text; 0 for one whose logits are of something else."""
-    return max(1, len(task.labels)) if isinstance(task, SentenceTask | MultiLabelTask) else 0
+    """How many logits a task has for a text or a word; 0 for one whose logits are of something else."""
+    return max(1, len(task.labels)) if isinstance(task, SentenceTask | MultiLabelTask | TaggingTask) else 0
+
+
+def _reads_words(task: Task) -> bool:
+    return isinstance(task, TaggingTask)
 
 
 def _own_answer(answer: Answer, name: str) -> Answer:

@@ -46,13 +46,13 @@ def masked_at(
     random = vocabulary.ordinary[generator.integers(len(vocabulary.ordinary), size=len(positions))]
     inputs, stays = ids.copy(), np.where(chances < AS_MASK + AS_RANDOM, random, ids[positions])
     inputs[positions] = np.where(chances < AS_MASK, vocabulary.mask_id, stays)
-    return reading_at(features, inputs, positions, ids[positions], before=0)
+    return _reading(features, inputs, positions, ids[positions], before=0)
 
 
 def next_words(features: Sequence[Feature]) -> list[Feature]:
     """The features, which read the position before each token of the text; the labels are these tokens."""
     ids, (positions, _) = np.concatenate([feature.input_ids for feature in features]), text_positions(features)
-    return reading_at(features, ids, positions, ids[positions], before=1)
+    return _reading(features, ids, positions, ids[positions], before=1)
 
 
 def text_positions(features: Sequence[Feature]) -> tuple[np.ndarray, np.ndarray]:
@@ -62,12 +62,10 @@ def text_positions(features: Sequence[Feature]) -> tuple[np.ndarray, np.ndarray]
     return text, np.repeat(np.arange(len(units)), list(map(len, units)))[text]
 
 
-def reading_at(
+def _reading(
     features: Sequence[Feature], ids: np.ndarray, positions: np.ndarray, targets: np.ndarray, *, before: int
 ) -> list[Feature]:
-    """The features with these ids of the whole batch, which read so many places `before` some sorted positions of it;
-    their labels of words are the `targets` of these positions.
-    """
+    """The features with these ids, which read so many places before the positions of the targets."""
     ends = np.cumsum([0, *map(len, features)])
     bounds = np.searchsorted(positions, ends)
     reading = list[Feature]()

@@ -146,6 +146,33 @@ class NextSentenceHead(WordHead):
         return torch.cat([words, logits[NEXT].unsqueeze(1).expand(-1, words.shape[1], -1)], dim=-1)
 
 
+class TrainingParts(Head):
+    """A head with a part, `training_only`, that `initialise` adds for training and a saved model does not need."""
+
+    training_only: ClassVar[str]
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.register_load_state_dict_pre_hook(_without_part)  # type: ignore[no-untyped-call]
+
+    def names_in_checkpoint(self) -> dict[str, str]:
+        saved = (name for name in self.state_dict() if not name.startswith(f"{self.training_only}."))
+        parts = {name: name.rpartition(".") for name in saved}
+        return {name: f"{self.checkpoint_names[layer]}.{kind}" for name, (layer, _, kind) in parts.items()}
+
+    def from_checkpoint(self, state: dict[str, Tensor]) -> None:
+        saved = {ours: state[theirs] for ours, theirs in self.names_in_checkpoint().items()}
+        self.load_state_dict(self.state_dict() | saved)
+
+
+def _without_part(head: Any, state: dict[str, Any], prefix: str, *_: Any) -> None:
+    """Leaves the part out of a state that is loaded, where a head does not train: a model in our own format has it."""
+    part = f"{prefix}{head.training_only}."
+    if not hasattr(head, head.training_only):
+        for name in [name for name in state if name.startswith(part)]:
+            del state[name]
+
+
 def encoder_refused(backbone: Backbone, what: str, remedy: str, able: Iterable[str]) -> UserError:
     """The error for encoders of a type, and those that are able."""
     return UserError(f"encoders of type '{backbone.config.model_type}' {what}", f"Choose {remedy}: {', '.join(able)}")

@@ -1,7 +1,7 @@
 """Masked words and sentence order: two texts that follow each other, swapped half of the time.
 
 Lan et al. 2020 (ALBERT), section 3.1. Where a text begins or ends within a line must not tell its place: both have
-whole lines alone.
+whole lines alone; of a piece that has fewer than two, both begin and end within a line.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,22 +18,30 @@ from finetune.task_types.pretraining.objectives import NextSentence, Objective
 from finetune.task_types.pretraining.pieces import PieceVocabulary, Tokens
 
 IN_ORDER, IS_SWAPPED = 0, 1  # labels of pairs, as in the original code
+TRIMMED = 8  # at most this part of a text is left out at an end within a line, and one token more
+LEAST_TOKENS = 3  # tokens of a text that is trimmed
 
 
 def with_sentence_order(features: Sequence[Feature], generator: np.random.Generator, **_: int) -> list[Feature]:
-    """Each feature as two texts of whole lines, divided at one of its line ends, and swapped by chance.
+    """Each feature as two texts, divided at one of its line ends, and swapped by chance.
 
-    The label NEXT says so. A feature of fewer than two whole lines is divided in the middle, without a label.
+    The label NEXT says so. A feature without a line end is divided in the middle, without a label.
     """
+    chances, draws, *shares = generator.random((6, len(features)))
     pairs = list[Feature]()
-    for feature, (chance, draw) in zip(features, generator.random((len(features), 2)), strict=True):
-        text, borders = text_and_lines(feature)[0], feature.note.lines
-        begin, cut, end, label = text.start, (text.start + text.stop + 1) // 2, text.stop, IGNORED
-        if len(borders) > 2:
-            begin, cut, end = int(borders[0]), int(borders[1 + int(draw * (len(borders) - 2))]), int(borders[-1])
+    for feature, chance, draw, ends in zip(features, chances, draws, np.transpose(shares), strict=True):
+        (text, cuts), borders = text_and_lines(feature), feature.note.lines
+        begin, end, whole = text.start, text.stop, len(borders) > 2
+        if whole:
+            begin, cuts, end = int(borders[0]), borders[1:-1], int(borders[-1])
+        cut = int(cuts[int(draw * len(cuts))]) if len(cuts) else (begin + end + 1) // 2
+        first, second, label = slice(begin, cut), slice(cut, end), IGNORED
+        if whole or (len(cuts) and min(cut - begin, end - cut) >= LEAST_TOKENS):
             label = IS_SWAPPED if chance >= 0.5 else IN_ORDER
-        first, second = (feature, slice(begin, cut)), (feature, slice(cut, end))
-        pairs.append(pair_of(second, first, label) if label == IS_SWAPPED else pair_of(first, second, label))
+        if label != IGNORED and not whole:
+            first, second = _within(first, ends[:2]), _within(second, ends[2:])
+        one, two = (second, first) if label == IS_SWAPPED else (first, second)
+        pairs.append(pair_of((feature, one), (feature, two), label))
     return pairs
 
 
@@ -57,7 +65,7 @@ def order_features(
 class SentenceOrder(NextSentence):
     """Masked words, and whether two texts are in their order."""
 
-    version = 2
+    version = 1
     metrics = (*Objective.metrics, replace(next_accuracy, name="sentence order"))
     least_batch = least_documents = 1
     with_pairs = staticmethod(with_sentence_order)
@@ -65,6 +73,12 @@ class SentenceOrder(NextSentence):
 
 
 OBJECTIVE = SentenceOrder
+
+
+def _within(text: slice, shares: np.ndarray) -> slice:
+    """The text without at least one token at each end, and at most one in TRIMMED."""
+    left, right = (1 + int(share * (text.stop - text.start) / TRIMMED) for share in shares)
+    return slice(text.start + left, text.stop - right)
 
 
 def _lines_within(lengths: np.ndarray, room: int) -> int:

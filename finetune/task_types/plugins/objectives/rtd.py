@@ -1,8 +1,12 @@
-"""Replaced tokens: the encoder says of each token whether it is the one that was there.
+"""Replaced tokens: a generator fills in masks by sampling, and the encoder tells which tokens were replaced.
 
-Clark et al. 2020 (ELECTRA), with the untrained generator of their section 3.2: a replacement is drawn as often as it
-occurs, here in the batch. In dev, words that the text alone chose are exchanged for others of their document: as many
-words are named as were exchanged, and the perplexity is among how many words an exchanged one might be.
+Clark et al. 2020 (ELECTRA), sections 2 and 3.2. The generator, which only training has, is a small encoder with a head
+for masked words; the discriminator, the model that is saved, tells of every token whether it is the one that was there.
+The loss is that of the masked words and WEIGHT times that of the tokens. Both share the embeddings.
+
+A generator's samples would differ with each generator, so that in dev words are exchanged for others of their document,
+those that the text alone chose. Scored is how well an exchanged word is told from all words that are not: the
+perplexity is among how many words it might be, and as many words are named as were exchanged.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,29 +16,35 @@ from typing import Any
 
 import numpy as np
 import regex
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from finetune.data.documents import Document
 from finetune.metrics.words import masked_accuracy, perplexity, probability
-from finetune.models.backbone import Backbone
+from finetune.models.backbone import Backbone, at_positions
+from finetune.models.batch import Batch
+from finetune.models.encoder_size import BASE_WIDTH, SPREAD
 from finetune.models.feature import IGNORED, Feature
-from finetune.models.head import Head, activation, dense_layer
+from finetune.models.freezing import reinitialise
+from finetune.models.head import activation, dense_layer
 from finetune.task_types.pretraining.dev import DIGITS, chosen_words, dev_tokens, random_bits, word_features, words_of
-from finetune.task_types.pretraining.draw import MaskUnit, reading_at, text_positions
-from finetune.task_types.pretraining.head import encoder_refused
+from finetune.task_types.pretraining.draw import MaskUnit, with_masks
+from finetune.task_types.pretraining.head import TrainingParts, encoder_refused
 from finetune.task_types.pretraining.objectives import Objective
 from finetune.task_types.pretraining.pieces import WORDS, PieceVocabulary
 
-TYPES = ("bert", "electra")  # of encoders; transformers has a class for the second
+REPLACED = "replaced"  # labels of tokens: in training the ids that were there, in dev 1 for each of an exchanged word
+READ = "read"  # among the logits: the ids that the discriminator read
+WEIGHT = 50.0  # of the discriminator's loss
+SIZE = 0.25  # of the generator: its widths as a share of the encoder's; the paper has 1/4 to 1/2
+GENERATING = ("bert", "electra")  # types whose embeddings a generator can share
 OTHERS = 1 << 20  # follows a word's number in what its replacement is drawn from
 
 
 class ReplacedTokens(Objective):
-    """Which tokens were replaced; in dev, which words were exchanged. Labels are 1 where one was, else 0."""
+    """Which tokens a generator replaced; in dev, which words were exchanged."""
 
-    version = 2
-    masks = "nothing"
     metrics = (perplexity, probability, replace(masked_accuracy, name="replaced words"))
 
     def head(self, backbone: Backbone) -> "ReplacedHead":
@@ -43,11 +53,13 @@ class ReplacedTokens(Objective):
     def draw(
         self, features: Sequence[Feature], generator: np.random.Generator, *, share: float, unit: MaskUnit
     ) -> list[Feature]:
-        """A share of the tokens of the text, each replaced by a random one of the batch; every token is read."""
-        before, (text, _) = np.concatenate([feature.input_ids for feature in features]), text_positions(features)
-        chosen, ids = text[generator.random(len(text)) < share], before.copy()
-        ids[chosen] = before[generator.choice(text, len(chosen))]
-        return reading_at(features, ids, text, (ids != before)[text].astype(np.int64), before=0)
+        """Each masked token is [MASK]; the labels are those of masked words, and all ids that were there."""
+        drawn, mask = with_masks(features, generator, share=share, unit=unit), features[0].note.vocabulary.mask_id
+        for number, (before, after) in enumerate(zip(features, drawn, strict=True)):
+            ids = np.array(before.input_ids)
+            ids[after.reads] = mask
+            drawn[number] = replace(after, input_ids=ids, label=after.label | {REPLACED: before.input_ids})
+        return drawn
 
     def encode(self, rows: Sequence[Document], vocabulary: PieceVocabulary, *, size: int) -> list[Feature]:
         """All pieces of each document with exchanged words; every word is read."""
@@ -56,7 +68,7 @@ class ReplacedTokens(Objective):
         for feature in word_features(changed, tokens, vocabulary, size=size, masked=False, chosen=words_of):
             numbers = list(exchanged(rows[feature.row])[1])
             first, end = (np.searchsorted(numbers, feature.note.words[:, place] + place) for place in (0, 1))
-            features.append(replace(feature, label={WORDS: (end > first).astype(np.int64)}))
+            features.append(replace(feature, label={REPLACED: (end > first).astype(np.int64)}))
         return features
 
     def labels(self, row: Document) -> dict[str, Any]:
@@ -70,17 +82,19 @@ class ReplacedTokens(Objective):
         word that is named instead, in brackets. The nats are those of an exchanged word among all that were not.
         """
         highest = [np.full(len(words_of(row)), -np.inf) for row in rows]
-        for of_tokens, feature in zip(logits, features, strict=True):
-            for (first, last), logit in zip(feature.note.words.tolist(), of_tokens[:, 0].tolist(), strict=True):
+        for reduced, feature in zip(logits, features, strict=True):
+            for (first, last), logit in zip(feature.note.words.tolist(), reduced[:, 0].tolist(), strict=True):
                 scores = highest[feature.row][first : last + 1]
                 scores[:] = np.maximum(scores, logit)
         return [_named(row, scores) for row, scores in zip(rows, highest, strict=True)]
 
 
 def _named(row: Document, scores: np.ndarray) -> dict[str, Any]:
-    """The prediction from a logit for each word of a document `(words,)`; of a word without tokens it is the least."""
+    """The prediction for a document from a logit for each of its words, `(words,)`."""
     words, numbers = words_of(exchanged(row)[0]), list(exchanged(row)[1])
-    scores = np.where(np.isinf(scores), scores.min(initial=0, where=~np.isinf(scores)), scores)
+    scores = np.where(
+        np.isinf(scores), scores.min(initial=0, where=~np.isinf(scores)), scores
+    )  # of words without tokens
     named = np.argsort(-scores, kind="stable")[: len(numbers)].tolist()
     instead = iter(sorted(set(named) - set(numbers)))
     found = [words_of(row)[n].text if n in named else f"[{words[next(instead)].text}]" for n in numbers]
@@ -110,37 +124,128 @@ def _is_han(text: str) -> bool:
     return regex.fullmatch(r"\p{Han}", text) is not None
 
 
-class ReplacedHead(Head):
+class ReplacedHead(TrainingParts):
     """A logit for each token that is read: above 0 where it seems replaced."""
 
     inputs = frozenset({"sequence"})
     pretrains = True
     auto_class = "AutoModelForPreTraining"
+    training_only = "generator"
 
     def __init__(self, backbone: Backbone) -> None:
         super().__init__(())
-        config, layers = backbone.config, "discriminator_predictions."
-        if config.model_type not in TYPES or backbone.left_to_right or backbone.reader is not None:
-            raise encoder_refused(backbone, "cannot learn objective=rtd here", "one of the types", TYPES)
+        config = backbone.config
+        if config.model_type not in GENERATING or backbone.left_to_right or backbone.reader is not None:
+            raise encoder_refused(backbone, "have no generator for objective=rtd here", "one of the types", GENERATING)
         self.dense = dense_layer(config, backbone.width, backbone.width)
         self.activation = activation(config, "hidden_act")
         self.output = nn.Linear(backbone.width, 1)
         self.has_class = config.model_type == "electra"
+        layers = "discriminator_predictions."
         self.checkpoint_names = {"dense": f"{layers}dense", "output": f"{layers}dense_prediction"}
+        self._encoder = (backbone.encoder,)  # in a tuple, so that it is not a part of this module
 
-    def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Tensor:
-        """`(batch, positions, width)` to `(batch, positions, 1)`."""
-        return self.output(self.activation(self.dense(hidden)))  # type: ignore[no-any-return]
+    def initialise(self) -> None:
+        """Also makes the generator."""
+        super().initialise()
+        self.generator = Generator(self._encoder[0])
+
+    def in_training(self, batch: Batch) -> Batch:
+        """The batch with what the generator sampled at the masked positions; all of its tokens are read."""
+        positions: Any = batch.positions
+        logits = self.generator(batch)
+        ids = with_samples(batch.input_ids, positions, sampled(logits.detach()))
+        self._generated = {WORDS: logits, READ: ids}
+        return replace(batch, input_ids=ids, positions=None)
+
+    def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Any:
+        """`(batch, positions, width)` to `(batch, positions, 1)`; in training by the name REPLACED, without the last
+        axis, next to the generator's logits `(batch, masked positions, vocabulary)` and the ids that were read.
+        """
+        logits = self.output(self.activation(self.dense(hidden)))
+        return self.__dict__.pop("_generated") | {REPLACED: logits.squeeze(-1)} if self.training else logits
 
     def losses(self, logits: Any, labels: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Binary cross-entropy, summed over the tokens that have a label."""
-        there = (labels[WORDS] != IGNORED).to(logits.dtype)
-        wanted = (labels[WORDS] == 1).to(logits.dtype)
-        loss = functional.binary_cross_entropy_with_logits(logits.squeeze(-1), wanted, there, reduction="sum")
-        return {WORDS: loss}
+        """Cross-entropy of the masked words, and WEIGHT times that of the tokens, each summed over its own labels; of
+        the logits of dev that of the tokens alone.
+        """
+        if isinstance(logits, Tensor):
+            return {REPLACED: _binary(logits.squeeze(-1), labels[REPLACED] == 1, labels[REPLACED] != IGNORED)}
+        width = logits[READ].shape[1]
+        before = functional.pad(labels[REPLACED], (0, width), value=IGNORED)[:, :width]
+        found = _binary(logits[REPLACED], logits[READ].long() != before, before != IGNORED)
+        flat = logits[WORDS].flatten(0, 1), labels[WORDS].flatten()
+        return {WORDS: functional.cross_entropy(*flat, ignore_index=IGNORED, reduction="sum"), REPLACED: WEIGHT * found}
 
     def config_settings(self) -> dict[str, Any]:
         return {}
 
 
+class Generator(nn.Module):
+    """An encoder SIZE times as wide as another, as deep and with its embeddings, with a head for masked words."""
+
+    def __init__(self, encoder: Any) -> None:
+        from transformers import ElectraConfig, ElectraModel
+
+        super().__init__()
+        theirs = encoder.config
+        heads = max(1, round(SIZE * theirs.num_attention_heads))
+        config = ElectraConfig.from_dict(
+            theirs.to_dict()
+            | {
+                "embedding_size": getattr(theirs, "embedding_size", theirs.hidden_size),
+                "hidden_size": heads * max(1, round(SIZE * theirs.hidden_size / heads)),
+                "num_attention_heads": heads,
+                "intermediate_size": max(1, round(SIZE * theirs.intermediate_size)),
+            }
+        )
+        self.encoder = ElectraModel(config)
+        self.encoder.embeddings = SharedEmbeddings(encoder.embeddings)
+        width = config.embedding_size
+        self.dense, self.norm = nn.Linear(config.hidden_size, width), nn.LayerNorm(width, eps=config.layer_norm_eps)
+        self.activation = nn.GELU()
+        self.bias = nn.Parameter(torch.zeros(config.vocab_size))
+        reinitialise(self, spread=SPREAD * (BASE_WIDTH / config.hidden_size) ** 0.5)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Logits of the tokens that are read, `(batch, positions, vocabulary)`."""
+        inputs, positions = batch.for_encoder(), batch.positions
+        hidden = self.encoder(**{name: inputs[name] for name in inputs if name != "positions"}).last_hidden_state
+        hidden = self.norm(self.activation(self.dense(at_positions(hidden, positions))))  # type: ignore[arg-type]
+        return functional.linear(hidden, self.encoder.embeddings.words, self.bias)
+
+
+class SharedEmbeddings(nn.Module):
+    """The embeddings of another encoder, which has their weights."""
+
+    def __init__(self, embeddings: nn.Module) -> None:
+        super().__init__()
+        self._shared = (embeddings,)  # in a tuple, so that they are not a part of this module
+
+    @property
+    def words(self) -> Tensor:
+        """The words' vectors `(vocabulary, width)`."""
+        return self._shared[0].word_embeddings.weight  # type: ignore[union-attr, return-value]
+
+    def forward(self, **inputs: Any) -> Any:
+        """Those of ids `(batch, length, width)`."""
+        return self._shared[0](**inputs)
+
+
 OBJECTIVE = ReplacedTokens
+
+
+def sampled(logits: Tensor) -> Tensor:
+    """An id from each row of logits `(..., vocabulary)`, as often as their softmax says, by torch's random numbers."""
+    noise = -torch.rand_like(logits, dtype=torch.float32).clamp(min=1e-20).log()
+    return (logits.float() - noise.log()).argmax(-1)
+
+
+def with_samples(ids: Any, positions: Tensor, samples: Tensor) -> Tensor:
+    """Ids `(batch, length)` with the samples at the positions `(batch, n)`, of which -1 is none."""
+    wide = functional.pad(ids, (0, 1))  # a last column for positions that are none
+    return wide.scatter(1, torch.where(positions < 0, ids.shape[1], positions), samples)[:, :-1]
+
+
+def _binary(logits: Tensor, wrong: Tensor, there: Tensor) -> Tensor:
+    return functional.binary_cross_entropy_with_logits(logits, wrong.float(), there.float(), reduction="sum")

@@ -9,6 +9,7 @@ Hyvärinen 2012, noise-contrastive estimation), by which dev asks for the word a
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from torch.nn import functional
 from finetune.errors import UserError
 from finetune.models.backbone import Backbone
 from finetune.models.feature import IGNORED, Feature
-from finetune.task_types.pretraining.draw import MaskUnit, reading_at, text_positions
+from finetune.task_types.pretraining.draw import MaskUnit, text_positions
 from finetune.task_types.pretraining.head import WordHead
 from finetune.task_types.pretraining.objectives import Objective
 from finetune.task_types.pretraining.pieces import WORDS
@@ -48,7 +49,11 @@ class SkipGram(Objective):
         at = near.clip(0, len(text) - 1)
         labels = generator.choice(features[0].note.vocabulary.ordinary, (len(text), 1 + NEGATIVES))
         labels[:, 0] = np.where((at == near) & (owners[at] == owners), ids[text[at]], IGNORED)
-        return reading_at(features, ids, text, labels, before=0)
+        starts, drawn = np.cumsum([0, *map(len, features)]), list[Feature]()
+        for number, feature in enumerate(features):
+            own = owners == number
+            drawn.append(replace(feature, reads=text[own] - starts[number], label={WORDS: labels[own]}))
+        return drawn
 
 
 class SkipGramHead(WordHead):

@@ -43,10 +43,19 @@ def test_the_pairs_of_a_document_by_hand(tiny_bert: Path) -> None:
     }
 
 
-def test_a_text_of_one_line_has_no_label(tiny_bert: Path) -> None:
+def test_a_text_of_one_line_has_no_label_and_ends_within_a_line_are_of_both(tiny_bert: Path) -> None:
     (one,) = piece_features([Document("1", ("the cat sat on a house",))], tiny_bert, size=20)[:]
     (pair,) = with_sentence_order([one], np.random.default_rng(0))
     assert (texts_of(pair, tiny_bert), pair.label[NEXT]) == (["the cat sat", "on a house"], IGNORED)
+    words = "the cat sat on a house it was red and old".split()  # noqa: SIM905
+    lines = Document("1", (" ".join(words), " ".join(words)))
+    pieces = [piece for piece in piece_features([lines], tiny_bert, size=15)[:] if len(piece.note.lines) == 2]
+    assert pieces
+    for seed in range(20):
+        for pair in with_sentence_order(pieces, np.random.default_rng(seed)):
+            texts = [text.split() for text in texts_of(pair, tiny_bert)]
+            if pair.label[NEXT] != IGNORED:
+                assert all(text[0] != "the" and text[-1] != "old" for text in texts)
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)

@@ -9,9 +9,10 @@ import torch
 from support.cli import InProcess
 from support.paths import only_run
 from support.toys import OWN_TASK, cat_task, choice_task, labels_task, length_task, span_task, tag_task
-from support.training import CPU, PLAIN, build
+from support.training import CPU, PLAIN, build, fit
 
 import finetune
+from finetune.data.rows import row_fields
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.batch import collate
@@ -21,7 +22,7 @@ from finetune.models.model_folder import load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe
 from finetune.task_types import Task
-from finetune.task_types.plugins.several_tasks import SeveralTasks
+from finetune.task_types.plugins.several_tasks import PartRow, SeveralTasks
 
 TEXTS = (cat_task(), length_task(), labels_task())
 FILE = f"""{OWN_TASK.rpartition("TASKS")[0]}
@@ -69,8 +70,9 @@ def test_a_file_of_two_tasks_is_trained_scored_by_task_and_called_by_name(
         assert code == 0, err
 
 
-def test_each_head_learns_from_its_own_rows_alone(tiny_bert: Path) -> None:
-    task, tasks = several(*TEXTS), TEXTS
+@pytest.mark.parametrize("tasks", [TEXTS, (*TEXTS, tag_task())], ids=["texts", "texts and words"])
+def test_each_head_learns_from_its_own_rows_alone(tasks: tuple[Task, ...], tiny_bert: Path) -> None:
+    task = several(*tasks)
     trainer, features = build(task, tiny_bert, PLAIN)
     model = trainer.engine.model.eval()
     chosen = features[::11]
@@ -87,8 +89,26 @@ def test_each_head_learns_from_its_own_rows_alone(tiny_bert: Path) -> None:
     assert all(weight.grad is not None and weight.grad.isfinite().all() for weight in model.head.parameters())
 
 
+def test_a_batch_without_a_task_leaves_its_head_as_it_is(tiny_bert: Path) -> None:
+    trainer, features = build(several(*TEXTS), tiny_bert, PLAIN)
+    batch = collate(features[:8], pad_id=0)
+    model = trainer.engine.model
+    (loss,) = model.head.losses(model(*batch.inputs()), batch.labels).values()
+    loss.backward()
+    assert not model.head.heads[1].output.weight.grad.any()
+
+
+@pytest.mark.slow
+def test_the_tasks_are_learned_together(tiny_bert: Path) -> None:
+    _, _, progress = fit(
+        several(cat_task(), labels_task(), tag_task()), tiny_bert, PLAIN.model_copy(update={"epochs": 30})
+    )
+    assert progress.epochs[-1].headline > 0.95
+
+
 def test_predictions_are_those_of_each_task_in_the_order_of_the_rows(tiny_bert: Path, tmp_path: Path) -> None:
-    task = several(*TEXTS)
+    tasks = (*TEXTS, tag_task())
+    task = several(*tasks)
     rows = task.load(Source(), "dev").rows[::-9]
     assert {name: score for name, score in task.score(task.labels_of(rows), rows).items() if "/" not in name} == {
         "mean": pytest.approx(1)
@@ -106,13 +126,18 @@ def test_predictions_are_those_of_each_task_in_the_order_of_the_rows(tiny_bert: 
         assert task.fits(answer.value, row) and task.cells(answer, row)["prediction"] == answer.value[row.task]
         assert [*feature.label] == [row.task]
         if row.task == "toy-cats":
-            assert answer.value == {row.task: ("no", "yes")[int(np.argmax(own[:2]))]}
+            assert answer.value == {row.task: ("no", "yes")[int(np.argmax(own[0, :2]))]}
     assert set(task.score(answers, rows)) == set(task.metric_names)
 
 
-@pytest.mark.parametrize(
-    "tasks", [(cat_task(), span_task()), (choice_task(),), (tag_task(),), (cat_task(), cat_task())]
-)
+def test_saved_rows_become_rows_again() -> None:
+    task = several(cat_task(), tag_task())
+    for row in task.load(Source(), "dev").rows[::40]:
+        saved = PartRow(id=row.id, parts={"toy-cats": None, "toy-tags-sentence": None} | row_fields(row)["parts"])
+        assert task.labels_of([saved]) == task.labels_of([row])
+
+
+@pytest.mark.parametrize("tasks", [(cat_task(), span_task()), (choice_task(),), (cat_task(), cat_task())])
 def test_tasks_that_cannot_be_parts_are_refused_in_one_line(tasks: tuple[Task, ...]) -> None:
     with pytest.raises(UserError) as error:
         several(*tasks)
