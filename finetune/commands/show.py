@@ -141,12 +141,7 @@ def _prediction_parts(run: Run, most: int) -> Iterator[Part]:
             cells = [{name: value for name, value in line.items() if ":" not in name} for line in lines]
         else:
             wrong = table.wrong.tolist()
-            cells = [
-                table.fields(row)
-                | {"label": table.listed(row, "gold"), "prediction": table.listed(row, "prediction")}
-                | {"confidence": table.sure(row)}
-                for row in range(len(table))
-            ]
+            cells = list(map(table.listed, range(len(table))))
         marked = ", wrong ones marked x" * (table is None or table.right is not None)
         yield Line(f"first {so_many(most, 'prediction')} of {split}{marked}")
         names = [name for name in cells[0] if any(line.get(name) not in (None, "", [], ()) for line in cells)]

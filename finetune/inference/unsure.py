@@ -18,7 +18,7 @@ from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import named_run
 from finetune.runs.record_files import load_record
 from finetune.runs.verdict import chosen_by_scored, known_to_model
-from finetune.task_types.predictions import NO_DECISIONS, Decisions, prediction_lines
+from finetune.task_types.predictions import Decisions, prediction_lines
 from finetune.task_types.saved_predictions import answered, run_predictions
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Unsure:
     ) -> dict[str, Any]:
         """The cells of a prediction without what is left out, which the column `unsure` has."""
         table = answered(kind, task, labels, prediction_lines(task, [row], [answer]))
-        cells, claims = kind.cells(task, layout, answer, row), table.claimed_parts
+        cells, claims = kind.cells(task, layout, answer, row), table.claims
         left_out = claims.at(claims.confidence < self.threshold)
         rest, value = table.without(0, left_out), cells.get("prediction")  # entities have no such cell
         if rest is None and len(left_out):  # what would have been predicted is in a column of its own
@@ -89,7 +89,7 @@ def claims_of(run: RunFolder) -> DevClaims:
     return DevClaims(
         split=record.first_split,
         rows=0 if table is None else len(table),
-        decisions=NO_DECISIONS if table is None else table.claimed_parts,
+        decisions=Decisions.made(()) if table is None else table.claims,
         chosen=chosen_by_scored(record),
         known="; ".join(filter(None, [known_to_model(record), *record.leaks(record.first_split)])),
     )

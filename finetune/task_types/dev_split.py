@@ -2,7 +2,8 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ MOST_DEV_ROWS = 10_000
 def drawn_for_dev(kind: OwnType, rows: Sequence[OwnRow], groups: Sequence[Any] | None = None) -> set[int]:
     """Whether each row is held out as dev: stratified by label, groups and duplicate texts on one side."""
     texts: Iterable[str] = map(kind.unit, rows)
-    if groups is None and _are_one(map(kind.unit, rows)):  # one document or context: split its sentences or questions
+    if groups is None and all(a == b for a, b in pairwise(map(kind.unit, rows))):  # one document or context
         texts = (same_text(row.input) for row in rows)
     return dev_rows(texts, kind.strata(rows), groups)
 
@@ -62,12 +63,6 @@ def dev_rows(
     return set(rows[bounds[unit] : bounds[unit + 1]].tolist())
 
 
-def _are_one(texts: Iterator[str]) -> bool:
-    """Whether all texts are equal."""
-    first = next(texts, "")
-    return all(text == first for text in texts)
-
-
 def _units(texts: Iterable[str], groups: Sequence[Any] | None) -> tuple[np.ndarray, np.ndarray]:
     """Rows that must stay together, `rows[bounds[i] : bounds[i + 1]]` for unit i; in a pseudo-random order of units.
 
@@ -77,14 +72,14 @@ def _units(texts: Iterable[str], groups: Sequence[Any] | None) -> tuple[np.ndarr
     if groups is not None:
         units = _connected(list(texts), groups)
         least: dict[int, str] = {}
-        for unit, group in zip(units, groups, strict=True):
+        for unit, group in zip(units.tolist(), groups, strict=True):
             least[unit] = min(f"{group}", least.get(unit, f"{group}"))
-        names = (least[unit] for unit in units)
+        names = (least[unit] for unit in units.tolist())
     keys = bytearray()
     for name in names:
         keys += hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
     place = np.unique(np.frombuffer(keys, dtype="S32"), return_inverse=True)[1]
-    unit_of = place if units is None else np.array(units)
+    unit_of = place if units is None else units
     rows = np.lexsort((unit_of, place))
     first = np.diff(unit_of[rows], prepend=-1) != 0
     return rows, np.append(np.flatnonzero(first), len(rows))
@@ -116,21 +111,15 @@ def _drawn(members: np.ndarray, sizes: np.ndarray, share: float) -> Iterator[int
             yield unit
 
 
-def _connected(texts: Sequence[str], groups: Sequence[Any]) -> list[int]:
-    """For each row the first of those that it is connected with, by a common text or group."""
-    parent = list(range(len(texts)))
-
-    def root(row: int) -> int:
-        while parent[row] != row:
-            parent[row] = parent[parent[row]]
-            row = parent[row]
-        return row
+def _connected(texts: Sequence[str], groups: Sequence[Any]) -> np.ndarray:
+    """For each row the first of those that it is connected with, by a common text or group `(rows,)`."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
 
     first: dict[tuple[int, Any], int] = {}
-    columns: list[Mapping[int, Any] | Sequence[Any]] = [texts, groups]
-    for kind, column in enumerate(columns):
-        for row in range(len(texts)):
-            other = first.setdefault((kind, column[row]), row)
-            parent[root(row)] = root(other)
-    lowest: dict[int, int] = {}
-    return [lowest.setdefault(root(row), row) for row in range(len(texts))]
+    values = [*((0, text) for text in texts), *((1, group) for group in groups)]
+    rows, count = np.tile(np.arange(len(texts)), 2), len(texts)
+    others = [first.setdefault(value, row) for value, row in zip(values, rows.tolist(), strict=True)]
+    graph = coo_array((np.ones(len(rows)), (rows, others)), shape=(count, count))
+    component = connected_components(graph, directed=False)[1]
+    return np.asarray(np.unique(component, return_index=True)[1][component])

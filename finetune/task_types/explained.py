@@ -86,8 +86,3 @@ class ExplainTarget:
     prediction: str
     confidence: float | None
     targets: Sequence[Target]
-
-
-def averaged(features: int, index: int, *, against: int | None) -> list[Pick]:
-    """The mean over a row's windows of one logit on the pooled output."""
-    return [Pick(feature=n, place=(index,), against=against, weight=1 / features) for n in range(features)]

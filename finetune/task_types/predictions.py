@@ -5,7 +5,7 @@ A task type fills it by `OwnType.predictions`; what follows from its columns is 
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
@@ -16,7 +16,6 @@ import numpy as np
 
 from finetune.data.rows import Row, row_fields
 from finetune.errors import UserError
-from finetune.runs.seeds import CONSTANT
 from finetune.task_types.marked_text import TextMark, cut
 
 if TYPE_CHECKING:
@@ -27,14 +26,18 @@ Line = dict[str, Any]
 BASELINE, SLICE = "baseline:", "slice:"  # begin the names of columns
 ADDED = ("confidence", "right", "row_score")  # columns of a file that are computed from its others
 HIDDEN = {  # fields of a line that a table in the terminal has in another form, or not at all
-    "gold", "prediction", "probabilities", "words", "starts", "lines", "label_probabilities", "candidates",
-    "out_of_reach", *ADDED,
+    *("gold", "prediction", "probabilities", "words", "starts", "lines", "label_probabilities"), *ADDED,
 }  # fmt: skip
 TEXTS = ("text", "pair")
 
 
 class DecisionRow(NamedTuple):
-    """One decision of `Decisions`, whose columns it names."""
+    """What has a label and a confidence of its own: a row, a word, a label of several, an entity.
+
+    `row` is an index of the table, `confidence` that of the prediction, and `chance` the probability of the label. `of`
+    is the text that the decision is about, empty for the row as a whole; of a prediction that is a list it is the items
+    from `begin` to the one before `end`.
+    """
 
     row: int
     label: str
@@ -47,53 +50,22 @@ class DecisionRow(NamedTuple):
     end: int = 0
 
 
-KINDS: dict[str, type] = dict(
-    zip(DecisionRow._fields, (int, object, object, bool, float, float, object, int, int), strict=True)
-)
+KINDS = (int, object, object, bool, float, float, object, int, int)
+COLUMNS = np.dtype([*zip(DecisionRow._fields, KINDS, strict=True)])
 
 
-@dataclass(frozen=True, kw_only=True)
-class Decisions:
-    """What has a label and a confidence of its own: a row, a word, a label of several, an entity; `(decisions,)` each.
-
-    `row` is an index of the table, `confidence` that of the prediction, and `chance` the probability of the label, NaN
-    where it is not known. `of` is the text that the decision is about, empty for the row as a whole; of a prediction
-    that is a list it is the items from `begin` to the one before `end`.
-    """
-
-    row: np.ndarray
-    label: np.ndarray
-    prediction: np.ndarray
-    right: np.ndarray
-    confidence: np.ndarray
-    chance: np.ndarray
-    of: np.ndarray
-    begin: np.ndarray
-    end: np.ndarray
+class Decisions(np.recarray[Any, Any]):
+    """A column `(decisions,)` for each field of `DecisionRow`, NaN for None; an array of numpy's with names."""
 
     @classmethod
     def made(cls, rows: Iterable[DecisionRow]) -> "Decisions":
         """The decisions of these rows, in their order."""
-        columns = [*zip(*rows, strict=True)] or [()] * len(KINDS)  # None becomes NaN
-        return cls(
-            **{name: np.array(column, kind) for (name, kind), column in zip(KINDS.items(), columns, strict=True)}
-        )
+        return np.array([*rows], COLUMNS).view(cls)
 
     def at(self, chosen: np.ndarray) -> "Decisions":
         """Those of a mask, or of indexes."""
-        return Decisions(**{field.name: getattr(self, field.name)[chosen] for field in fields(self)})
-
-    def joined(self, others: "Decisions | None") -> "Decisions":
-        """These, and after them others."""
-        sides = [self, others or NO_DECISIONS]
-        columns = {field.name: [getattr(side, field.name) for side in sides] for field in fields(self)}
-        return Decisions(**{name: np.concatenate(both) for name, both in columns.items()})
-
-    def __len__(self) -> int:
-        return len(self.row)
-
-
-NO_DECISIONS = Decisions.made(())
+        found: Decisions = self[chosen].view(Decisions)
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,24 +77,21 @@ class Predictions:
     of which less is better, else it is 0 to 1. `chances` has for each row the probabilities of labels by name, or of
     choices by index; empty where they are not known.
 
-    `parts` are the decisions that scores of classes count, where these are others: entities of tagged words; `claims`
-    what `predict --risk` may leave out, by default all parts that predict something. A label of `nothing` says that
-    none is there. Claims that are left out of a prediction are replaced by `filler`, item by item; with None a
-    prediction is left out as a whole. `names` are those of probabilities, `order` has labels from lowest to highest.
-    A row may have `several` labels; they are `closed` if rows share them, and `annotated` if somebody gave them, so
-    that one may be wrong.
+    `parts` are the decisions that scores of classes count, where these are others: entities of tagged words. A label of
+    `nothing` says that none is there. Parts of a prediction that are left out (`predict --risk`) are replaced by
+    `filler`, item by item; with None it is left out as a whole. `names` are those of probabilities, `order` has labels
+    from lowest to highest. A row may have `several` labels; they are `closed` if rows share them, and `annotated` if
+    somebody gave them, so that one may be wrong.
     """
 
     lines: Sequence[Line]
     texts: Sequence[Mapping[str, str]]
     score: np.ndarray
     right: np.ndarray | None = None
-    decisions: Decisions = NO_DECISIONS
+    decisions: Decisions = field(default_factory=lambda: Decisions.made(()))
     parts: Decisions | None = None
-    claims: Decisions | None = None
     chances: Sequence[Mapping[Any, float]] = ()
     marks: Callable[[int], Sequence[TextMark]] = lambda _: ()
-    facts: Callable[[int], Sequence[str]] = lambda _: ()
     says: Callable[[Line, Any], str] = lambda _, value: str(value)
     names: Sequence[str] = ()
     order: Sequence[str] = ()
@@ -183,13 +152,23 @@ class Predictions:
         return labels, predictions
 
     @cached_property
-    def claimed_parts(self) -> Decisions:
-        """The `claims`, each under the label that it predicts, which is empty where rows share none."""
-        if self.claims is not None:
-            return self.claims
+    def claims(self) -> Decisions:
+        """What may be left out, with its confidence: parts that predict something, or predictions as a whole."""
+        if self.filler is None:
+            rows = zip(self.confidence, ~self.wrong, strict=True)
+            whole = Decisions.made(DecisionRow(row, "", "", right, sure) for row, (sure, right) in enumerate(rows))
+            return whole.at(np.isfinite(whole.confidence))
         parts = self.decisions if self.parts is None else self.parts
-        found = parts.at(np.isfinite(parts.confidence) & ~np.isin(parts.prediction, list(self.nothing)))
-        return found if self.closed else replace(found, prediction=np.full(len(found), "", object))
+        return parts.at(np.isfinite(parts.confidence) & ~np.isin(parts.prediction, list(self.nothing)))
+
+    def without(self, row: int, claims: Decisions) -> Any:
+        """The prediction of a row without these claims; None where it is left out as a whole."""
+        if self.filler is None:
+            return None
+        rest = list(self.lines[row]["prediction"])
+        for begin, end in sorted(zip(claims.begin.tolist(), claims.end.tolist(), strict=True), reverse=True):
+            rest[begin:end] = [*self.filler] * (end - begin)
+        return rest
 
     @cached_property
     def classes(self) -> dict[str, tuple[int, int, int]]:
@@ -207,26 +186,9 @@ class Predictions:
     def pairs(self) -> list[list[tuple[str, str]]]:
         """The (label, prediction) pairs of each row's decisions; of several labels those of either side."""
         found: list[list[tuple[str, str]]] = [[] for _ in self.lines]
-        columns = self.decisions.row.tolist(), self.decisions.label, self.decisions.prediction
-        for row, label, prediction in zip(*columns, strict=True):
+        for row, label, prediction, *_ in self.decisions.tolist():
             if not (self.several and {label, prediction} <= {*self.nothing}):
                 found[row].append((label, prediction))
-        return found
-
-    def agreeing(self, row: int) -> list[str]:
-        """The baselines that make the same prediction, except constant ones."""
-        line = self.lines[row]
-        same = [name for name, value in line.items() if name.startswith(BASELINE) and value == line["prediction"]]
-        return [name for key in same if (name := key.removeprefix(BASELINE)) not in CONSTANT]
-
-    def all_facts(self, row: int) -> list[str]:
-        """What a page has next to a row's label and prediction: how far a number, or an ordered label, is off."""
-        label, prediction = (self.lines[row][side] for side in ("gold", "prediction"))
-        found = list(self.facts(row))
-        if self.numbers is not None:
-            found.append(f"off by {self.score[row]:.3f}")
-        if self.order and label != prediction and {label, prediction} <= {*self.order}:
-            found.append(f"off by {self.order.index(prediction) - self.order.index(label):+d}")
         return found
 
     def words(self, row: int) -> tuple[str, str]:
@@ -234,50 +196,37 @@ class Predictions:
         line = self.lines[row]
         return self.says(line, line["gold"]), self.says(line, line["prediction"])
 
-    def fields(self, row: int) -> Line:
-        """A row's texts and other facts, for a table in the terminal."""
-        line, found = self.lines[row], Line()
+    def off_by(self, row: int) -> list[str]:
+        """How far the prediction is from the label, where they are numbers or labels in order."""
+        label, prediction = (self.lines[row][side] for side in ("gold", "prediction"))
+        if self.numbers is not None:
+            return [f"off by {self.score[row]:.3f}"]
+        if not self.order or label == prediction or not {label, prediction} <= {*self.order}:
+            return []
+        return [f"off by {self.order.index(prediction) - self.order.index(label):+d}"]
+
+    def listed(self, row: int) -> Line:
+        """A row as a table in the terminal has it: its id, texts and other facts, then its `label`, `prediction` and
+        `confidence`, in words but for numbers; of several labels the probability of each.
+        """
+        line, fields = self.lines[row], Line()
         if not {"text", "question", "context"} & line.keys():  # it is of words, or of lines
-            found = {"text": cut(" ".join(next(iter(self.texts[row].values())).split()))}
-        if "lines" in line:
-            return found
-        kept = {name: value for name, value in line.items() if name not in HIDDEN and ":" not in name}
-        return {"id": line.get("id")} | found | kept
-
-    def listed(self, row: int, side: str) -> Any:
-        """The label (`gold`) or the `prediction` in that table: in words, but for a number."""
-        line = self.lines[row]
-        return line[side] if isinstance(line[side], int | float) else self.says(line, line[side])
-
-    def sure(self, row: int) -> Any:
-        """The confidence in that table: of each label that a row may have, else of the prediction; None without one."""
-        known = np.isfinite(self.confidence[row]) and "score" not in self.lines[row]  # which is shown
-        return (
-            (self.chances[row] if self.chances else None)
-            if self.several
-            else float(self.confidence[row])
-            if known
-            else None
-        )
+            fields = {"text": cut(" ".join(next(iter(self.texts[row].values())).split()))}
+        if "lines" not in line:
+            kept = {name: value for name, value in line.items() if name not in HIDDEN and ":" not in name}
+            fields = {"id": line.get("id")} | fields | kept
+        for name, value in (("label", line["gold"]), ("prediction", line["prediction"])):
+            fields[name] = value if isinstance(value, int | float) else self.says(line, value)
+        known = np.isfinite(self.confidence[row]) and "score" not in line  # which is shown
+        sure: Any = float(self.confidence[row]) if known else None
+        return fields | {"confidence": (self.chances[row] if self.chances else None) if self.several else sure}
 
     def doubt(self, decision: int) -> dict[str, str]:
         """A part of a row whose label may be wrong, and what the model predicts there; empty where it is the row."""
         if not self.nothing:
             return {}
-        of, label = self.decisions.of[decision], self.decisions.label[decision]
-        return {
-            "doubted": f"{of} ({label})" if of else label,
-            "predicted_there": self.decisions.prediction[decision],
-        }
-
-    def without(self, row: int, claims: Decisions) -> Any:
-        """The prediction of a row without these claims; None where it is left out as a whole."""
-        if self.filler is None:
-            return None
-        rest = list(self.lines[row]["prediction"])
-        for begin, end in sorted(zip(claims.begin.tolist(), claims.end.tolist(), strict=True), reverse=True):
-            rest[begin:end] = [*self.filler] * (end - begin)
-        return rest
+        of, label, there = (self.decisions[name][decision] for name in ("of", "label", "prediction"))
+        return {"doubted": f"{of} ({label})" if of else label, "predicted_there": there}
 
     def saved(self) -> Iterator[Line]:
         """The columns ADDED for each row, None where they are not known."""

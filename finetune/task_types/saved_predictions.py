@@ -21,28 +21,21 @@ def run_predictions(
     record: RunRecord, folder: RunFolder, split: str, lines: Sequence[Line] | None = None
 ) -> Predictions | None:
     """The labelled predictions of a split, by default those that were saved; None where no row has a label, or no task
-    type fits.
+    type fits: the one that the run's recipe names, else that of its saved columns, else that of its task.
 
     Labels are those of the saved model; without it those by which the record's scores are told apart. Raises UserError
     where the predictions are missing or damaged.
     """
     lines = read_lines(folder, split) if lines is None else lines
-    settings, task = saved_config(folder.model), None if _shape(record) else available().get(record.task)
-    order = _table(_table(settings, "finetune"), "layout").get("order")
-    order = list(map(str, order)) if isinstance(order, list) else []
-    names = _saved_labels(record, split, settings)
-    return labelled_table(type_of_run(record, folder), lines, names=names, order=order, task=task)
-
-
-def type_of_run(record: RunRecord, folder: RunFolder) -> OwnType | None:
-    """The type that a run's recipe names, else that of its saved columns, else that of its task; None if unknown."""
-    layout, task = _table(_table(saved_config(folder.model), "finetune"), "layout"), available().get(record.task)
-    named = own_types().get(str(_shape(record) or layout.get("shape", "")))
-    return named or (None if task is None else type_of(task))
-
-
-def _shape(record: RunRecord) -> str:
-    return str((record.recipe.get("options") or {}).get("shape", ""))
+    settings, shape = saved_config(folder.model), (record.recipe.get("options") or {}).get("shape")
+    layout, task = settings.get("finetune", {}).get("layout"), available().get(record.task)
+    layout = layout if isinstance(layout, dict) else {}
+    kind = own_types().get(str(shape or layout.get("shape", ""))) or (type_of(task) if task is not None else None)
+    order = layout.get("order")
+    return labelled_table(
+        kind, lines, names=_saved_labels(record, split, settings), task=None if shape else task,
+        order=list(map(str, order)) if isinstance(order, list) else [],
+    )  # fmt: skip
 
 
 def labelled_table(
@@ -102,11 +95,6 @@ def saved_config(model: Path) -> dict[str, Any]:
         return found if isinstance(found.get("finetune", {}), dict) else {}
     except (OSError, ValueError, AttributeError, RecursionError):
         return {}
-
-
-def _table(settings: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = settings.get(name)
-    return found if isinstance(found, dict) else {}
 
 
 def _saved_labels(record: RunRecord, split: str, settings: Mapping[str, Any]) -> Sequence[str]:

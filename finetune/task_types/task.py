@@ -31,7 +31,7 @@ class Task(DeclaredTask, ABC):
     """A task: its data, how rows become tokens, its head, how logits become predictions, and how these are scored.
 
     A custom task is an instance of one of the task types in `finetune.task_types`, or a subclass of this with the field
-    `read` or a method `load`, and `encode`, `head`, `decode` and `labels_of`; the rest has defaults. `name` is its name
+    `read` or a method `load`, and `encode`, `head` and `decode`; the rest has defaults. `name` is its name
     on the command line, `version` is raised whenever its results may change. `metrics` are the scores, the first is the
     headline (`label/metric` are shown by label); `dev_splits` are what a run is scored on, the first decides; `test`
     among them is predicted once, with the weights that were selected. A recipe may set the fields of the task and of
@@ -112,9 +112,9 @@ class Task(DeclaredTask, ABC):
     def decode(self, logits: Sequence[np.ndarray], features: "Sequence[Feature]", rows: Sequence[Any]) -> list[Answer]:
         """One prediction per row, in the order of the rows. `logits` has one array per feature, without padding."""
 
-    @abstractmethod
     def labels_of(self, rows: Sequence[Any]) -> list[Answer]:
-        """The labels as predictions, so that `score(labels_of(rows), rows)` is perfect."""
+        """The labels as predictions, by default each `gold`, so that `score(labels_of(rows), rows)` is perfect."""
+        return [Answer(value=row.gold) for row in rows]
 
     def fit(self, train: Sequence[Any]) -> "Task":
         """The task with what its training rows say, such as class weights."""

@@ -31,21 +31,20 @@ def cells(found: Decisions) -> list[tuple[Any, ...]]:
 
 def test_one_label() -> None:
     lines = [
-        {"text": "a", "gold": "no", "prediction": "no", "probabilities": [0.75, 0.25], "baseline:tf-idf": "no"},
+        {"text": "a", "gold": "no", "prediction": "no", "probabilities": [0.75, 0.25]},
         {"text": "b", "pair": "cd", "gold": "yes", "prediction": "no", "probabilities": [0.625, 0.375]},
     ]
     table = made("classification", *lines, names=["no", "yes"], order=["no", "yes"])
     assert table.right is not None and table.right.tolist() == [True, False] and table.score.tolist() == [1, 0]
     assert cells(table.decisions) == [(0, "no", "no", True, 0.75, 0.75), (1, "yes", "no", False, 0.625, 0.375)]
-    assert cells(table.claimed_parts) == cells(table.decisions)
+    assert cells(table.claims)[1][3:5] == (False, 0.625)
     assert table.chances == [{"no": 0.75, "yes": 0.25}, {"no": 0.625, "yes": 0.375}]
     assert table.classes == {"no": (1, 2, 1), "yes": (1, 0, 0)}
     assert table.certainty.tolist() == [-math.inf, 0.625] and table.lengths == [1, 3]
-    assert table.words(1) == ("yes", "no") and table.all_facts(1) == ["off by -1"] and table.agreeing(0) == ["tf-idf"]
+    assert table.words(1) == ("yes", "no") and table.off_by(1) == ["off by -1"]
     assert list(table.saved())[1] == {"confidence": 0.625, "right": False, "row_score": 0.0}
-    unnamed = made(
-        "classification", *lines, {"text": "e", "gold": "yes", "prediction": "yes", "probabilities": [0.1, 0.9]}
-    )
+    third = {"text": "e", "gold": "yes", "prediction": "yes", "probabilities": [0.1, 0.9]}
+    unnamed = made("classification", *lines, third)
     assert unnamed.chances[1] == {"no": 0.625, "yes": 0.375}  # by which label was predicted where it is the highest
 
 
@@ -53,7 +52,7 @@ def test_numbers() -> None:
     table = made("regression", *({"text": "a", "gold": gold, "prediction": 2.0} for gold in (1.5, 4.0)))
     assert table.right is None and table.score.tolist() == [0.5, 2.0] and not table.wrong.any()
     assert table.certainty.tolist() == [0.5, 2.0] and table.words(0) == ("1.500", "2.000")
-    assert table.all_facts(1) == ["off by 2.000"] and not len(table.decided)
+    assert table.off_by(1) == ["off by 2.000"] and not len(table.decided)
     assert next(iter(table.saved())) == {"confidence": None, "right": None, "row_score": 0.5}
 
 
@@ -69,8 +68,8 @@ def test_several_labels() -> None:
     ]  # fmt: skip
     assert table.score.tolist() == [0, 0] and table.several
     assert table.classes == {"x": (2, 1, 1), "y": (1, 2, 1)} and table.certainty.tolist() == [0.75, 0.875]
-    assert cells(table.claimed_parts) == [table_row for table_row in cells(table.decisions) if table_row[2] in "xy"]
-    unsure = table.claimed_parts.at(np.array([1]))
+    assert cells(table.claims) == [table_row for table_row in cells(table.decisions) if table_row[2] in "xy"]
+    unsure = table.claims[np.array([1])]
     assert table.without(0, unsure) == ["x"] and table.words(1) == ("x, y", "y")
     assert table.pairs[0] == [("x", "x"), ("not y", "y")]
     found = beliefs(table)
@@ -93,12 +92,12 @@ def test_tags() -> None:
         (0, "PER", "PER", True, 0.9, 0.9), (0, "no entity", "no entity", True, 0.8, 0.9),
         (0, "PER", "LOC", False, 0.7, 0.3),
     ]  # fmt: skip
-    assert [claim[:5] for claim in cells(table.claimed_parts)] == [
+    assert [claim[:5] for claim in cells(table.claims)] == [
         (0, "PER", "PER", True, 0.9), (0, "PER", "LOC", False, 0.6), (1, "PER", "PER", True, 0.9),
         (1, "no entity", "LOC", False, 0.6),
     ]  # fmt: skip
     assert table.classes == {"LOC": (0, 2, 0), "PER": (3, 2, 2)} and table.confidence.tolist() == [0.5, 0.5]
-    assert table.without(0, table.claimed_parts.at(np.array([1]))) == ["B-PER", "O", "O", "O", "O"]
+    assert table.without(0, table.claims[np.array([1])]) == ["B-PER", "O", "O", "O", "O"]
     assert table.words(0) == ("Anna (PER), New York (PER)", "Anna (PER), New York (LOC)")
     assert marked_texts(table.texts[1], table.marks(1)) == [
         ["label", ["Anna", "right", "PER"], " of New York sang"],
@@ -125,7 +124,7 @@ def test_tags_of_a_running_text() -> None:
     }
     table = made("tagging", line)
     assert table.unit == "characters" and table.lengths == [len(text)]
-    assert table.words(0) == ("정하늘 (PER), 서울 (LOC)", "서울 (LOC)") and table.fields(0)["text"] == text
+    assert table.words(0) == ("정하늘 (PER), 서울 (LOC)", "서울 (LOC)") and table.listed(0)["text"] == text
     (label, _) = marked_texts(table.texts[0], table.marks(0))
     assert label == ["label", ["정하늘", "missed", "PER"], "은 ", ["서울", "right", "LOC"], "에서 산다."]
 
@@ -142,8 +141,8 @@ def test_intents_and_slots() -> None:
         (0, "intent: go", "intent: stop", False, 0.7, 0.3), (0, "no entity", "no entity", True, 0.9, 0.9),
         (0, "a", "b", False, 0.6, 0.2),
     ]  # fmt: skip
-    assert [claim[:5] for claim in cells(table.claimed_parts)] == [(0, "intent: go", "intent: stop", False, 0.6)]
-    assert table.without(0, table.claimed_parts) is None
+    assert [claim[3:5] for claim in cells(table.claims)] == [(False, 0.6)]
+    assert table.without(0, table.claims) is None
     assert table.classes == {"a": (1, 0, 0), "b": (0, 1, 0), "intent: go": (1, 0, 0), "intent: stop": (0, 1, 0)}
     assert table.words(0) == ("go: Rome (a)", "stop: Rome (b)")
     assert table.doubt(0)["doubted"] == "intent: go" and table.doubt(2)["doubted"] == "Rome (a)"
@@ -161,8 +160,8 @@ def test_overlapping_spans() -> None:
     table = made("overlapping-spans", line)
     assert table.score.tolist() == [0.5]
     assert [row[:5] for row in cells(table.decisions)] == [(0, "ORG", "ORG", True, 0.9), (0, "LOC", "CITY", False, 0.7)]
-    assert table.claimed_parts.prediction.tolist() == ["ORG", "CITY"]
-    assert table.without(0, table.claimed_parts.at(np.array([1]))) == predicted[:1]
+    assert table.claims.prediction.tolist() == ["ORG", "CITY"]
+    assert table.without(0, table.claims[np.array([1])]) == predicted[:1]
     assert table.classes == {"CITY": (0, 1, 0), "LOC": (1, 0, 0), "ORG": (1, 1, 1)}
     assert table.words(0)[0] == "the embassy of (ORG),  Rom (LOC)"
     assert table.doubt(1) == {"doubted": " Rom (LOC)", "predicted_there": "CITY"}
@@ -186,7 +185,7 @@ def test_answers() -> None:
     ]  # fmt: skip
     assert cells(table.decisions)[2][1:3] == ("no answer", "no answer")
     assert table.chances[0] == {"cat": 0.5, "dog": 0.25} and table.chances[1] == {"a cat": 0.5, "dog": 0.25}
-    assert table.classes == {} and set(table.claimed_parts.prediction) == {""}
+    assert table.classes == {}
     assert marked_texts(table.texts[0], table.marks(0))[1] == [
         "context", "then ", ["a ", "prediction", ""], ["cat", "right", ""], " sat",
     ]  # fmt: skip
@@ -198,11 +197,11 @@ def test_choices() -> None:
     table = made("choice", line)
     assert cells(table.decisions) == [(0, "choice 1", "choice 2", False, 0.75, 0.25)]
     assert table.chances == [{0: 0.25, 1: 0.75}]
-    assert table.classes == {} and table.claimed_parts.prediction.tolist() == [""]
+    assert table.classes == {}
     assert marked_texts(table.texts[0], table.marks(0)) == [
         ["context", "it"], ["choice 1", ["is", "gold", "25.0 %"]], ["choice 2", ["was", "prediction", "75.0 %"]],
     ]  # fmt: skip
-    assert (table.listed(0, "gold"), table.words(0)) == (0, ("choice 1", "choice 2"))
+    assert (table.listed(0)["label"], table.words(0)) == (0, ("choice 1", "choice 2"))
     right = made("choice", line | {"gold": 1})
     assert marked_texts(right.texts[0], right.marks(0))[2] == ["choice 2", ["was", "right", "75.0 %"]]
 

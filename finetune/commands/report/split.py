@@ -43,7 +43,7 @@ def rows_block(table: Predictions, section: str, budget: int) -> Block:
     pairs = [sorted(set(pairs), key=str) for pairs in table.pairs]
 
     def row(at: int) -> list[Any]:
-        sure, facts = float(certainty[at]), table.all_facts(at)
+        sure, facts = float(certainty[at]), table.off_by(at)
         if has_confidence and 0 < sure <= 1:
             facts.append(f"confidence {100 * sure:.1f} %")
         if believed is not None and (least[at] or wrong[at]) and np.isfinite(believed.chances[at]):

@@ -119,9 +119,6 @@ class ChoiceTask(Task):
         chances = {f"p(choice {self.named(place)})": p for place, p in enumerate(answer.probabilities or ())}
         return {"prediction": self.named(answer.value), "prediction text": row.choices[answer.value], **chances}
 
-    def labels_of(self, rows: Sequence[ChoiceRow]) -> list[Answer]:
-        return [Answer(value=row.gold) for row in rows]
-
     def baselines(self, train: Sequence[ChoiceRow], rows: Sequence[ChoiceRow]) -> dict[str, list[Answer]]:
         """The choice that is most similar to the context by TF-IDF."""
         texts = [text for row in train for text in (row.context, *row.choices)]

@@ -172,9 +172,6 @@ class PooledTask(Task):
         """The logit as a number, the mean of several windows."""
         return [Answer(value=float(row[0])) for row in logits_by_row(logits, features, len(rows))]
 
-    def labels_of(self, rows: Sequence[Any]) -> list[Answer]:
-        return [Answer(value=row.gold) for row in rows]
-
     def cells(self, answer: Answer, row: Any) -> dict[str, Any]:
         """The prediction, and the probability of each label."""
         chances = zip(self.label_names, answer.probabilities or (), strict=False)

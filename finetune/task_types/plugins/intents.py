@@ -284,20 +284,20 @@ class IntentAndSlots(Tagging):
         return {**both, SLOTS: super().value(task.tagger, layout, both[SLOTS], row.tagged)}
 
     def predictions(self, lines: Sequence[Line], names: Sequence[str], task: Task | None) -> Predictions:
-        """An intent and tags a row: a decision for each, all of which are claimed together under the intent."""
+        """An intent and tags a row, with a decision for each."""
         tags = super().predictions(list(map(_tagged_line, lines)), names, task)
-        intents, claims = list[DecisionRow](), list[DecisionRow]()
+        intents = list[DecisionRow]()
         for row, line in enumerate(lines):
             label, prediction = (f"{PREFIX}{line[side][INTENT]}" for side in ("gold", "prediction"))
             (sure, *_), (chance, *_) = (line.get(name) or (None,) for name in ("probabilities", "label_probabilities"))
             intents.append(DecisionRow(row, label, prediction, label == prediction, sure, chance))
-            if chances := line.get("probabilities"):
-                claims.append(DecisionRow(row, label, prediction, line["gold"] == line["prediction"], min(chances)))
         right = np.array([line["gold"] == line["prediction"] for line in lines], bool)
-        flat = Decisions.made(intents)
+        decisions, parts = (
+            np.concatenate([Decisions.made(intents), others]).view(Decisions) for others in (tags.decisions, tags.parts)
+        )
         return replace(
-            tags, lines=lines, right=right, score=right.astype(float), decisions=flat.joined(tags.decisions),
-            parts=flat.joined(tags.parts), claims=Decisions.made(claims), unit="intents and words", claimed="rows",
+            tags, lines=lines, right=right, score=right.astype(float), decisions=decisions, parts=parts,
+            unit="intents and words", claimed="rows",
             says=lambda line, value: f"{value[INTENT]}: {tags.says(line, value[SLOTS])}", filler=None,
         )  # fmt: skip
 

@@ -17,7 +17,7 @@ from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.column_names import is_about, is_id_name, named, text_tier
 from finetune.task_types.columns import Layout
 from finetune.task_types.own_type import Evidence
-from finetune.task_types.words.columns import ROWS_LOOKED_AT, are_numbers, as_long, items_of, words_for
+from finetune.task_types.tagging.words import ROWS_LOOKED_AT, are_numbers, as_long, items_of, words_for
 
 STEP = 0.9  # share of the rows that have as many tags as words
 INSIDE = 0.95  # share of the spans that are within their text

@@ -36,8 +36,8 @@ from finetune.task_types.tagging.segments import (
     unit,
 )  # fmt: skip
 from finetune.task_types.tagging.task import NONE, TaggingRow, TaggingTask, entities_of, entities_said, entity_spans
+from finetune.task_types.tagging.words import ROWS_LOOKED_AT, items_of, words_in
 from finetune.task_types.task import Task
-from finetune.task_types.words.columns import ROWS_LOOKED_AT, items_of, words_in
 
 WORDS_TAGS = unusable("words-tags", "more or fewer tags than words", "Give every word one tag")
 NO_TAG = unusable("no-tag", "a tag of no known scheme", "Correct the tag")

@@ -21,9 +21,9 @@ from finetune.task_types import baselines
 from finetune.task_types.declared_options import option
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText, Pick, Target
 from finetune.task_types.parts import Answer
+from finetune.task_types.tagging.encoding import encode_words, same_document
 from finetune.task_types.tagging.segments import WordsInText, characters_of, segmented, split_words
 from finetune.task_types.task import Task
-from finetune.task_types.words.encoding import encode_words, same_document
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -168,7 +168,7 @@ class TaggingTask(Task):
     def encode(
         self, rows: Sequence[TaggingRow], tokenizer: "PreTrainedTokenizerBase", max_length: int
     ) -> list[Feature]:
-        """Windows over sentences or documents, see `words/encoding.py`."""
+        """Windows over sentences or documents, see `encoding.py`."""
         return encode_words(rows, tokenizer, max_length, label=self.labels.index, documents=self.context == "document")
 
     def decode(

@@ -20,7 +20,6 @@ from finetune.models.feature import Feature
 from finetune.task_types import Answer, TaggingRow, TaggingTask
 from finetune.task_types.columns import Layout
 from finetune.task_types.explained import Asked
-from finetune.task_types.row_builder import row_of
 from finetune.task_types.tagging.segments import segmented, spans_of, tags_for
 from finetune.task_types.tagging.task import entity_spans
 
@@ -66,11 +65,6 @@ def test_every_form_of_spans_is_read_and_written_again(cell: Any, form: tuple[st
     assert tags[:6] == ("B-PER", "I-PER", "I-PER", "O", "B-LOC", "I-LOC")
     assert entity_spans(tags, TaggingRow(id="", words=words, text=TEXT, starts=starts)) == list(SPANS)
     assert spans_of(in_form(SPANS, form, TEXT), form, TEXT).spans == SPANS
-
-
-def test_lists_of_other_things_are_no_spans() -> None:
-    for cell in (["a", "b"], [1, 2, 3], [[1, 2]], [{"name": "x"}], [[0, 3, 7]], []):
-        assert span_form([cell]) is None
 
 
 @pytest.mark.parametrize(
@@ -167,14 +161,6 @@ def test_words_that_share_a_token_are_read_once_and_answered_all(tiny_bert: Path
     assert found == {"type": "PER", "text": "cat", "start": 4, "end": 7}
 
 
-def test_a_text_without_a_word_makes_no_trouble(tiny_bert: Path) -> None:
-    tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
-    rows = [TASK.row("he ran"), TASK.row("\u200b")]
-    features = TASK.encode(rows, tokenizer, 16)
-    answers = TASK.decode([np.zeros((2, 5)) + np.eye(5)[0]], features[:1], rows)
-    assert [len(answer.value) for answer in answers] == [2, len(rows[1].words)]
-
-
 class Model(Predictor):
     """Answers that the first three characters are a person."""
 
@@ -201,10 +187,3 @@ def test_predictions_are_spans_in_the_form_of_the_training_file() -> None:
         "prediction": [{"start_offset": 0, "end_offset": 3, "text": "김철수", "label": "PER"}],
         "entities": [{"type": "PER", "text": "김철수", "start": 0, "end": 3, "probability": 0.8}],
     }
-
-
-def test_characters_with_blanks_among_them_are_one_text() -> None:
-    layout = Layout(shape="tagging", text=("words",), label=("tags",), characters=True)
-    values = {"words": ["서", "울", "", "역"], "tags": ["B-LC", "I-LC", "O", "O"]}
-    row = row_of(layout, Record(row=1, line=1, values=values))
-    assert (row.text, row.words, row.starts) == ("서울 역", ("서", "울", " ", "역"), (0, 1, 2, 3))

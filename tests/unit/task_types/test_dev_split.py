@@ -2,13 +2,10 @@
 
 from pathlib import Path
 
-import pytest
 from support.own_data import own_task
 from support.tables import rows_with, table_of, text
 
-from finetune.data import reading
 from finetune.data.source import Source
-from finetune.task_types import own_data
 from finetune.task_types.classification.own import Regression
 from finetune.task_types.classification.task import SentenceRow
 from finetune.task_types.dev_split import dev_rows
@@ -89,10 +86,3 @@ def test_a_file_is_made_into_rows_once_for_both_splits(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("quite", "rather"))  # a command's rows stay those that it began with
     assert {id(row) for row in read(Source(), "train").rows} == {id(row) for row in train}
     assert len(train) + len(dev) == 40
-
-
-def test_the_table_of_many_rows_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = table_of(tmp_path, rows_with(text=text, label=lambda i: "ab"[i % 2])).path
-    monkeypatch.setattr(own_data, "MANY_ROWS", 30)
-    own_task(str(path), {}).read(Source(), "train")
-    assert reading._read.cache_info().currsize == 0

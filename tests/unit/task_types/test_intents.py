@@ -96,25 +96,6 @@ def test_words_with_tags_or_spans_and_an_intent_are_this_form(
 
 
 @pytest.mark.parametrize(
-    ("make", "settings", "shape", "label"),
-    [
-        (renamed(intent="domain"), {}, "tagging", ("slots",)),
-        (renamed(intent="label"), {}, "tagging", ("slots",)),
-        (asked, {"label": "slots"}, "tagging", ("slots",)),
-        (asked, {"label": "intent"}, "classification", ("intent",)),
-        (asked, {"shape": "tagging"}, "tagging", ("slots",)),
-        (lambda n: {**asked(n), "intent": f"a wish of user {n}"}, {}, "tagging", ("slots",)),
-        (lambda n: {**asked(n), "intent": ["a", "b"]}, {}, "tagging", ("slots",)),
-    ],
-)
-def test_what_is_not_clearly_an_intent_leaves_a_tagger(
-    tmp_path: Path, make: Any, settings: Fields, shape: str, label: tuple[str, ...]
-) -> None:
-    layout = own_task(written(tmp_path / "a.jsonl", make), settings).read.layout  # type: ignore[attr-defined]
-    assert (layout.shape, layout.label) == (shape, label)
-
-
-@pytest.mark.parametrize(
     ("make", "settings", "named"),
     [
         (asked, {"shape": BOTH, "label": "intent"}, "cannot infer"),
@@ -153,13 +134,6 @@ def test_a_row_without_one_of_both_is_named_and_left_out(tmp_path: Path, cells: 
     assert findings_of(path, {}).findings
 
 
-def test_an_intent_of_one_row_and_tags_of_one_kind_are_found(tmp_path: Path) -> None:
-    found = findings_of(written(tmp_path / "a.jsonl", changed={7: {"intent": "rare"}}), {}).findings
-    assert any(one.code == "single-row" and "intent: rare" in one.what for one in found)
-    bare = findings_of(written(tmp_path / "c.jsonl", lambda n: {**asked(n), "slots": "O O O O O O"}), {}).findings
-    assert any(one.code == "one-label" and "all tags are O" in one.what for one in bare)
-
-
 def test_a_kept_head_carries_the_rows_of_both_layers_by_their_labels(tiny_bert: Path) -> None:
     recipe = Recipe(task="any")
     new_task = replace(task_of(), types=("b", "c"), intents=("new", "stop"))
@@ -181,17 +155,6 @@ def test_an_encoder_without_a_pooler_gets_a_layer_and_a_layer_mix_is_refused(tin
     with pytest.raises(UserError) as error:
         build_model(tiny_roberta, task_of().head, Recipe(task="any", layers=[1]), device=CPU)
     assert "layers" in error.value.way_out
-
-
-def test_spans_that_overlap_keep_their_own_form_unless_both_columns_are_named(tmp_path: Path) -> None:
-    def nested(number: int) -> Fields:
-        return {**spans(number), "slots": [*spans(number)["slots"], {"start": 9, "end": 12, "entity": "colour"}]}
-
-    path = written(tmp_path / "a.jsonl", nested)
-    assert own_task(path).read.layout.shape == "overlapping-spans"  # type: ignore[attr-defined]
-    task = own_task(path, {"label": "slots,intent"})
-    assert isinstance(task, IntentTask)
-    assert any("overlap a longer one" in note for note in task.load(Source(), "train").notes)
 
 
 def test_the_loss_is_that_of_a_plain_computation(tiny_bert: Path) -> None:
@@ -259,24 +222,3 @@ def test_predictions_are_scored_and_an_unknown_intent_is_named(
     assert given[0]["intent"] == "music" and {*given[0]["prediction"]} == {"intent", "slots"}
     code, out, err = in_process("evaluate", str(run), "new.jsonl", data="")
     assert code == 0 and "exact match" in out and "'intent: nap'" in out + err
-
-
-def test_a_file_with_one_of_both_labels_says_what_is_missing(
-    copied_run: Callable[[str], Path], tmp_path: Path, in_process: InProcess
-) -> None:
-    run = copied_run("intent")
-    (tmp_path / "new.jsonl").write_text(json.dumps({"text": "play the cat now", "intent": "music"}))
-    code, out, err = in_process("predict", str(run), "new.jsonl", "-o", "out.jsonl", data="")
-    assert code == 0 and "no column slots: not scored" in out + err
-
-
-@pytest.mark.parametrize(("label", "scored"), [("marks,mood", True), ("mood", False)])
-def test_labels_of_other_names_are_scored(
-    copied_run: Callable[[str], Path], tmp_path: Path, in_process: InProcess, label: str, scored: bool
-) -> None:
-    run = copied_run("intent")
-    row = {"text": "play the cat now", "marks": "O O B-PET O", "mood": "music"}
-    (tmp_path / "new.jsonl").write_text("\n".join([json.dumps(row)] * 3))
-    code, out, err = in_process("predict", str(run), "new.jsonl", f"label={label}", "-o", "out.jsonl", data="")
-    assert code == 0 and ("exact match" in out + err) == scored
-    assert ("not scored" in out + err) != scored

@@ -1,6 +1,5 @@
 """Several labels a row: scores equal scikit-learn's, thresholds are the best on dev, saved and used."""
 
-import json
 import random
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,9 @@ import pytest
 import torch
 from sklearn.metrics import accuracy_score, f1_score, precision_recall_fscore_support
 from sklearn.preprocessing import MultiLabelBinarizer
-from support.records import made_record
 from support.toys import labels_task, toy
 from support.training import build
-from transformers import AutoTokenizer
 
-from finetune.analysis.run_tables import labels_table
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.batch import collate
@@ -28,7 +24,6 @@ from finetune.task_types.classification.head import LabelHead
 from finetune.task_types.classification.task import MultiLabelRow, MultiLabelTask, best_f1_threshold
 from finetune.task_types.options import configured
 from finetune.task_types.parts import Answer
-from finetune.training.evaluation import official_scores
 
 LABELS = ("b", "a", "c/d", "e")
 
@@ -76,36 +71,6 @@ def test_what_never_occurs_divides_by_nothing() -> None:
     nothing = [row(), row()]
     scores = task.score(task.labels_of(nothing), nothing)
     assert (scores["micro f1"], scores["macro f1"], scores["exact match"]) == (1.0, 1.0, 1.0)
-
-
-def test_answers_and_gold_are_in_the_order_of_the_task() -> None:
-    rows = [row("e", "a"), MultiLabelRow(id="", text="the cat")]
-    task = made_up(rows)
-    assert [answer.value for answer in task.labels_of(rows)] == [["a", "e"], None]
-    given = task.decode([np.array([-1.0, 2.0, -3.0, 0.5])], [Feature(row=0)], rows[:1])[0]
-    assert given.value == ["a", "e"]
-    assert given.probabilities == pytest.approx([1 / (1 + np.exp(-x)) for x in (-1.0, 2.0, -3.0, 0.5)])
-    assert json.loads(json.dumps(given.value)) == given.value
-
-
-def best_by_trying(gold: np.ndarray, probabilities: np.ndarray) -> float:
-    """The best F1 of any threshold, where probabilities have two decimals."""
-    reached = probabilities >= np.linspace(0, 1, 201)[:, None]
-    return float((2 * (reached & gold).sum(1) / np.maximum(1, reached.sum(1) + gold.sum())).max())
-
-
-def test_the_threshold_is_the_best_there_is() -> None:
-    generator = np.random.default_rng(0)
-    away = 0
-    for count in (1, 2, 5, 30, 200):
-        for _ in range(10):
-            gold = generator.random(count) < generator.random()
-            probabilities = np.clip(0.3 * gold + generator.random(count) * generator.random(), 0, 1).round(2)
-            threshold = best_f1_threshold(gold, probabilities)
-            found = f1_score(gold, probabilities >= threshold, zero_division=0)
-            assert found == pytest.approx(best_by_trying(gold, probabilities))
-            away += threshold != 0.5
-    assert away > 20
 
 
 @pytest.mark.parametrize(
@@ -167,14 +132,6 @@ def test_wrong_rows_are_named(wrong: MultiLabelRow, expected: str) -> None:
         made_up([row("a"), wrong]).load(Source(), "train")
 
 
-def test_answers_of_a_file_are_checked() -> None:
-    task = made_up([])
-    assert task.fits(["e", "b"], row())
-    assert task.fits([], row())
-    for wrong in (["x"], ["a", "a"], "a", [["a"]], {"a": 1}, None):
-        assert not task.fits(wrong, row())
-
-
 def test_the_loss_by_hand_and_in_any_company(tiny_bert: Path) -> None:
     backbone, _ = load_backbone(tiny_bert, Recipe(task="any"))
     head = LabelHead(backbone, LABELS, kind="flags")
@@ -194,13 +151,6 @@ def test_the_loss_by_hand_and_in_any_company(tiny_bert: Path) -> None:
     assert float(together) == pytest.approx(alone, abs=1e-4)
 
 
-def test_labels_of_features(tiny_bert: Path) -> None:
-    rows = [row("e", "b"), row(), MultiLabelRow(id="", text="a dog")]
-    task = made_up(rows)
-    features = task.encode(rows, AutoTokenizer.from_pretrained(tiny_bert), 16)
-    assert [feature.label for feature in features] == [[1, 0, 0, 1], [0, 0, 0, 0], None]
-
-
 def test_baselines_learn_what_words_give_away() -> None:
     seen = [row("a", text="a red cat"), row("a", "b", text="a red dog"), row(text="the moon flew")] * 10
     seen += [row("a", text="red")] * 11
@@ -212,32 +162,3 @@ def test_baselines_learn_what_words_give_away() -> None:
         assert answer.probabilities[2:] == [0.0, 0.0]  # labels that no row had
     gold = np.array([[True, False], [True, True]])
     assert baselines.tfidf_multilabel([("?",), ("!",)], gold, [("x",)]).tolist() == [[1.0, 0.5]]
-
-
-def test_tfidf_reads_every_row_of_a_large_set() -> None:
-    """A word that one row of 30,000 has is known."""
-    texts = [("a dull film",)] * 15_000 + [("a good film",)] * 15_000
-    texts[7] = ("splendid splendid splendid",)
-    answers, chances, classes = baselines.tfidf_classify(
-        texts, ["bad"] * 15_000 + ["fine"] * 15_000, [("splendid",), ("dull",)]
-    )
-    assert answers == ["bad", "bad"]
-    assert chances[0, classes.index("bad")] > 0.5
-    assert len(baselines.read_rows(texts)) == 30_000
-
-
-def test_labels_with_a_slash_are_labels_of_their_own() -> None:
-    rows = [row("c/d"), row("a")]
-    scores = made_up(rows).score([Answer(value=["c/d"]), Answer(value=[])], rows)
-    record = made_record("labels", scores={"dev": scores})
-    table = labels_table(record)
-    assert table is not None and table.title == "by label"
-    (cells,) = (cells for cells in table.rows if "c/d" in cells)
-    assert list(cells[1:4]) == ["c/d", "100.0", "100.0"]
-
-
-def test_a_row_without_labels_first_can_be_scored_by_the_metric() -> None:
-    rows = [row(), row("a", "b")]
-    found = official_scores(made_up(rows), [Answer(value=[]), Answer(value=["b"])], rows)
-    assert found["exact match"] == 0.5
-    assert found["b/f1"] == 1.0

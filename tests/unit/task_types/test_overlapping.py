@@ -14,12 +14,10 @@ from transformers import AutoTokenizer
 
 from finetune.commands.check.findings import findings_of
 from finetune.data.source import Source
-from finetune.errors import UserError
 from finetune.models.feature import label_counts
 from finetune.task_types import Answer
-from finetune.task_types.plugins.overlapping import OverlapRow, OverlapTask, in_layers
+from finetune.task_types.plugins.overlapping import OverlapRow, OverlapTask
 
-NESTED = ((0, 18, "ORG"), (14, 18, "LOC"), (14, 18, "CITY"))
 TEXT = "the embassy of Rome was shut"
 
 
@@ -92,14 +90,6 @@ def test_spans_that_cannot_be_used_are_counted(tmp_path: Path, spans: Any, kept:
     assert [one.count for one in found if one.code == "span" and what in one.what] == [1]
 
 
-def test_a_file_of_spans_outside_their_texts_is_refused_with_one_of_them(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.jsonl", [[0, 18, "ORG"], [15, 99, "LOC"]])
-    for label in ({}, {"label": "spans"}):
-        with pytest.raises(UserError) as error:
-            own_task(path, {"shape": "overlapping-spans"} | label)
-        assert "a.jsonl" in error.value.what and "no character spans within a text" in error.value.what
-
-
 def test_a_column_without_spans_and_a_row_without_text_are_named(tmp_path: Path, in_process: InProcess) -> None:
     (tmp_path / "a.csv").write_text("text,mark\n" + "the cat sat,good\n" * 30)
     code, _, err = in_process(
@@ -148,18 +138,3 @@ def test_a_span_inside_a_word_is_learned_as_the_word_and_deeper_layers_are_left_
     features = task.encode(rows, AutoTokenizer.from_pretrained(tiny_bert), 18)
     (answer,) = task.decode(certain(task, features), features, rows)
     assert _spans(answer) == {(0, 11, "ORG"), (4, 7, "LOC")}
-
-
-def test_layers_have_the_longest_spans_first_and_none_that_overlap() -> None:
-    assert in_layers([(0, 2, "A"), (0, 9, "A"), (3, 5, "A"), (4, 6, "A"), (0, 9, "B")]) == {
-        "A": [[(0, 9, "A")], [(0, 2, "A"), (3, 5, "A")], [(4, 6, "A")]],
-        "B": [[(0, 9, "B")]],
-    }
-
-
-def test_a_korean_particle_is_no_part_of_a_span(tiny_bert: Path) -> None:
-    rows = [OverlapRow(id="1", text="서울시청에서 만나요", gold=((0, 4, "ORG"), (0, 2, "LOC")))]
-    task = task_of().fit(rows)
-    features = task.encode(rows, AutoTokenizer.from_pretrained(tiny_bert), 32)
-    assert [sorted(feature.label) for feature in features] == [["1 LOC", "1 ORG"]]
-    assert _spans(task.labels_of(rows)[0]) == {(0, 4, "ORG"), (0, 2, "LOC")}

@@ -112,13 +112,6 @@ def test_what_cannot_be_ranked_is_refused(tmp_path: Path) -> None:
     assert "text=QUERY,PASSAGE" in refused(write_csv(tmp_path / "one.csv", [{"text": "a b c", "label": 1}] * 20))
 
 
-def test_rows_with_an_empty_query_are_left_out(tmp_path: Path) -> None:
-    given = rows("query", "passage", "label")
-    given[0]["query"], given[5]["passage"] = "", " "
-    loaded = own_task(str(write_csv(tmp_path / "rows.csv", given)), {"shape": "ranking"}).load(Source(), "train")
-    assert any("2 rows that cannot be used" in note and "'query'" in note for note in loaded.notes)
-
-
 def test_dev_has_other_queries(tmp_path: Path) -> None:
     given = rows("query", "passage", "label")
     for row in given[::2]:
@@ -189,9 +182,3 @@ def test_scores_are_means_over_queries_with_a_relevant_passage() -> None:
     assert found.interval is not None
     shuffled = np.random.default_rng(0).permutation(9).tolist()
     assert task.score([answers[i] for i in shuffled], [given[i] for i in shuffled]) == scores
-
-
-def test_a_constant_score_is_worth_chance() -> None:
-    rows_ = ranking_task().load(Source(), "train").rows
-    found = ranking_task().score([Answer(value=1.0)] * len(rows_), rows_)
-    assert found["mrr@10"] == pytest.approx(25 / 48)

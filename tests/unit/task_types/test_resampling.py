@@ -29,17 +29,6 @@ def test_the_margin_is_over_the_best_baseline_on_the_same_rows() -> None:
     assert found.p < 0.001
 
 
-def test_without_baselines_there_is_only_the_interval() -> None:
-    found = margin(cat_task(ROWS), ROWS, answers(20), {})
-    assert found.interval is not None
-    assert (found.baseline, found.difference, found.p) == (None, None, None)
-
-
-def test_equal_predictions_differ_by_nothing_and_have_no_interval() -> None:
-    found = margin(cat_task(ROWS), ROWS, answers(20), {"same": answers(20)})
-    assert (found.difference, found.difference_interval, found.p) == (0, None, 1)
-
-
 def test_where_all_rows_are_right_the_interval_is_wilsons() -> None:
     found = margin(cat_task(ROWS), ROWS, answers(0), {"good": answers(60)})
     assert found.interval == pytest.approx(binomtest(200, 200).proportion_ci(method="wilson"))

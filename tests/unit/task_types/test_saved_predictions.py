@@ -12,12 +12,9 @@ from support.cli import InProcess
 from support.records import change_record
 from support.reports import report, saved_run
 from support.runs import FinishedRun
-from support.toys import labels_task, span_task
+from support.toys import labels_task
 
-from finetune.analysis.compare import compare_runs
 from finetune.analysis.label_errors import LEAST_BELIEVED
-from finetune.commands.report.content import read_run_files
-from finetune.commands.report.run import limits_block
 from finetune.data.source import Source
 from finetune.runs.folder import RunFolder, read_lines, write_predictions
 from finetune.runs.record_files import load_record
@@ -65,26 +62,6 @@ def test_the_type_of_a_run_is_the_one_in_its_recipe(finished_run: FinishedRun, i
     code, shown, _ = in_process("show", str(folder), "--predictions", "2", data="")
     assert code == 0
     assert re.search(r"a 0\.\d+, b 0\.\d+", shown)
-
-
-@pytest.mark.usefixtures("greedy")
-def test_a_comparison_knows_the_type_of_its_task(tmp_path: Path) -> None:
-    task = labels_task()
-    rows = task.load(Source(), "dev").rows
-    right, none = ([Answer(value=gold) for gold in golds] for golds in ([row.gold for row in rows], [()] * len(rows)))
-    a, b = (RunFolder(saved_run(tmp_path, task, rows, given, seed=seed)) for seed, given in enumerate((right, none)))
-    found = compare_runs([a], [b], task=task)
-    assert found.shape == "multi-label"
-
-
-def test_limits_name_what_was_truncated_once(tmp_path: Path) -> None:
-    task = span_task()
-    rows = task.load(Source(), "dev").rows
-    folder = saved_run(tmp_path, task, rows, [SpanAnswer(value=row.answers[0], start=row.start) for row in rows])
-    note = f"dev: 5 % of the rows {task.truncated}"
-    change_record(folder / "record.json", truncated={"dev": 0.05}, notes=[note])
-    (block,) = limits_block(read_run_files(RunFolder(folder)))
-    assert [text for text in block.points if "truncated" in text or "lost" in text] == [note]
 
 
 def test_a_page_lists_the_labels_believed_least_of_a_run_without_its_model(tmp_path: Path) -> None:

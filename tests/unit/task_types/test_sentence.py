@@ -8,22 +8,18 @@ import numpy as np
 import pytest
 import torch
 from sklearn.utils.class_weight import compute_class_weight
-from support.toys import cat_rows, cat_task, late_task, length_task, sentences
-from support.training import build
+from support.toys import cat_rows, cat_task, length_task, sentences
 from torch.nn import functional
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from finetune.data.source import Source
-from finetune.errors import UserError
 from finetune.models.building import load_backbone
 from finetune.models.feature import Feature
 from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_tables import Train
-from finetune.task_types.classification import texts
 from finetune.task_types.classification.head import LabelHead
 from finetune.task_types.classification.task import SentenceRow, SentenceTask
 from finetune.task_types.declared_options import option
-from finetune.task_types.options import changed_options, configured, option_values, task_options
+from finetune.task_types.options import task_options
 
 
 def seen(task: SentenceTask) -> SentenceTask:
@@ -38,20 +34,6 @@ def test_weights_are_scikit_learns_and_one_in_the_mean() -> None:
     assert seen(task).class_weights == pytest.approx(expected.tolist())
     by_label = dict(zip(task.labels, seen(task).class_weights, strict=True))
     assert sum(by_label[gold] for gold in golds) == pytest.approx(len(golds))
-
-
-def test_a_class_without_training_rows_divides_by_nothing() -> None:
-    rows = [SentenceRow(id=str(i), text="the cat", gold=gold) for i, gold in enumerate(("no", "no", "no", "yes"))]
-    task = replace(cat_task(rows), labels=("no", "never", "yes"), class_weight="balanced")
-    assert seen(task).class_weights == pytest.approx((4 / 6, 1.0, 2.0))
-
-
-def test_nothing_is_weighed_by_default_nor_in_regression() -> None:
-    assert seen(cat_task()).class_weights == ()
-    assert seen(replace(length_task(), class_weight="balanced")).class_weights == ()
-    assert "class_weight" not in task_options(length_task())
-    with pytest.raises(UserError, match=r"'class_weight' is 'heavy'.*'balanced'"):
-        configured(cat_task(), {"class_weight": "heavy"})
 
 
 def test_options_of_a_reader_are_set_with_those_of_the_shape() -> None:
@@ -102,28 +84,6 @@ def test_windows_are_those_that_the_tokenizer_would_make(max_length: int, tiny_v
         assert feature.token_type_ids is None or feature.token_type_ids == [0] * len(feature.input_ids)
 
 
-def test_short_texts_and_pairs_are_encoded_as_without_windows(tiny_vocabulary: Path) -> None:
-    tokenizer = AutoTokenizer.from_pretrained(tiny_vocabulary)
-    for task, max_length in ((cat_task(), 128), (length_task(), 8)):
-        rows = task.load(Source(), "dev").rows
-        features = replace(task, windows=True).encode(rows, tokenizer, max_length)
-        assert features == task.encode(rows, tokenizer, max_length)
-    assert all(feature.truncated for feature in features)  # those of the pairs
-
-
-@pytest.mark.parametrize("windows", [False, True])
-def test_rows_are_tokenized_in_parts_with_the_same_result(
-    windows: bool, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    task = replace(cat_task(), windows=windows)
-    tokenizer, rows = AutoTokenizer.from_pretrained(tiny_bert), task.load(Source(), "dev").rows
-    together = task.encode(rows, tokenizer, 8)
-    monkeypatch.setattr(texts, "ROWS_AT_ONCE", 7)
-    assert task.encode(rows, tokenizer, 8) == together
-    pairs = length_task().load(Source(), "dev").rows
-    assert [f.row for f in length_task().encode(pairs, tokenizer, 16)] == list(range(64))
-
-
 def test_the_mean_of_the_windows_counts() -> None:
     task, rows = cat_task(), cat_rows(3)
     features = [Feature(row=row) for row in (2, 0, 0, 1, 0)]
@@ -135,15 +95,3 @@ def test_the_mean_of_the_windows_counts() -> None:
         assert answer.probabilities == pytest.approx([1 / (1 + np.exp(yes - no)), 1 / (1 + np.exp(no - yes))])
     one = [given[:1] for given in logits]
     assert [a.value for a in length_task().decode(one, features, rows)] == [1.0, 0.0, 2.0]
-
-
-def test_options_at_their_defaults_stay_out_of_the_id() -> None:
-    assert changed_options(cat_task(), configured(cat_task(), option_values(cat_task()))) == {}
-    changed = {"class_weight": "balanced", "windows": True}
-    assert changed_options(cat_task(), configured(cat_task(), changed)) == changed
-
-
-def test_windows_train_as_features_of_their_own(tiny_bert: Path) -> None:
-    _, features = build(late_task(), tiny_bert, Train())
-    assert [feature.row for feature in features] == [row for row in range(64) for _ in range(2)]
-    assert [feature.label for feature in features] == [row % 2 for row in range(64) for _ in range(2)]

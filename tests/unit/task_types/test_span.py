@@ -14,13 +14,12 @@ from support.toys import span_task, toy
 from transformers import AutoTokenizer
 
 from finetune.data.source import Source
-from finetune.errors import UserError
 from finetune.metrics.squad import best_threshold
 from finetune.models.tokenizers.load import read_tokenizer
 from finetune.task_types.options import configured
 from finetune.task_types.span.answers import SpanAnswer
 from finetune.task_types.span.search import Window, best_spans, null_logits
-from finetune.task_types.span.task import SpanRow, SpanTask, split_sentences
+from finetune.task_types.span.task import SpanRow, SpanTask
 
 
 def test_the_best_threshold_is_the_best_of_all() -> None:
@@ -155,27 +154,6 @@ def test_answers_are_cut_from_the_context_exactly(name: str, max_length: int, tm
         assert answers[index].value == rows[index].context[answers[index].start : answers[index].end]
 
 
-def test_inputs_are_those_of_the_tokenizer(tiny_vocabulary: Path) -> None:
-    rows = span_task().load(Source(), "train").rows[:5]
-    tokenizer = AutoTokenizer.from_pretrained(tiny_vocabulary)
-    features = span_task().encode(rows, tokenizer, 128)
-    expected = tokenizer([row.question for row in rows], [row.context for row in rows])
-    for index, feature in enumerate(features):
-        assert feature.input_ids.tolist() == expected["input_ids"][index]
-        if "token_type_ids" in expected:
-            assert feature.token_type_ids.tolist() == expected["token_type_ids"][index]
-    assert ("token_type_ids" in expected) == (features[0].token_type_ids is not None)
-
-
-def test_a_max_length_without_room_is_an_error(tiny_bert: Path) -> None:
-    row = SpanRow(id="q7", question="who " * 20, context="the cat sat", answers=("cat",), start=4)
-    tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
-    with pytest.raises(UserError, match=r"max_length 24.*'q7'"):
-        span_task().encode([row], tokenizer, 24)
-    cut = configured(span_task(), {"max_question_tokens": 5}).encode([row], tokenizer, 24)
-    assert cut[0].truncated
-
-
 def answer(text: str, odds: float) -> SpanAnswer:
     return SpanAnswer(value=text, null_odds=odds, n_best=[{"text": text}])
 
@@ -226,13 +204,3 @@ def test_files_are_in_the_official_forms() -> None:
     }
     plain = span_task().official_files([replace(given, null_odds=None)], [row])
     assert set(plain) == {"predictions.json", "nbest_predictions.json"}
-
-
-def test_the_baselines_answer_a_sentence_and_nothing() -> None:
-    row = SpanRow(id="", question="Where did the cat sit?", context="A dog ran. The cat sat. It flew!", answers=())
-    given = span_task(unanswerable=True).baselines([], [row])
-    assert {name: answers[0].value for name, answers in given.items()} == {
-        "best-overlap": "The cat sat.",
-        "no-answer": "",
-    }
-    assert split_sentences("One. Two?  Three") == ["One.", "Two?", "Three"]

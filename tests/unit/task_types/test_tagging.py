@@ -7,31 +7,14 @@ from unicodedata import normalize
 
 import numpy as np
 import pytest
-from support.own_data import own_task
 from support.published import PUBLISHED
 from support.toys import tag_task
 from transformers import AutoTokenizer
 
 from finetune.data.source import Source
-from finetune.models.tokenizers.encoding import most_context, window_starts
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.task_types.options import configured
 from finetune.task_types.tagging.task import TaggingRow, TaggingTask
-
-
-def test_windows_reach_the_end_and_each_token_has_most_context_in_its_own() -> None:
-    for tokens in (1, 9, 10, 11, 37, 100):
-        starts = window_starts(tokens, size=10, step=4)
-        assert starts[-1] + 10 >= tokens
-        assert len(starts) == 1 or starts[-2] + 10 < tokens
-        owner = most_context(np.arange(tokens), starts, tokens=tokens, size=10)
-        for place in range(tokens):
-            context = {}
-            for number, start in enumerate(starts):
-                end = min(start + 10, tokens)
-                if start <= place < end:
-                    context[number] = min(place - start, end - 1 - place) + 0.01 * (end - start)
-            assert owner[place] == max(context, key=lambda number: (context[number], -number))
 
 
 @pytest.mark.parametrize("context", ["sentence", "document"])
@@ -116,20 +99,6 @@ def test_decoding_puts_each_word_back(tiny_bert: Path) -> None:
     assert answers[0].probabilities == pytest.approx([sure] * len(rows[0].words))
 
 
-@pytest.mark.parametrize("after", ["O", "B-PLACE", "I-PLACE", "I-ANIMAL"])
-def test_a_blank_belongs_to_an_entity_that_goes_on_after_it(after: str, tiny_bert: Path) -> None:
-    """Words that are characters, blanks among them: a blank has no token, and must not prolong the entity before it."""
-    task = tag_task()
-    row = TaggingRow(id="", words=tuple("cat the"), text="cat the", starts=tuple(range(7)))
-    features = task.encode([row], AutoTokenizer.from_pretrained(tiny_bert), 16)
-    logits = np.zeros((2, len(task.labels)))
-    logits[0, task.labels.index("B-ANIMAL")] = logits[1, task.labels.index(after)] = 5.0
-    (answer,) = task.decode([logits], features, [row])
-    goes_on = "O" if after == "O" else f"I-{after[2:]}"
-    blank = "I-ANIMAL" if after == "I-ANIMAL" else "O"
-    assert answer.value == ["B-ANIMAL", "I-ANIMAL", "I-ANIMAL", blank, after, goes_on, goes_on]
-
-
 def test_the_probability_of_a_words_own_tag_is_told(tiny_bert: Path) -> None:
     """Not what the predicted tag leaves: that is shared by all others."""
     task = tag_task()
@@ -150,10 +119,3 @@ def test_the_baseline_gives_each_word_its_most_frequent_tag() -> None:
     rows = [TaggingRow(id="", words=("cat", "cat", "cat", "a"), gold=("O", "B-ANIMAL", "B-ANIMAL", "O"))]
     (answer,) = tag_task().baselines(rows, [TaggingRow(id="", words=("cat", "new"))])["most-frequent-tag"]
     assert answer.value == ["B-ANIMAL", "O"]
-
-
-def test_numbers_of_sentences_are_not_the_words_where_these_are_few(tmp_path: Path) -> None:
-    lines = [f"{n},{word},{tag}" for n in range(30) for word, tag in (("the", "O"), (("cat", "dog")[n % 2], "B-PET"))]
-    (tmp_path / "a.csv").write_text("\n".join(["sentence,word,tag", *lines]))
-    rows = own_task(str(tmp_path / "a.csv")).load(Source(), "train").rows
-    assert rows and {row.words for row in rows} <= {("the", "cat"), ("the", "dog")}

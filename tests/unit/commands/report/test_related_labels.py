@@ -27,4 +27,4 @@ def test_classes_and_confusion_are_in_the_order() -> None:
     assert block.matrix is not None
     counts = [(label, line) for label, _, _, line in block.matrix["down"]]
     assert counts == [("low", [1, 0, 1]), ("medium", [1, 0, 0]), ("high", [0, 1, 1])]
-    assert split.all_facts(1) == ["off by +2"]
+    assert split.off_by(1) == ["off by +2"]

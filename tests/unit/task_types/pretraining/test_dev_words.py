@@ -16,7 +16,6 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from transformers import AutoTokenizer, BertForMaskedLM, PreTrainedTokenizerFast
 
 from finetune.data.documents import Document
-from finetune.inference import feature_batches
 from finetune.inference.engine import Engine
 from finetune.models.building import build_model
 from finetune.models.device import build_accelerator
@@ -33,10 +32,8 @@ from finetune.task_types.pretraining.dev import (
     chosen_words,
     pairs_of,
     word_answers,
-    word_labels,
 )
 from finetune.task_types.pretraining.draw import IS_NEXT, IS_RANDOM
-from finetune.task_types.pretraining.pieces import WORDS
 from finetune.task_types.pretraining.task import TextTask
 
 ROWS = documents(12, lines=(1, 6))
@@ -105,42 +102,6 @@ def test_the_nats_are_those_of_one_document_after_another(
         assert found[row]["words"] == [word for _, word in expected]
 
 
-@pytest.mark.parametrize("objective", ["mlm", "ltr"])
-def test_a_batch_has_no_more_logits_than_tokens_allow(
-    objective: str, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(feature_batches.BATCH_TOKENS, "cpu", 400)
-    monkeypatch.setattr(feature_batches, "LOGITS_OF_TOKEN", 5)
-    task, tokenizer = text_task(objective), AutoTokenizer.from_pretrained(tiny_bert)
-    features = task.encode(documents(30, lines=(1, 4), seed=3), tokenizer, 64)
-    predicting, shapes = engine_for(task, tiny_bert), list[torch.Size]()
-    predicting.model.head.register_forward_hook(lambda _, inputs, logits: shapes.append(logits.shape))
-    found = predicting.logits(features)
-    assert [len(each) for each in found] == [len(feature.reads) for feature in features]
-    assert len(shapes) > 2
-    assert all(shape.numel() <= 400 * 5 for shape in shapes)
-    monkeypatch.setattr(feature_batches, "LOGITS_OF_TOKEN", 1_000)
-    shapes.clear()
-    predicting.logits(features)
-    assert max(shape.numel() for shape in shapes) > 400 * 5
-
-
-def test_long_texts_are_padded_to_few_lengths(tiny_bert: Path) -> None:
-    """Each shape has compiled code of its own in half precision, which is kept."""
-    task, tokenizer = text_task(), AutoTokenizer.from_pretrained(tiny_bert)
-    features = task.encode(documents(40, lines=(1, 9), seed=3), tokenizer, 61)
-    predicting = engine_for(task, tiny_bert)
-    found = {length: predicting.batch([next(f for f in features if len(f) == length)]) for length in map(len, features)}
-    padded = {length: batch.attention_mask.shape[1] for length, batch in found.items()}
-    assert min(padded) < 20 and max(padded) == 61
-    assert padded == {length: length if length <= 32 else -(-length // 4) * 4 for length in padded}
-    assert all(int(batch.attention_mask.sum()) == length for length, batch in found.items())
-    read = [(batch.positions, batch.labels[WORDS]) for batch in found.values()]
-    assert all(p is not None and p.shape == labels.shape and p.shape[1] % 8 == 0 for p, labels in read)
-    predicting.model.backbone.config.max_position_embeddings = 61
-    assert predicting.batch(features).attention_mask.shape[1] == 61
-
-
 def slow_nats(
     model: BertForMaskedLM, tokenizer: PreTrainedTokenizerFast, document: Document
 ) -> list[tuple[float, str]]:
@@ -177,22 +138,6 @@ def reduced(features: Sequence[Feature], nats: float, predicted: Sequence[Sequen
         np.array([(nats, number) for number in numbers]).reshape(-1, 2)
         for _, numbers in zip(features, predicted, strict=True)
     ]
-
-
-def test_predictions_are_written_as_words(tiny_bert: Path) -> None:
-    tokenizer, task = load_tokenizer(tiny_bert), text_task()
-    features = task.encode(ROWS, tokenizer, 64)
-    right = word_answers(reduced(features, 0.5, [labels_in(f) for f in features]), features, ROWS)
-    gold = [word_labels(document) for document in ROWS]
-    assert [one["words"] for one in right] == [one["words"] for one in gold]
-    assert {nats for one in gold for nats in one["nats"]} == {0.0}
-    tokens = by_word(features)
-    expected = [[0.5 * len(tokens[row, i]) for i in range(len(one["words"]))] for row, one in enumerate(gold)]
-    assert [one["nats"] for one in right] == expected
-    cat = tokenizer.convert_tokens_to_ids("cat")
-    wrong = word_answers(reduced(features, 0.5, [[cat] * len(f.label["words"]) for f in features]), features, ROWS)
-    for row, one in enumerate(wrong):
-        assert one["words"] == [" ".join(["cat"] * len(tokens[row, i])) for i in range(len(one["words"]))]
 
 
 def test_a_word_that_the_vocabulary_lacks_is_not_predicted_and_costs_each_character(tiny_bert: Path) -> None:
@@ -241,11 +186,6 @@ def test_each_word_of_a_token_costs_its_part_whether_the_others_are_chosen_or_no
     assert [one["words"] for one in right] == [[word.text for word in chosen_words(row)] for row in rows]
 
 
-def test_a_token_within_a_word_is_of_one_word(tiny_bert: Path) -> None:
-    features = text_task().encode(ROWS, load_tokenizer(tiny_bert), 64)
-    assert {shared for f in features for shared in f.note.shared.tolist()} == {1}
-
-
 def test_pairs_are_half_the_documents_own_and_the_same_for_every_tokenizer(request: pytest.FixtureRequest) -> None:
     rows, seen = documents(150, lines=(1, 7), seed=4), list[list[object]]()
     for name in TOKENIZERS:
@@ -282,9 +222,3 @@ def test_pairs_are_answered_by_the_larger_logit(tiny_bert: Path) -> None:
     assert [one.value["next"] for one in answers] == [one.value["next"] for one in gold]
     assert task.score(answers, rows)["next sentence"] == 1.0
     assert set(task.score(gold, rows).values()) == {1.0}
-
-
-def test_a_document_without_lines_has_no_answer(tiny_bert: Path) -> None:
-    task, row = text_task(), text_task().row(" \n ")
-    features = task.encode([row], load_tokenizer(tiny_bert), 16)
-    assert [answer.value for answer in task.decode([], features, [row])] == [{"words": [], "nats": []}]

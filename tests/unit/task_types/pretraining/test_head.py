@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from support.encoders import NAMES
 from support.training import CPU, loss_of, named_inputs
 from transformers import (
@@ -16,7 +16,6 @@ from transformers import (
     AutoModelForPreTraining,
     AutoTokenizer,
     BertForMaskedLM,
-    BertForPreTraining,
     pipeline,
 )
 
@@ -121,25 +120,6 @@ def test_the_loss_is_that_of_bert(tiny_bert: Path, tmp_path: Path) -> None:
     assert float(nats.sum()) == pytest.approx(float(loss[WORDS]), abs=1e-4)
 
 
-def test_the_losses_of_words_and_sentences_are_those_of_bert(tiny_bert: Path, tmp_path: Path) -> None:
-    ours = built(tiny_bert, NextSentenceHead)
-    save(ours, tiny_bert, tmp_path)
-    batch, features = masked_batch(tiny_bert, nexts=True)
-    theirs = BertForPreTraining.from_pretrained(tmp_path, dtype=torch.float32).eval()
-    every = torch.full(batch.input_ids.shape, -100)  # type: ignore[union-attr]
-    row, column = torch.nonzero(batch.positions >= 0, as_tuple=True)
-    every[row, batch.positions[row, column]] = batch.labels[WORDS][row, column]  # type: ignore[index]
-    with torch.no_grad():
-        logits = ours(*batch.inputs())
-        losses = ours.head.losses(logits, batch.labels)
-        expected = theirs(**named_inputs(theirs, batch), labels=every, next_sentence_label=batch.labels[NEXT]).loss
-        reduced = ours.head.reduced(logits, batch.labels)
-    counts = label_counts(features)
-    assert counts == {WORDS: 7, NEXT: 3}
-    assert sum(float(losses[name]) / counts[name] for name in counts) == pytest.approx(float(expected), abs=1e-5)
-    assert torch.equal(reduced[:, 0, 2:], logits[NEXT])
-
-
 def test_the_word_embeddings_are_one_tensor(tiny_encoder: Path, tmp_path: Path) -> None:
     """In training, in a checkpoint of training, and in the saved file."""
     model = built(tiny_encoder, WordHead)
@@ -181,21 +161,6 @@ def test_a_checkpoint_s_own_head_is_kept(name: str, request: pytest.FixtureReque
         assert torch.allclose(ours.eval()(*batch.inputs()), expected, atol=1e-4)
 
 
-def test_a_head_by_the_names_of_the_first_checkpoints_is_kept(tiny_bert: Path, tmp_path: Path) -> None:
-    theirs = BertForPreTraining.from_pretrained(tiny_bert, dtype=torch.float32)
-    torch.nn.init.normal_(theirs.cls.predictions.transform.LayerNorm.weight)
-    theirs.save_pretrained(tmp_path)
-    old = {
-        name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): tensor
-        for name, tensor in load_file(tmp_path / "model.safetensors").items()
-    }
-    save_file(old, tmp_path / "model.safetensors", metadata={"format": "pt"})
-    ours, new = build_model(tmp_path, NextSentenceHead, Recipe(task="any"), device=CPU)
-    assert new == []
-    assert torch.equal(ours.head.norm.weight, theirs.cls.predictions.transform.LayerNorm.weight)
-    assert torch.equal(ours.head.next.weight, theirs.cls.seq_relationship.weight)
-
-
 def test_a_head_that_a_checkpoint_lacks_is_new_and_named(tiny_bert: Path) -> None:
     head = [f"cls.predictions.transform.{name}" for name in ("LayerNorm.bias", "LayerNorm.weight")]
     head += [f"cls.predictions.transform.dense.{name}" for name in ("bias", "weight")]
@@ -204,14 +169,6 @@ def test_a_head_that_a_checkpoint_lacks_is_new_and_named(tiny_bert: Path) -> Non
     assert model.head.dense.weight.abs().max() <= 0.04
     _, new = build_model(tiny_bert, NextSentenceHead, Recipe(task="any"), device=CPU)
     assert new == ["cls.predictions.bias", *head, "cls.seq_relationship.bias", "cls.seq_relationship.weight"]
-
-
-def test_a_pooler_that_is_new_is_named(tiny_bert: Path, tmp_path: Path) -> None:
-    AutoModel.from_pretrained(tiny_bert, add_pooling_layer=False).save_pretrained(tmp_path)
-    _, new = build_model(tmp_path, NextSentenceHead, Recipe(task="any"), device=CPU)
-    assert new[:2] == ["pooler.dense.bias", "pooler.dense.weight"]
-    model, new = build_model(tmp_path, WordHead, Recipe(task="any"), device=CPU)
-    assert not any("pooler" in name for name in [*new, *model.state_dict()])
 
 
 @pytest.mark.parametrize("name", ["tiny_bert", "tiny_albert"])
@@ -276,8 +233,3 @@ def test_a_family_that_cannot_is_one_line(
 ) -> None:
     with pytest.raises(UserError, match=message):
         built(request.getfixturevalue(f"tiny_{name}"), head)
-
-
-def test_a_layer_mix_is_for_the_task_that_follows(tiny_bert: Path) -> None:
-    with pytest.raises(UserError, match=r"reads the last layer alone.*layers and bilstm out"):
-        built(tiny_bert, WordHead, bilstm=True)

@@ -1,13 +1,11 @@
 """Encoders that read from left to right: in pre-training, as saved, and in the task that follows."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
 from support.toys import cat_task, choice_task, labels_task, span_task, tag_task
 from support.training import CPU, build, fit, named_inputs
 from transformers import (
@@ -15,13 +13,10 @@ from transformers import (
     AutoModelForCausalLM,
     AutoModelForTokenClassification,
     AutoTokenizer,
-    BertConfig,
-    BertModel,
 )
 
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.inference.hidden_states import with_states
 from finetune.models.batch import Batch, collate
 from finetune.models.building import build_model
 from finetune.models.feature import Feature
@@ -32,7 +27,7 @@ from finetune.models.model_folder import load_encoder, load_trained, save_checkp
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
-from finetune.task_types.pretraining.head import NextWordHead, WordHead
+from finetune.task_types.pretraining.head import NextWordHead
 from finetune.task_types.task import Task
 
 FAMILIES = ["bert", "roberta", "xlm_roberta", "electra"]
@@ -81,26 +76,6 @@ def test_a_later_token_changes_no_earlier_logit(mode: str, encoder: Path) -> Non
             outputs.append(model(ids, *batch.inputs()[1:]))
         assert torch.equal(outputs[0][0, :place], outputs[1][0, :place])
         assert not torch.allclose(outputs[0][0, place:length], outputs[1][0, place:length])
-
-
-def test_attention_of_a_gpu_gives_the_same_logits(encoder: Path) -> None:
-    """With padding and, where transformers makes no mask at all, without."""
-    ours, theirs = built(encoder).eval(), built(encoder, device=torch.device("cuda")).eval()  # the weights stay here
-    assert theirs.backbone.config._attn_implementation == attention.ON_CUDA
-    with torch.no_grad():
-        for texts in (TEXTS, TEXTS[:1]):
-            batch = batch_of(texts, encoder)
-            there = batch.attention_mask.bool()
-            assert torch.allclose(ours(*batch.inputs())[there], theirs(*batch.inputs())[there], atol=1e-5)
-
-
-def test_padding_changes_no_logit(encoder: Path) -> None:
-    model = built(encoder).eval()
-    with torch.no_grad():
-        together = model(*batch_of(TEXTS, encoder).inputs())
-        for row, text in enumerate(TEXTS):
-            alone = model(*batch_of([text], encoder).inputs())[0]
-            assert torch.allclose(together[row, : len(alone)], alone, atol=1e-5)
 
 
 def test_what_is_saved_is_a_causal_language_model_of_transformers(encoder: Path, tmp_path: Path) -> None:
@@ -165,20 +140,6 @@ def test_a_head_on_every_token_is_saved_for_transformers(task: Task, encoder: Pa
         assert torch.allclose(logits[torch.arange(6)[:, None], batch.positions.clamp(min=0)], expected, atol=1e-5)  # type: ignore[union-attr]
 
 
-def test_cached_states_are_those_of_the_last_token(
-    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FINETUNE_CACHE", str(tmp_path / "cache"))
-    pretrained_in(tmp_path / "encoder", tiny_bert)
-    trainer, features = build(cat_task(), tmp_path / "encoder", Train(), frozen=True)
-    cached = with_states(features[:9], trainer.engine, weights="w", precision="fp32")
-    with torch.no_grad():
-        expected = trainer.model.eval()(*collate(features[:9], pad_id=0).inputs())
-        found = trainer.model(*collate([cached[i] for i in range(9)], pad_id=0).inputs())
-    assert torch.allclose(found, expected, atol=2e-3)
-    assert not torch.allclose(found[0], found[1], atol=1e-2)  # [CLS] attends to itself, and is the same in all
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("reading", [{"bilstm": True}, {"layers": [1, 2]}])
 def test_a_layer_mix_or_a_bilstm_reads_it(reading: dict[str, object], tmp_path: Path, tiny_bert: Path) -> None:
@@ -195,18 +156,6 @@ def test_a_layer_mix_or_a_bilstm_reads_it(reading: dict[str, object], tmp_path: 
         assert torch.allclose(again(*batch.inputs()), model(*batch.inputs()), atol=1e-6)
 
 
-def test_it_is_saved_as_a_decoder_without_its_pooler(tiny_bert: Path, tmp_path: Path) -> None:
-    pretrained_in(tmp_path, tiny_bert)
-    assert json.loads((tmp_path / "config.json").read_text())["is_decoder"]
-    assert "bert.pooler.dense.weight" not in load_file(tmp_path / "model.safetensors")
-
-
-def test_masked_words_need_both_sides(tiny_bert: Path, tmp_path: Path) -> None:
-    pretrained_in(tmp_path, tiny_bert)
-    with pytest.raises(UserError, match=r"left to right.*Set objective=ltr"):
-        build_model(tmp_path, WordHead, Recipe(task="any"), device=CPU)
-
-
 def test_no_answer_is_refused_where_the_first_token_sees_no_other(tiny_bert: Path, tmp_path: Path) -> None:
     pretrained_in(tmp_path, tiny_bert)
     task = replace(span_task(), unanswerable=True)
@@ -214,10 +163,3 @@ def test_no_answer_is_refused_where_the_first_token_sees_no_other(tiny_bert: Pat
         build_model(tmp_path, task.head, Recipe(task="any"), device=CPU)
     assert build_model(tmp_path, task.head, Recipe(task="any", bilstm=True), device=CPU)
     assert build_model(tmp_path, span_task().head, Recipe(task="any"), device=CPU)
-
-
-def test_a_decoder_that_reads_another_model_is_still_refused(tiny_bert: Path, tmp_path: Path) -> None:
-    config = BertConfig(is_decoder=True, add_cross_attention=True, hidden_size=32, num_attention_heads=2, vocab_size=9)
-    BertModel(config).save_pretrained(tmp_path)
-    with pytest.raises(UserError, match="not supported"):
-        build_model(tmp_path, cat_task().head, Recipe(task="any"), device=CPU)

@@ -5,18 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.toys import text_task
 
-from finetune.data.documents import read_documents
 from finetune.data.reading import table_of
-from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.runs.run_id import CANONICAL
-from finetune.task_types.columns import Layout
 from finetune.task_types.guess import guess
 from finetune.task_types.own_data import own_task
-from finetune.task_types.pretraining.own import Text
-from finetune.task_types.types import columns_of, layout_from, layout_of
+from finetune.task_types.types import columns_of, layout_of
 
 REVIEW = [f"the cat number {number} sat on the mat and it was red" for number in range(30)]
 TABLES: dict[str, list[dict[str, Any]]] = {
@@ -32,15 +27,6 @@ def table(folder: Path, rows: list[dict[str, Any]]) -> Path:
     return path
 
 
-def test_a_text_has_the_same_lines_wherever_it_is_read(tmp_path: Path) -> None:
-    text = " one\x0btwo\x85three\u2028four\r\n\n five\rsix\n"
-    lines = ("one\x0btwo\x85three\u2028four", "five", "six")
-    (read,) = read_documents(table(tmp_path, [{"text": text}]))
-    assert read.lines == lines
-    assert text_task().row(text).lines == lines
-    assert Text().row(Layout(shape="text", text=("text",)), {"text": text}, "1").lines == lines
-
-
 @pytest.mark.parametrize("column", TABLES)
 def test_a_model_keeps_the_column_that_it_was_trained_on(column: str, tmp_path: Path) -> None:
     path = table(tmp_path, TABLES[column])
@@ -48,22 +34,6 @@ def test_a_model_keeps_the_column_that_it_was_trained_on(column: str, tmp_path: 
     saved = layout_of(task)
     assert saved is not None and saved["text"] == (column,)
     assert guess(table_of(path, ""), {"shape": "text"}, labelled=False).text == (column,)
-
-
-def test_the_next_command_reads_a_dev_that_has_changed(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("\n".join(REVIEW))
-    dev = tmp_path / "dev.txt"
-    for lines in (2, 4):
-        dev.write_text("other words\n" * lines)
-        task = own_task(str(tmp_path / "a.txt"), {"dev": str(dev)})
-        assert len(task.load(source_of(None), "dev").rows) == lines
-
-
-def test_the_column_of_lines_is_that_of_rows_to_predict(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("\n".join(REVIEW))
-    saved = layout_of(own_task(str(tmp_path / "a.txt"), {}))
-    assert saved is not None and saved["text"] == ()
-    assert layout_from(json.loads(json.dumps(saved))).text == ("text",)
 
 
 def test_several_columns_of_texts_are_named_by_the_user(tmp_path: Path) -> None:

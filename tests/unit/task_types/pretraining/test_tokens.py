@@ -6,16 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.corpora import TOKENIZERS
 from support.encoders import WORDS
-from support.toys import text_task
 
 from finetune.data.documents import Documents, read_documents
-from finetune.errors import UserError
 from finetune.models.batch import collate
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.runs.events import Event
-from finetune.task_types.pretraining import dev
 from finetune.task_types.pretraining import pieces as pieces_module
 from finetune.task_types.pretraining.pieces import SPECIAL, PieceFeatures, Tokens, tokens_of, vocabulary_of
 
@@ -39,10 +34,6 @@ def corpus(tmp_path: Path) -> Documents:
     return read_documents(tmp_path / "corpus.txt")
 
 
-def ignore(event: Event) -> None:
-    pass
-
-
 @pytest.mark.parametrize("family", ["bert", "roberta", "albert", "xlm_roberta"])
 def test_tokens_are_those_of_a_call_for_each_line(
     family: str, corpus: Documents, request: pytest.FixtureRequest
@@ -58,27 +49,6 @@ def test_tokens_are_those_of_a_call_for_each_line(
         words = one.word_ids()
         starts = [at == 0 or words[at] != words[at - 1] for at in range(len(words))]
         assert found.starts[begin:end].tolist() == starts
-
-
-def test_a_text_without_tokens(tmp_path: Path, tiny_bert: Path) -> None:
-    (tmp_path / "a.txt").write_text("\u200b\n\u200b\n", encoding="utf-8")
-    with pytest.raises(UserError, match="finds no token"):
-        text_task().train_features(read_documents(tmp_path / "a.txt"), load_tokenizer(tiny_bert), 32, ignore)
-
-
-@pytest.mark.parametrize("name", TOKENIZERS)
-def test_documents_in_memory_have_the_same_tokens(
-    name: str, corpus: Documents, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And no word of them is chosen, which takes longer than the tokens."""
-    monkeypatch.setattr(dev, "chosen_words", lambda _: pytest.fail("chooses words"))
-    tokenizer, task = load_tokenizer(request.getfixturevalue(name)), text_task()
-    written, kept = (task.train_features(rows, tokenizer, 32, ignore) for rows in (corpus, list(corpus)))
-    assert len(written) == len(kept)
-    for one, other in zip(written, kept, strict=True):
-        assert (one.row, one.input_ids.tolist()) == (other.row, other.input_ids.tolist())
-        assert one.note.units.tolist() == other.note.units.tolist()
-        assert one.note.lines.tolist() == other.note.lines.tolist()
 
 
 def made_of(documents: list[list[list[int]]]) -> Tokens:
@@ -119,20 +89,6 @@ def test_pieces(documents: list[list[list[int]]], expected: list[tuple[int, int]
     found = pieces(file, 126, tiny_bert)
     assert [(start, end) for _, start, end in found.tolist()] == expected
     assert found[:, 0].tolist() == (np.searchsorted(file.bounds, found[:, 1], side="right") - 1).tolist()
-
-
-def test_pieces_of_any_corpus(tiny_bert: Path, corpus: Documents) -> None:
-    found = tokens_of(corpus, load_tokenizer(tiny_bert))
-    for size in (5, 16, 1_000):
-        row, start, end = pieces(found, size, tiny_bert).T
-        covered = np.concatenate([np.arange(a, b) for a, b in zip(start, end, strict=True)])
-        assert covered.tolist() == list(range(len(found.ids)))
-        assert (end - start).max() <= size
-        assert (start >= found.bounds[row]).all()
-        assert (end <= found.bounds[row + 1]).all()
-        assert set(range(len(corpus))) - {120} == set(row.tolist())  # document 120 has no token
-        inside = ~found.starts[start]
-        assert size == 5 or not inside.any()
 
 
 def test_features_of_pieces(tiny_vocabulary: Path, corpus: Documents) -> None:

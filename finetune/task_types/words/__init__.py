@@ -1,1 +1,0 @@
-"""What the types share whose input is words, with something for each: tokens, and columns."""
