@@ -5,12 +5,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from finetune.data.atomic import output_file
 from finetune.data.detect import BY_SUFFIX
 from finetune.data.encodings import spelled
 from finetune.data.file_format import FileFormat, Format, OutputFormat
 from finetune.data.formats.dialect import Dialect
 from finetune.data.formats.json_document import SQUAD
-from finetune.data.outputs import output_file
 from finetune.errors import UserError
 
 ESCAPED = "escaped with a leading apostrophe, so that no spreadsheet runs them"

@@ -18,9 +18,8 @@ from typing import Any, Literal, get_args
 
 from filelock import FileLock, Timeout
 
-from finetune.data.atomic import remove_scratch, require_no_links, sync, write_atomically
+from finetune.data.atomic import cache_root, remove_scratch, require_no_links, sync, write_atomically
 from finetune.data.checksums import sha256_of
-from finetune.data.outputs import cache_root
 from finetune.errors import UserError
 
 DEFAULT_GB = 20.0
