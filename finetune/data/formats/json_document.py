@@ -141,12 +141,12 @@ def questions(articles: Sequence[Any]) -> Iterator[tuple[str, str, dict[str, Any
                 yield inner, place, question | above if is_object else fault(inner, "is not a JSON object")
 
 
-def rows_in(content: Any, path: Path, *, kind: str = "JSON") -> list[Any]:
+def rows_in(content: Any, path: Path) -> list[Any]:
     """The rows, mostly objects. Raises UserError where the content has no list of rows."""
     rows = _rows_of(content) if isinstance(content, dict) else content
     if isinstance(rows, list):
         return rows if _is_squad(rows) or all(map(is_pair, rows)) else _named_cells(rows)
-    what = f"{path}: is {kind} without a list of rows"
+    what = f"{path}: is JSON without a list of rows"
     lists = [name for name, cells in rows.items() if _holds(cells, dict | list)] if isinstance(rows, dict) else []
     if len(lists) < 2:
         raise UserError(what, "Give a list of objects, one a row")
