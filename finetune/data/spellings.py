@@ -38,21 +38,23 @@ def misspelled(counts: Mapping[str, int]) -> dict[str, str]:
     """
     letters = {name: _letters(name) for name in counts if not _is_code(name)}
     names = [name for name, text in letters.items() if TYPO_LENGTH <= len(text) <= LABEL_CHARS]
-    frequent = sorted((name for name in names if TYPO_SHARE * counts[name] >= 1), key=lambda name: -counts[name])
-    rare = [name for name in names if frequent and counts[name] <= TYPO_SHARE * counts[frequent[0]]]
-    if any(sum(len(letters[name]) for name in some) > MOST_LETTERS for some in (frequent, rare)):
+    names.sort(key=lambda name: -counts[name])  # of several that may be meant, the most frequent
+    if sum(len(letters[name]) for name in names) > MOST_LETTERS:
         return {}
     near: defaultdict[str, list[str]] = defaultdict(list)
-    for name in frequent:
-        for key in _with_one_left_out(letters[name]):
-            near[key].append(name)
     typos: dict[str, str] = {}
-    for name in rare:
-        for key in _with_one_left_out(letters[name]):
-            often = (other for other in near.get(key, ()) if counts[name] <= TYPO_SHARE * counts[other])
-            meant = next((other for other in often if _one_edit(name, other)), "")
-            if meant and counts[meant] > counts.get(typos.get(name, ""), 0):
-                typos[name] = meant
+    for name in names:
+        keys = {
+            letters[name],
+            *(letters[name][:place] + letters[name][place + 1 :] for place in range(len(letters[name]))),
+        }
+        usual = {other for key in keys for other in near[key] if counts[name] <= TYPO_SHARE * counts[other]}
+        meant = [other for other in usual if _one_edit(name, other)]
+        if meant:
+            typos[name] = max(meant, key=lambda other: (counts[other], other))
+        elif TYPO_SHARE * counts[name] >= 1:
+            for key in keys:
+                near[key].append(name)
     return typos
 
 
@@ -65,11 +67,6 @@ def _is_code(name: str) -> bool:
 def _letters(name: str) -> str:
     """A label with the jamo of its syllables, if it is Hangul."""
     return unicodedata.normalize("NFKD", name) if HANGUL.fullmatch(name) else name
-
-
-def _with_one_left_out(name: str) -> set[str]:
-    """A name, and it without each of its letters."""
-    return {name, *(name[:place] + name[place + 1 :] for place in range(len(name)))}
 
 
 def _one_edit(one: str, other: str) -> bool:

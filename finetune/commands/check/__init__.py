@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from finetune.analysis.run_tables import STYLES, layout_table
-from finetune.analysis.table import Line, Next, NoteLine, Part, facts_table
+from finetune.analysis.table import Line, Next, Part, facts_table
 from finetune.api.calls import plainly
 from finetune.api.front import here
 from finetune.api.inputs import in_memory, is_path, recipe_settings
@@ -20,7 +20,7 @@ from finetune.data.detect import BY_SUFFIX
 from finetune.data.messages import noun, places, size_words, so_many
 from finetune.data.paths import is_data
 from finetune.data.source import source_of
-from finetune.data.writing import encoding_note, written_suffix
+from finetune.data.writing import written_suffix
 from finetune.errors import UserError
 from finetune.runs.toml import typed_settings
 from finetune.task_types.first_rows import describe_rows, file_line
@@ -214,7 +214,5 @@ def _next_parts(report: Findings) -> Iterator[Part]:
         yield Next([*training, *fixing])
         return
     yield facts_table(str(copy.file), copy.fixes or {"fixed": "no fixes needed; file copied"})
-    if note := encoding_note(copy.file, report.parts[0].table.form):
-        yield NoteLine(note)
     yield Line(copy.remaining)
     yield Next([["run", str(copy.file), *typed_settings(_settings_of_copy(report))]])

@@ -122,11 +122,6 @@ def _cells(column: Any) -> list[Any]:
     return [None if number is None else values[number] for number in column.indices.to_pylist()]
 
 
-def _count(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:
-    with _opened(path, form) as file:
-        return int(file.metadata.num_rows), frozenset(file.schema_arrow.names)
-
-
 def class_names(path: Path, form: FileFormat) -> dict[str, dict[str, str]]:
     """The names of classes by number, by column, as the `datasets` library stores them with a schema."""
     if form.format not in (FORMAT, ARROW):
@@ -201,7 +196,7 @@ def _kind(before: Any, cells: list[Any]) -> Any:
 
 FORMAT = Format(
     name="parquet", title="Parquet", suffixes=(".parquet",), text=False, compressed=True, cells="lists",
-    sniff=lambda start: start.head[:4] == b"PAR1", read=read, count=_count, write=_write,
+    sniff=lambda start: start.head[:4] == b"PAR1", read=read, write=_write,
 )  # fmt: skip
 ARROW = Format(
     name="arrow",

@@ -49,7 +49,7 @@ def test_other_encodings_are_seen_and_said(tmp_path: Path, encoding: str, text: 
     table = read_table(write(tmp_path / "rows.csv", f"text,label\n{text},1\n{text}!,0\n", encoding), encoding)
     assert table.form.encoding == encoding
     assert table.columns["text"] == [text, f"{text}!"]
-    assert {"cp949": "CP949", "latin-1": "Latin-1", "utf-8": "UTF-8"}[encoding] in str(table.form)
+    assert {"cp949": "CP949", "latin-1": "LATIN-1", "utf-8": "UTF-8"}[encoding] in str(table.form)
 
 
 def test_commas_in_texts_part_no_columns_that_the_header_lacks(tmp_path: Path) -> None:
