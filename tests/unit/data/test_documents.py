@@ -113,17 +113,6 @@ def test_the_place_of_bytes_of_another_encoding(tmp_path: Path) -> None:
     assert lines_of(path, encoding="cp949")[-1] == ("친구",)
 
 
-def test_characters_of_several_bytes_are_not_cut_at_the_end_of_the_start(tmp_path: Path) -> None:
-    for shift in range(3):
-        path = write(tmp_path / "a.txt", "a" * shift + "가나다" * (1 << 17) + "\n라\n")
-        assert lines_of(path)[1] == ("라",)
-
-
-def test_lines_of_several_megabytes(tmp_path: Path) -> None:
-    long = "word " * 1_000_000
-    assert lines_of(write(tmp_path / "a.txt", f"{long}\nb\n")) == [(long.strip(),), ("b",)]
-
-
 def test_lines_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(documents_module, "LONGEST_LINE", 1 << 10)
     with pytest.raises(UserError, match=r"a.txt: a line of document 2"):

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.files import as_csv, cells, write
-from support.own_data import own_task
 
 from finetune.data.checksums import sha256_of
 from finetune.data.detect import BY_SUFFIX
@@ -76,13 +75,6 @@ def test_one_bad_byte_spoils_one_row(tmp_path: Path) -> None:
     assert table.form.damaged
     assert [(fault.row, fault.line) for fault in table.faults] == [(21, 22)]
     assert len(table) == 49
-
-
-@pytest.mark.parametrize("content", ["# only\n# comments\n", "# one\n\n\n", "sep=;\n", "title,,\n,,\n"])
-def test_lines_above_nothing_are_told_in_one_line(tmp_path: Path, content: str) -> None:
-    path = write(tmp_path / "odd.csv", content)
-    with pytest.raises(UserError):
-        own_task(path)
 
 
 def test_lines_above_a_header_are_counted_in_line_numbers(tmp_path: Path) -> None:
@@ -173,32 +165,11 @@ def test_json_lines_are_known_whatever_their_first_line_is(tmp_path: Path) -> No
     assert read_table(indented).form.format.name == "json"
 
 
-def test_a_key_of_its_own_in_every_line_is_neither_slow_nor_endless(tmp_path: Path) -> None:
-    lines = (json.dumps({"text": "a", f"key {i}": i}) for i in range(20_000))
-    with pytest.raises(UserError, match="nearly all of them empty"):
-        read_table(write(tmp_path / "keys.jsonl", "\n".join(lines)))
-    wide = {f"key {i}": i for i in range(10_000)}
-    assert len(read_table(write(tmp_path / "wide.jsonl", "\n".join([json.dumps(wide)] * 3))).columns) == 10_000
-
-
 def test_json_lines_with_other_keys_in_some_rows(tmp_path: Path) -> None:
     lines = ['{"text": "a", "label": 1}', "{broken", '{"text": "b", "more": [1]}', "[1, 2]", "", '{"text": "\\ud800"}']
     table = read_table(write(tmp_path / "rows.jsonl", "\n".join(lines)))
     assert table.columns == {"text": ["a", "b"], "label": [1, None], "more": [None, [1]]}
     assert [(fault.row, fault.line) for fault in table.faults] == [(2, 2), (4, 4), (5, 6)]
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        [{"text": "a", "label": "x"}, {"text": "b", "label": "y"}],
-        {"data": [{"text": "a", "label": "x"}, {"text": "b", "label": "y"}]},
-        {"text": ["a", "b"], "label": ["x", "y"]},
-    ],
-)
-def test_json_in_three_forms(tmp_path: Path, content: Any) -> None:
-    table = read_table(write(tmp_path / "rows.json", json.dumps(content, indent=1)))
-    assert table.columns == {"text": ["a", "b"], "label": ["x", "y"]}
 
 
 OBJECTS = [{"text": "a", "label": "x"}, {"text": "b", "label": "y"}]
@@ -224,16 +195,6 @@ def test_columns_of_objects_and_lists_are_columns(tmp_path: Path) -> None:
     for content in (of_lists, of_objects):
         found = read_table(write(tmp_path / "rows.json", json.dumps(content))).columns
         assert {name: found[name] for name in content} == content
-
-
-def test_squads_layout(tmp_path: Path) -> None:
-    answers = [{"text": "cat", "answer_start": 4}]
-    paragraph = {"context": "the cat sat", "qas": [{"id": "q1", "question": "who?", "answers": answers}, {"id": "q2"}]}
-    content = {"data": [{"title": "t", "paragraphs": [paragraph]}]}
-    table = read_table(write(tmp_path / "squad.json", json.dumps(content)))
-    assert table.columns["context"] == ["the cat sat"] * 2
-    assert table.columns["answers"] == [answers, None]
-    assert guess(table, {}).shape == "span"
 
 
 def test_parquet_excel_and_gzip(tmp_path: Path) -> None:
@@ -311,12 +272,6 @@ def test_what_is_written_in_a_format_is_read_again(suffix: str, tmp_path: Path) 
     assert table.form.format is BY_SUFFIX[suffix]
     assert survey(path, table.form) == (30, {"text", "label"})
     assert list(first_rows(path, table.form, most=5).rows) == [1, 2, 3, 4, 5]
-
-
-def test_a_field_whose_name_is_not_printable_is_not_a_column(tmp_path: Path) -> None:
-    rows = [{"text": f"a text {i}", "x": {"\n": i, "kind": i}} for i in range(9)]
-    table = read_table(write(tmp_path / "rows.jsonl", "\n".join(map(json.dumps, rows))))
-    assert list(table.columns) == ["text", "x", "x.kind"]
 
 
 def test_a_sign_between_digits_alone_is_no_delimiter(tmp_path: Path) -> None:
