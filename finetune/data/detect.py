@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from finetune.data.file_format import FileFormat, Format
-from finetune.data.file_start import FileStart
 from finetune.data.formats import (
     class_folders,
     conll,
@@ -14,7 +13,7 @@ from finetune.data.formats import (
     parquet,
 )
 from finetune.data.formats.refused import require_read
-from finetune.data.open_files import require_lines
+from finetune.data.open_files import FileStart, require_lines
 
 # In the order in which they are tried on a file's content: the last one accepts any text.
 FORMATS: tuple[Format, ...] = (

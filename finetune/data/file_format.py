@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from finetune.data.file_start import FileStart
-from finetune.data.open_files import Compression, open_bytes, open_text
+from finetune.data.open_files import Compression, FileStart, open_bytes, open_text
 from finetune.data.records import Record
 
 FileRow = Mapping[str, Any]

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import IO
 
 from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
-from finetune.data.file_start import FileStart
 from finetune.data.formats.dialect import Dialect, csv_reader, find_dialect
 from finetune.data.issues import CELLS, QUOTE, UNREADABLE, Finding
-from finetune.data.open_files import utf_8
+from finetune.data.open_files import FileStart, utf_8
 from finetune.data.paths import paths_in
 from finetune.data.records import AROUND, Record, column_names, encoding_fault
 from finetune.data.values import flat_cell, safe

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
-from finetune.data.file_start import SAMPLE_CHARS, FileStart
 from finetune.data.formats.dialect import is_header_of_texts
 from finetune.data.formats.labelling_tools import is_label_studio, is_pair, label_studio_rows, plain_row
 from finetune.data.issues import JSON, REJECTED, Finding
-from finetune.data.open_files import utf_8
+from finetune.data.open_files import SAMPLE_CHARS, FileStart, utf_8
 from finetune.data.records import Record, column_names, whole
 from finetune.data.values import as_json, as_text
 from finetune.errors import UserError, first_line

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from finetune.data.file_start import FileStart
+from finetune.data.open_files import FileStart
 from finetune.data.paths import is_folder
 from finetune.errors import UserError
 

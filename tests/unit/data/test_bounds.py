@@ -21,9 +21,9 @@ from support.cli import Finetune, assert_error
 
 from finetune.commands.check.findings import findings_of
 from finetune.data import records as bounds
+from finetune.data.characters import misspelled
 from finetune.data.detect import detect
 from finetune.data.reading import read_table, records, survey
-from finetune.data.spellings import misspelled
 from finetune.errors import UserError, nearest
 
 SPARE = 3 << 30  # bytes of address space that a test may take
