@@ -185,13 +185,6 @@ def test_size_of_dev(tmp_path: Path, count: int, dev: int) -> None:
     assert len(both) == count
 
 
-def test_dev_depends_on_the_texts_and_not_on_their_order_or_file(tmp_path: Path) -> None:
-    texts = [f"text {number}" for number in range(500)]
-    first = {document.text for document in split_documents(corpus(tmp_path / "a.txt", texts))[1]}
-    second = {document.text for document in split_documents(corpus(tmp_path / "b.txt", texts[::-1]))[1]}
-    assert first == second
-
-
 def test_a_longer_corpus_keeps_dev(tmp_path: Path) -> None:
     texts = [f"text {number}" for number in range(24_000)]
     short, long = (

@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 from support.cli import InProcess, assert_error
 from support.languages import LANGUAGES, sentences
-from support.own_data import own_task
 
 from finetune.data.detect import detect
 from finetune.data.reading import read_table
-from finetune.data.source import Source
 from finetune.errors import UserError
 
 WRITTEN = {
@@ -92,13 +90,6 @@ def test_short_korean_in_cp949_is_read_rightly(text: str, tmp_path: Path) -> Non
     for content in (f"{text}\n", f"text,label\n{text},good\n"):
         (tmp_path / "a.csv").write_bytes(content.encode("cp949"))
         assert outcome(tmp_path / "a.csv", content) == "right"
-
-
-def test_a_byte_that_comes_late_is_looked_at(tmp_path: Path) -> None:
-    content = "\n".join(["Das Frühstück war schön"] * 60_000 + ["Es kostete 5 € – „zu viel“"]) + "\n"
-    (tmp_path / "a.txt").write_bytes(content.encode("cp1252"))
-    assert detect(tmp_path / "a.txt", "cp1252").sample == "'Das Frühstück war schön'"
-    assert not detect(tmp_path / "a.txt", "cp1252").damaged
 
 
 def reviews(path: Path, encoding: str, language: str = "Russian", count: int = 40) -> Path:
@@ -185,10 +176,3 @@ def test_all_commands_take_an_encoding(in_process: InProcess, tmp_path: Path, ti
     code, out, _ = in_process("predict", run, "a.csv", wrong, "-o", "out.csv", "--quiet", data=tmp_path)
     assert code == 0 and "KOI8-R" in out
     assert read_table(tmp_path / "out.csv").columns["text"] == read_table(path, "koi8-r").columns["text"]
-
-
-def test_one_note_tells_the_encoding_of_a_file_that_dev_is_drawn_from(tmp_path: Path) -> None:
-    task = own_task(str(reviews(tmp_path / "a.csv", "koi8-r")), {"encoding": "koi8-r"})
-    assert [
-        sum("read as KOI8-R" in note for note in task.load(Source(), split).notes) for split in ("train", "dev")
-    ] == [1, 0]

@@ -8,9 +8,6 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
-import openpyxl
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from support.files import as_csv, cells, write
 
@@ -49,14 +46,6 @@ def test_other_encodings_are_seen_and_said(tmp_path: Path, encoding: str, text: 
     assert table.form.encoding == encoding
     assert table.columns["text"] == [text, f"{text}!"]
     assert {"cp949": "CP949", "latin-1": "LATIN-1", "utf-8": "UTF-8"}[encoding] in str(table.form)
-
-
-def test_commas_in_texts_part_no_columns_that_the_header_lacks(tmp_path: Path) -> None:
-    texts = [f"The soup was good and the waiter, number {i}, was kind" for i in range(9)]
-    assert read_table(write(tmp_path / "a.csv", as_csv([["text"], *([text] for text in texts)]))).columns == {
-        "text": texts
-    }
-    assert read_table(write(tmp_path / "b.txt", "\n".join(["text", *texts]))).columns == {"text": texts}
 
 
 def test_names_of_columns_are_composed(tmp_path: Path) -> None:
@@ -136,15 +125,6 @@ def test_a_missing_header_is_seen(tmp_path: Path, text: str, header: bool) -> No
     assert len(table) == text.count("\n") - header
 
 
-def test_a_cell_that_repeats_a_name_hides_no_header(tmp_path: Path) -> None:
-    """A label that is the name of its column is one wrong row, not a file without a header."""
-    rows = [f"the film {i} was seen,{'abc'[i % 3]}" for i in range(60)]
-    text = "\n".join(["Text,label", *rows, "the film 60 was seen,label"])
-    table = read_table(write(tmp_path / "rows.csv", f"{text}\n"))
-    assert table.form.layout.header
-    assert len(table) == 61
-
-
 def test_names_of_columns_are_trimmed_filled_and_distinct(tmp_path: Path) -> None:
     table = read_table(write(tmp_path / "rows.csv", "\ufeff text , label,,label\na,1,x,2\n"))
     assert list(table.columns) == ["text", "label", "column 3", "label 4"]
@@ -197,28 +177,6 @@ def test_columns_of_objects_and_lists_are_columns(tmp_path: Path) -> None:
         assert {name: found[name] for name in content} == content
 
 
-def test_parquet_excel_and_gzip(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"text": ["a", "b"], "label": [1, 0]}), tmp_path / "rows.parquet")
-    book = openpyxl.Workbook()
-    for row in (["text", "label"], ["a", 1], ["b", 0]):
-        book.active.append(row)
-    book.save(tmp_path / "rows.xlsx")
-    (tmp_path / "rows.csv.gz").write_bytes(gzip.compress(b"text,label\na,1\nb,0\n"))
-    assert read_table(tmp_path / "rows.parquet").columns == {"text": ["a", "b"], "label": [1, 0]}
-    assert read_table(tmp_path / "rows.xlsx").columns == {"text": ["a", "b"], "label": [1, 0]}
-    gzipped = read_table(tmp_path / "rows.csv.gz")
-    assert gzipped.columns == {"text": ["a", "b"], "label": ["1", "0"]}
-    assert "gzip" in str(gzipped.form)
-
-
-def test_columns_of_words_and_tags(tmp_path: Path) -> None:
-    text = "EU B-ORG\nrejects O\n\nPeter B-PER\nBlackburn\n\nBonn B-LOC\n"
-    table = read_table(write(tmp_path / "tags.txt", text))
-    assert table.form.format.name == "word-lines"
-    assert table.columns["words"] == [["EU", "rejects"], ["Bonn"]]
-    assert [(fault.row, fault.line) for fault in table.faults] == [(2, 5)]
-
-
 PACKED = gzip.compress(random.Random(0).randbytes(1 << 21).hex().encode(), mtime=0)  # more than is seen at first
 
 
@@ -245,16 +203,6 @@ def test_what_cannot_be_read_is_said_in_one_line(tmp_path: Path, name: str, cont
         read_table(write(tmp_path / name, content))
     assert name in str(error.value)
     assert "\n" not in str(error.value)
-
-
-def test_odd_but_legal_cells(tmp_path: Path) -> None:
-    long = "word " * 2_000_000  # 10 MB
-    table = read_table(write(tmp_path / "rows.csv", f"text,label\na\0b,1\n{long},0\n=cmd|' /C calc'!A0,1\n"))
-    assert table.columns["text"] == ["a\0b", long, "=cmd|' /C calc'!A0"]
-    wide = read_table(
-        write(tmp_path / "wide.csv", ",".join(f"c{i}" for i in range(10_000)) + "\n" + ",".join("x" * 10_000))
-    )
-    assert len(wide.columns) == 10_000
 
 
 @pytest.mark.parametrize("suffix", sorted(BY_SUFFIX))
