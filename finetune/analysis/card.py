@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 from finetune.analysis.pages.templates import templates_of
+from finetune.data.in_memory import data_name_of
 from finetune.data.messages import percent, so_many
 from finetune.metrics.metric import plain_metrics
 from finetune.models.pretrained import MINILM
@@ -16,7 +17,6 @@ from finetune.runs.record import RunRecord, without_folders
 from finetune.runs.record_files import load_record, readable_records
 from finetune.runs.seeds import same_but_seeds, seed_words, settings_of
 from finetune.runs.verdict import baseline_words, chosen_by_scored, dev_choices, known_to_model, verdict_of
-from finetune.storage.stored import data_name_of
 from finetune.task_types.marked_text import clean
 from finetune.task_types.saved_predictions import saved_config
 from finetune.task_types.task import TEST

@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from finetune.data.outputs import output_file, require_replaceable_output
+from finetune.data.atomic import output_file, require_replaceable_output
 from finetune.gone import gone
 
 if TYPE_CHECKING:

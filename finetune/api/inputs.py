@@ -9,11 +9,10 @@ from typing import Any
 from finetune.analysis.table import NoteLine
 from finetune.api.model import Model
 from finetune.api.run import Run
-from finetune.data.in_memory import splits_in
+from finetune.data.in_memory import splits_in, stored
 from finetune.errors import UserError
 from finetune.inference.export_facts import is_export
 from finetune.runs.lookup import find_run, latest_words, runs_of
-from finetune.storage.stored import stored
 
 TABLES = ("train", "options")  # settings that are tables
 

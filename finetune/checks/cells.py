@@ -7,7 +7,6 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
 from finetune.checks.split_data import SplitFile
 from finetune.data.characters import CONTROL, is_mojibake
-from finetune.data.encodings import spelled
 from finetune.data.formats.delimited import dialect_of, first_cells
 from finetune.data.issues import REJECTED, Finding, Issue
 from finetune.data.messages import shown
@@ -96,7 +95,7 @@ def encoding(part: SplitFile) -> Iterator[Finding]:
     form = part.table.form
     if form.format.text and form.encoding not in ("utf-8", "utf-8-sig"):
         such = f", such as {form.sample}" if form.sample else ""
-        yield Finding(ENCODING, f"the file is read as {spelled(form.encoding)}{such}")
+        yield Finding(ENCODING, f"the file is read as {form.encoding.upper()}{such}")
 
 
 def header_names(part: SplitFile) -> Iterator[Finding]:

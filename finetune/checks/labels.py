@@ -7,9 +7,9 @@ import numpy as np
 
 from finetune.checks.cells import BLANK, MOST_NAMED, first_quoted
 from finetune.checks.split_data import SplitFile, labelled
+from finetune.data.characters import misspelled, unified
 from finetune.data.issues import Finding, Issue
 from finetune.data.messages import first_of, shown
-from finetune.data.spellings import misspelled, unified
 from finetune.data.table import holds
 from finetune.data.values import as_text, is_missing
 from finetune.task_types.column_names import is_other_annotator, names_annotator, stem_of

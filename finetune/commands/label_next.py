@@ -17,9 +17,9 @@ from finetune.api.front import here
 from finetune.api.inputs import in_memory, is_path, model_name, named_options, which_run
 from finetune.api.parameters import Cli, Columns, OutputFile, Setting
 from finetune.api.run import Run
+from finetune.data.atomic import require_replaceable_output
 from finetune.data.characters import same_text
 from finetune.data.messages import noun, so_many
-from finetune.data.outputs import require_replaceable_output
 from finetune.data.reading import read_table, reading_notes, records, survey
 from finetune.data.writing import write_rows, written_format
 from finetune.errors import UserError, shown_value

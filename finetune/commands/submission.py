@@ -12,8 +12,8 @@ from finetune.api.front import here
 from finetune.api.inputs import run_names
 from finetune.api.parameters import Cli, DataFolder
 from finetune.api.run import Run
+from finetune.data.atomic import output_file, require_replaceable_output
 from finetune.data.messages import so_many
-from finetune.data.outputs import output_file, require_replaceable_output
 from finetune.data.rows import Row
 from finetune.data.source import Source, source_of
 from finetune.errors import UserError

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from finetune.data.file_format import FileFormat, Format
-from finetune.data.file_start import FileStart
 from finetune.data.formats import (
     class_folders,
     conll,
@@ -12,10 +11,9 @@ from finetune.data.formats import (
     json_document,
     labelled_lines,
     parquet,
-    xml_and_yaml,
 )
 from finetune.data.formats.refused import require_read
-from finetune.data.open_files import require_lines
+from finetune.data.open_files import FileStart, require_lines
 
 # In the order in which they are tried on a file's content: the last one accepts any text.
 FORMATS: tuple[Format, ...] = (
@@ -25,8 +23,6 @@ FORMATS: tuple[Format, ...] = (
     excel.FORMAT,
     json_document.LINES,
     json_document.FORMAT,
-    xml_and_yaml.XML,
-    xml_and_yaml.YAML,
     conll.FORMAT,
     labelled_lines.FORMAT,
     delimited.FORMAT,

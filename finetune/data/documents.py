@@ -14,12 +14,11 @@ import numpy as np
 from finetune.data.column_types import ColumnFacts, facts_of
 from finetune.data.encodings import has_zeros, marked
 from finetune.data.file_format import FileFormat, Format
-from finetune.data.file_start import BLANK, CHUNK_BYTES, FileStart
 from finetune.data.files import NO_DATA
 from finetune.data.formats import delimited, json_document, parquet
 from finetune.data.formats.dialect import split_rows
 from finetune.data.issues import REJECTED
-from finetune.data.open_files import PACKED, compression_of, open_bytes
+from finetune.data.open_files import BLANK, CHUNK_BYTES, PACKED, FileStart, compression_of, open_bytes
 from finetune.data.paths import is_folder, is_pattern, matching, require_file, require_utf_8
 from finetune.data.reading import read_table
 from finetune.data.records import SURROGATE, Record

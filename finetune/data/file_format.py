@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from finetune.data.encodings import spelled
-from finetune.data.file_start import FileStart
-from finetune.data.open_files import Compression, open_bytes, open_text
+from finetune.data.open_files import Compression, FileStart, open_bytes, open_text
 from finetune.data.records import Record
 
 FileRow = Mapping[str, Any]
@@ -50,14 +48,9 @@ class FileFormat:
 
     def __str__(self) -> str:
         """In words: `delimited text, in UTF-8, comma-separated, quoted, gzip`."""
-        encoding = [f"in {spelled(self.encoding)}"] if self.format.text else []
+        encoding = [f"in {self.encoding.upper()}"] if self.format.text else []
         layout = [] if self.layout is True else [str(self.layout)]
         return ", ".join([self.format.title, *encoding, *layout, *([self.compression] if self.compression else [])])
-
-    @property
-    def marked(self) -> bool:
-        """Whether it starts with a byte-order mark."""
-        return self.encoding in ("utf-8-sig", "utf-16", "utf-32")
 
     def open_bytes(self, path: Path) -> AbstractContextManager[IO[bytes]]:
         """The file's bytes, decompressed."""
@@ -76,7 +69,7 @@ class FileFormat:
 
     def encoding_notes(self, path: Path) -> list[str]:
         """A note on the encoding, with a sample line, where it is not UTF."""
-        note = f"{path}: read as {spelled(self.encoding)}, such as {self.sample}; encoding=NAME sets another"
+        note = f"{path}: read as {self.encoding.upper()}, such as {self.sample}; encoding=NAME sets another"
         return [note] if self.sample else []
 
 
@@ -84,15 +77,13 @@ class FileFormat:
 class OutputFormat:
     """A file that is written: its suffix without `.gz`, its columns, and those whose cells must not run as formulas.
 
-    `marked`: it starts with a byte-order mark, without which Excel does not read CSV as UTF-8. With `bare`, quotes are
-    part of its cells, as in its input, whose layout is `like`.
+    `marked`: it starts with a byte-order mark. `like` is the layout of its input.
     """
 
     suffix: str
     names: Sequence[str]
     escaped: Collection[str] = ()
     marked: bool = False
-    bare: bool = False
     like: Any = None
 
 
@@ -110,14 +101,12 @@ class Format:
       another format.
     - `read` yields every row in order; one that cannot be read has a fault. It raises UserError where the file as a
       whole cannot be read.
-    - `count` returns the number of rows (or an estimate) and the columns without reading all.
     """
 
     name: str
     title: str
     sniff: Callable[[FileStart], Any]
     read: Callable[[Path, FileFormat], Iterator[Record]]
-    count: Callable[[Path, FileFormat], tuple[int, frozenset[str]]] | None = None
     text: bool = True
     lines: bool = True
     names_columns: bool = True

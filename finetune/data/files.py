@@ -4,12 +4,12 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from finetune.data.file_start import FileStart
 from finetune.data.formats.class_folders import class_folders
 from finetune.data.formats.parquet import is_saved
 from finetune.data.formats.refused import require_read
 from finetune.data.label_names import FILES as LABEL_FILES
 from finetune.data.messages import first_of
+from finetune.data.open_files import FileStart
 from finetune.data.paths import (
     exists,
     is_folder,

@@ -1,41 +1,43 @@
-"""Rows in memory (a DataFrame, a Dataset, a list of dictionaries) as columns of plain values, split by split."""
+"""Rows in memory (a DataFrame, a Dataset, a list of dictionaries) as columns of plain values, and as Parquet files that
+a run reads as any file: equal rows are one file.
+"""
 
+import hashlib
+import json
 import math
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date, time
 from decimal import Decimal
-from pathlib import PurePath
-from typing import Any
+from pathlib import Path, PurePath
+from typing import Any, NamedTuple
 from uuid import UUID
 
+from finetune.data.atomic import require_no_links, written_file
 from finetune.data.files import split_named
+from finetune.data.formats.parquet import schema_of, tables_of
+from finetune.data.paths import STORE, require_own_folder
 from finetune.data.values import as_number
 from finetune.errors import UserError, shown_value
 
 MISSING = ("NAType", "NaTType")  # of pandas, which is not imported here
 LARGEST = 2**63 - 1  # a whole number that a column of numbers holds
 KINDS = "a DataFrame, a datasets.Dataset or DatasetDict, a list of dictionaries, or a dictionary of lists"
+FILE, FOLDER = "data.parquet", "dataset"  # of one split, of several
+DIGITS = 16  # of the hash that names their folder
 
 
 class ColumnLeftOut(UserWarning):
     """A column of rows in memory has a value that no file can hold."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Columns:
+class Columns(NamedTuple):
     """The cells of each column, in order, and the class names of columns that hold their numbers; none of numbers that
     are names themselves.
     """
 
     cells: dict[str, list[Any]]
-    names: Mapping[str, Sequence[str]] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        """The number of rows."""
-        return len(next(iter(self.cells.values()), []))
+    names: Mapping[str, Sequence[str]] = {}
 
 
 def splits_in(given: Any) -> dict[str, Columns]:
@@ -46,46 +48,45 @@ def splits_in(given: Any) -> dict[str, Columns]:
     """
     if not (isinstance(given, Mapping) and given and all(map(_is_table, given.values()))):
         return {"train": columns_in(given)}
-    splits: dict[str, tuple[str, Any]] = {}
-    for name, rows in given.items():
-        split = "train" if len(given) == 1 else split_named(str(name))
+    splits: dict[str, str] = {}
+    for name in map(str, given):
+        split = "train" if len(given) == 1 else split_named(name)
         if split in splits:
-            raise UserError(
-                f"the splits '{splits[split][0]}' and '{name}' could both be {split}",
-                f"Leave one out, or name it {split}",
-            )
+            what = f"the splits '{splits[split]}' and '{name}' could both be {split}"
+            raise UserError(what, f"Leave one out, or name it {split}")
         if split:
-            splits[split] = str(name), rows
+            splits[split] = name
     if "train" not in splits:
         listed = ", ".join(map(str, given))
         raise UserError(f"none of the splits is for training (they are {listed})", "Name one of them train")
-    return {split: columns_in(rows) for split, (_, rows) in splits.items()}
+    rows = {str(name): table for name, table in given.items()}
+    return {split: columns_in(rows[name]) for split, name in splits.items()}
 
 
 def columns_in(given: Any) -> Columns:
     """The columns of some rows. Raises UserError as `splits_in` does."""
     names: dict[str, Sequence[str]] = {}
     if hasattr(given, "iloc") and hasattr(given, "columns"):  # a pandas DataFrame, checked without importing pandas
-        raw = _of_frame(given)
+        if getattr(given.columns, "nlevels", 1) > 1 or not given.columns.is_unique:
+            raise UserError("two of the DataFrame's columns have one name, or names have levels", "Rename them")
+        raw = {name: given[name].astype(object).tolist() for name in given.columns}
         names = {str(name): [] for name, cells in raw.items() if _are_names(cells, str(given[name].dtype))}
     elif hasattr(given, "features") and hasattr(given, "with_format"):  # a Dataset, or an IterableDataset
         kinds = {name: getattr(kind, "feature", kind) for name, kind in (given.features or {}).items()}
         names = {name: list(kind.names) for name, kind in kinds.items() if getattr(kind, "names", None)}
-        raw = (
-            given.with_format("arrow")[:].to_pydict()
-            if hasattr(given, "__len__")
-            else _of_rows(list(given.with_format(None)))
-        )
+        known = hasattr(given, "__len__")
+        raw = given.with_format("arrow")[:].to_pydict() if known else _of_rows(list(given.with_format(None)))
     elif isinstance(given, Mapping):
-        raw = _of_mapping(given)
+        raw = {name: _cells(name, cells) for name, cells in given.items()}
+        if len(sizes := {*map(len, raw.values())}) > 1:
+            raise UserError(f"the columns have {min(sizes)} to {max(sizes)} cells", "Give lists of equal length")
     elif isinstance(given, str | bytes) or not isinstance(given, Iterable):
         kind = "None" if given is None else f"a value of type {type(given).__name__}"
         raise UserError(f"{kind} is not rows", f"Give {KINDS}, a path, or a recipe's name")
     else:
         raw = _of_rows(list(given))
-    twice = [name for name, count in Counter(map(str, raw)).items() if count > 1]
-    if twice:
-        raise UserError(f"two columns are called {shown_value(twice[0])}, once not as a text", "Rename one")
+    if len({*map(str, raw)}) < len(raw):
+        raise UserError(f"two of the columns {', '.join(map(shown_value, raw))} have one name", "Rename one")
     columns = {}
     for name, cells in raw.items():
         try:
@@ -97,22 +98,13 @@ def columns_in(given: Any) -> Columns:
             warnings.warn(f"{error}; the column is left out", ColumnLeftOut, stacklevel=2)
     if not any(columns.values()):
         raise UserError("the data has no rows", "Give it at least one")
-    return Columns(cells=columns, names=names)
+    return Columns(columns, names)
 
 
 def _is_table(given: Any) -> bool:
     if isinstance(given, list | tuple):
         return len(given) > 0 and all(isinstance(row, Mapping) for row in given)
     return isinstance(given, Mapping) or hasattr(given, "iloc") or hasattr(given, "with_format")
-
-
-def _of_frame(frame: Any) -> dict[Any, list[Any]]:
-    if getattr(frame.columns, "nlevels", 1) > 1:
-        raise UserError("the DataFrame's columns have several levels (MultiIndex)", "Give each column one name")
-    for name, count in Counter(frame.columns).items():
-        if count > 1:
-            raise UserError(f"the DataFrame has two columns called {shown_value(name)}", "Rename or drop one")
-    return {name: frame[name].astype(object).tolist() for name in frame.columns}
 
 
 def _are_names(cells: Sequence[Any], dtype: str) -> bool:
@@ -123,17 +115,11 @@ def _are_names(cells: Sequence[Any], dtype: str) -> bool:
     return dtype == "category" or (all(isinstance(cell, str) for cell in there) and 2 * len({*there}) <= len(there))
 
 
-def _of_mapping(given: Mapping[Any, Any]) -> dict[Any, list[Any]]:
-    for name, cells in given.items():
-        if isinstance(cells, str | bytes | Mapping) or not isinstance(cells, Iterable):
-            raise UserError(
-                f"the column {shown_value(name)} is a {type(cells).__name__}, not a list",
-                "Give a list, even for one row",
-            )
-    columns = {name: list(cells) for name, cells in given.items()}
-    if len(sizes := {len(cells) for cells in columns.values()}) > 1:
-        raise UserError(f"the columns have {min(sizes)} to {max(sizes)} cells", "Give lists of equal length")
-    return columns
+def _cells(name: Any, cells: Any) -> list[Any]:
+    if isinstance(cells, str | bytes | Mapping) or not isinstance(cells, Iterable):
+        what = f"the column {shown_value(name)} is a {type(cells).__name__}, not a list"
+        raise UserError(what, "Give a list, even for one row")
+    return list(cells)
 
 
 def _of_rows(rows: list[Any]) -> dict[Any, list[Any]]:
@@ -182,8 +168,56 @@ def plain_cell(cell: Any) -> Any:
             return sorted(map(plain_cell, cell), key=str)
         case Decimal() | UUID() | PurePath():
             return str(cell)
+        case date() | time() if type(cell).__name__ not in MISSING:
+            return cell.isoformat()
     if type(cell).__name__ in MISSING:
         return None
-    if isinstance(cell, date | time):
-        return cell.isoformat()
     raise TypeError(type(cell).__name__)
+
+
+def stored(splits: Mapping[str, Columns], folder: Path) -> Path:
+    """The file of these rows under `folder`, or with several splits their folder; written unless it is there.
+
+    Raises UserError where it cannot be written.
+    """
+    require_own_folder(folder)
+    digest = hashlib.sha256()
+    for split, (cells, names) in sorted(splits.items()):
+        for part in ([split, list(cells), names], *cells.values()):
+            digest.update(json.dumps(part).encode())
+    own = folder / digest.hexdigest()[:DIGITS]
+    if folder.is_symlink() or own.exists():
+        require_no_links(folder if folder.is_symlink() else own)
+    if len(splits) == 1:
+        _write(own / FILE, splits["train"])
+        return own / FILE
+    for split, columns in splits.items():
+        _write(own / FOLDER / f"{split}.parquet", columns)
+    return own / FOLDER
+
+
+def data_name_of(file: Path) -> str:
+    """What messages call a file of data: its path, and `the data` if it was stored here from rows in memory."""
+    return "the data" if STORE in (folder.name for folder in list(file.parents)[1:3]) else str(file)
+
+
+def _write(file: Path, columns: Columns) -> None:
+    """Writes a file that is not there, without compression, which one of many equal rows would be suspected for; with
+    the names of classes as the `datasets` library stores them.
+    """
+    import pyarrow.parquet as pq
+
+    if file.is_file():
+        return
+    names = list(columns.cells)
+    rows = [dict(zip(names, cells, strict=True)) for cells in zip(*columns.cells.values(), strict=True)]
+    features = {name: {"names": classes, "_type": "ClassLabel"} for name, classes in columns.names.items()}
+    metadata = {"huggingface": json.dumps({"info": {"features": features}})} if features else {}
+    schema = schema_of(rows, names).with_metadata(metadata)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{file}: cannot be written ({error.strerror})", "Choose another folder") from error
+    with written_file(file) as scratch, pq.ParquetWriter(scratch, schema, compression="none") as writer:
+        for table in tables_of(rows, schema):
+            writer.write_table(table)

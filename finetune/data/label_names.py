@@ -23,10 +23,8 @@ def names_given(value: Any) -> dict[str, str]:
 
     Raises UserError for a file that cannot be read, and for a value without names.
     """
-    if isinstance(value, Mapping):
-        return _from_mapping(value)
-    if isinstance(value, list | tuple):
-        return {str(number): str(name) for number, name in enumerate(value)}
+    if isinstance(value, Mapping | list | tuple):
+        return _names(value)
     text = str(value)
     if re.fullmatch(r"[^=,]+=[^=]*(,[^=,]+=[^=]*)*", text):
         return dict(tuple(map(str.strip, pair.split("=", 1))) for pair in text.split(","))  # type: ignore[misc]
@@ -35,29 +33,22 @@ def names_given(value: Any) -> dict[str, str]:
 
 def read_label_names(path: Path) -> dict[str, str]:
     """The names in a file. Raises UserError where it cannot be read or has none."""
+    way = "Give labels=FILE with one name per line, the first for the label 0, or labels=0=bad,1=good"
     try:
         content = read_small_text(path, most=LONGEST_TEXT, encoding="utf-8-sig")
+        lines = [line.strip() for line in content.splitlines() if line.strip()]
+        pairs = [NUMBERED.fullmatch(line) for line in lines]
+        if path.suffix.lower() == ".json":
+            names = _names(json.loads(content))
+        else:
+            names = {pair[1]: pair[2].strip('"') for pair in pairs if pair} if all(pairs) else _names(lines)
     except UserError as error:
-        raise UserError(
-            f"the names of labels cannot be read: {error.what}",
-            "Give labels=FILE with one name per line, or labels=0=bad,1=good",
-        ) from error
-    if path.suffix.lower() == ".json":
-        try:
-            table = json.loads(content)
-        except (ValueError, RecursionError) as error:
-            raise UserError(f"{path}: is not JSON ({first_line(error)})", "Fix that place") from error
-        if isinstance(table, list):
-            return {str(number): as_text(name) for number, name in enumerate(table)}
-        if isinstance(table, dict) and table:
-            return _from_mapping(table)
-        raise UserError(f"{path}: has no names of labels", 'Write a list of names, or {"0": "bad", "1": "good"}')
-    lines = [line.strip() for line in content.splitlines() if line.strip()]
-    if not lines:
-        raise UserError(f"{path}: has no names of labels", "Write one name per line, the first for the label 0")
-    pairs = [NUMBERED.fullmatch(line) for line in lines]
-    numbered = {pair[1]: pair[2].strip('"') for pair in pairs if pair}
-    return numbered if all(pairs) else {str(number): line for number, line in enumerate(lines)}
+        raise UserError(f"the names of labels cannot be read: {error.what}", way) from error
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path}: is not JSON ({first_line(error)})", "Fix that place") from error
+    if not names:
+        raise UserError(f"{path}: has no names of labels", way)
+    return names
 
 
 def names_nearby(path: Path, numbers: Collection[str]) -> tuple[dict[str, str], Path | None]:
@@ -82,8 +73,11 @@ def names_nearby(path: Path, numbers: Collection[str]) -> tuple[dict[str, str], 
     return {}, None
 
 
-def _from_mapping(table: Mapping[Any, Any]) -> dict[str, str]:
-    """Names by number, also of a table the other way round: `{"bad": 0}`."""
-    if all(isinstance(value, int) and not isinstance(value, bool) for value in table.values()):
-        return {str(number): str(name) for name, number in table.items()}
-    return {str(number): as_text(name) for number, name in table.items()}
+def _names(table: Any) -> dict[str, str]:
+    """Names by number, of a list or a table, which may be the other way round: `{"bad": 0}`."""
+    if isinstance(table, list | tuple):
+        return {str(number): as_text(name) for number, name in enumerate(table)}
+    pairs = table.items() if isinstance(table, Mapping) else ()
+    if all(isinstance(value, int) and not isinstance(value, bool) for _, value in pairs):
+        return {str(number): str(name) for name, number in pairs}
+    return {str(number): as_text(name) for number, name in pairs}

@@ -9,13 +9,6 @@ from pathlib import Path
 
 from finetune.errors import UserError, first_line
 
-KINDS = {
-    stat.S_IFIFO: "a pipe (FIFO)",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-    stat.S_IFDIR: "a folder",
-}
 STORE = ".data"  # the folder of rows that were in memory, in the folder of runs
 WILDCARD = re.compile(r"[*?\[]")
 ADDRESS = re.compile("([a-z][a-z0-9+.-]+):/+(.+)", re.IGNORECASE)  # also as a path, which joins slashes
@@ -120,9 +113,11 @@ def require_file(path: Path) -> Path:
     except (OSError, ValueError) as error:  # ValueError: a name with a null character
         reason = getattr(error, "strerror", None) or first_line(error)
         raise UserError(f"{path}: cannot be read ({reason})", "Check its name and permissions") from error
+    if kind == stat.S_IFDIR:
+        raise UserError(f"{path}: is a folder, not a regular file", "Name a file in it")
     if kind != stat.S_IFREG:
-        remedy = "Name a file in it" if kind == stat.S_IFDIR else "Write what it yields into a file, and name that"
-        raise UserError(f"{path}: is {KINDS.get(kind, 'special')}, not a regular file", remedy)
+        remedy = "Write what it yields into a file, and name that"
+        raise UserError(f"{path}: is a pipe, a socket or a device, not a regular file", remedy)
     return path
 
 
@@ -153,13 +148,3 @@ def require_output(file: Path) -> None:
     """Raises UserError where a file that is to be written is a folder, a pipe or a device: it would be replaced."""
     if exists(file) and not is_file(file):
         raise UserError(f"{file}: is not a regular file, so it is not overwritten", "Name another file")
-
-
-def require_place(file: Path) -> None:
-    """Raises UserError, before any work, where a file cannot be written: as `require_output`, and for its folder."""
-    require_output(file)
-    folder = file.absolute().parent
-    if not is_folder(folder):
-        raise UserError(f"{file}: cannot be written (no such folder)", "Create the folder, or choose another file")
-    if not os.access(folder, os.W_OK):
-        raise UserError(f"{file}: cannot be written (its folder is read-only)", "Choose another file")

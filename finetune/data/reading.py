@@ -1,5 +1,6 @@
 """Reads a file of any format, as records or as a table; rows that cannot be read keep their number, with a reason."""
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -9,10 +10,9 @@ from typing import Any
 
 from finetune.data.detect import detect
 from finetune.data.file_format import FileFormat
-from finetune.data.formats.delimited import blank_lines, header
+from finetune.data.formats.delimited import header
 from finetune.data.formats.dialect import Dialect
 from finetune.data.formats.parquet import class_names
-from finetune.data.messages import noun, so_many
 from finetune.data.records import Record, require_column, require_filled, whole
 from finetune.data.table import Table, table_of_records
 from finetune.errors import UserError
@@ -94,17 +94,16 @@ def _empty(path: Path) -> UserError:
 
 def reading_notes(path: Path, form: FileFormat) -> list[str]:
     """What a reader of a file must know: its encoding, where it is not UTF, and lines that are no rows."""
-    notes = form.encoding_notes(path)
-    if blank := blank_lines(path, form):
-        lines = so_many(blank, "empty line")
-        notes.append(f"{path}: {lines} {noun(blank, 'is', 'are')} left out, so rows and lines have different numbers")
+    notes, layout = form.encoding_notes(path), form.layout
+    if isinstance(layout, Dialect) and len(header(path, form)) == 1:  # other rows show it
+        last = deque(records(path, form), maxlen=1)
+        if any(record.line - record.row > layout.skip + layout.header for record in last):
+            notes.append(f"{path}: empty lines are left out, so rows and lines have different numbers")
     return notes
 
 
 def survey(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:
-    """The number of rows of a file (an estimate in some formats), and its columns."""
-    if form.format.count is not None:
-        return form.format.count(path, form)
+    """The number of rows of a file, and its columns."""
     rows, filled, names = 0, 0, set[str]()
     for record in records(path, form):
         rows = record.row

@@ -5,12 +5,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from finetune.data.atomic import output_file
 from finetune.data.detect import BY_SUFFIX
-from finetune.data.encodings import spelled
 from finetune.data.file_format import FileFormat, Format, OutputFormat
-from finetune.data.formats.dialect import Dialect
 from finetune.data.formats.json_document import SQUAD
-from finetune.data.outputs import output_file
 from finetune.errors import UserError
 
 ESCAPED = "escaped with a leading apostrophe, so that no spreadsheet runs them"
@@ -40,38 +38,22 @@ def require_writable(path: Path, output: OutputFormat, *, rows: int = 0) -> None
 def output_format(
     path: Path, names: Collection[str], *, escaped: Collection[str] = (), like: FileFormat | None = None
 ) -> OutputFormat:
-    """How a file with these columns is written: CSV and TSV with a byte-order mark, and quotes within texts, as in the
-    input `like` which it is.
-    """
-    layout, own = like.layout if like is not None else None, "," if written_suffix(path) == ".csv" else "\t"
-    return OutputFormat(
-        suffix=written_suffix(path),
-        names=[*names],
-        escaped=escaped,
-        marked=like is not None and keeps_mark(path, like),
-        bare=isinstance(layout, Dialect) and not layout.quoted and layout.delimiter == own,
-        like=layout,
-    )
+    """How a file with these columns is written, if its input is read as `like`."""
+    marked, layout = like is not None and keeps_mark(path, like), None if like is None else like.layout
+    return OutputFormat(suffix=written_suffix(path), names=[*names], escaped=escaped, marked=marked, like=layout)
 
 
 def keeps_mark(path: Path, like: FileFormat) -> bool:
-    """Whether the input's byte-order mark is written to a file too."""
-    return like.marked and written_format(path).markable
+    """Whether a file is written with a byte-order mark, which Excel needs to read UTF-8: CSV and TSV whose input has
+    one, or is in an older encoding.
+    """
+    return written_format(path).markable and like.format.text and like.encoding != "utf-8"
 
 
 def holds_columns(path: Path, like: FileFormat) -> bool:
     """Whether all columns are written to a file: not to one of tags, or of SQuAD's answers by id."""
     form = written_format(path)
     return form.name != "word-lines" and not (form.name == "json" and like.layout == SQUAD)
-
-
-def encoding_note(path: Path, like: FileFormat) -> str:
-    """What to know about CSV and TSV in UTF-8 whose input is in an encoding that Excel expects; empty for others."""
-    if not (written_format(path).markable and like.format.text) or like.marked or like.encoding == "utf-8":
-        return ""
-    name = f"{path.name.removesuffix('.gz').removesuffix(written_suffix(path))}.xlsx"
-    read = spelled(like.encoding)
-    return f"{path}: is in UTF-8, the input in {read}; for Excel, which may garble it, write {name} instead"
 
 
 def write_rows(
@@ -85,7 +67,7 @@ def write_rows(
     """Writes all rows, which may be iterated twice, with these columns; replaces the file once it is complete.
 
     In CSV and TSV, cells of the columns `escaped` that a spreadsheet would run as a formula get a leading
-    apostrophe; returns how many did. They start with a byte-order mark if the file `like` which they are written does.
+    apostrophe; returns how many did.
     Raises UserError where the file cannot be written.
     """
     output = output_format(path, names, escaped=escaped, like=like)

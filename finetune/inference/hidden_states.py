@@ -101,7 +101,7 @@ class HiddenStates:
             if numbers:
                 size = 2 * self.shape[0] * self.shape[1]
                 new = [number for number in files if not files[number].is_file()]
-                if cache.fits(size * len(new)):
+                if cache.make_room(size * len(new), evict=False):
                     numbers = new
                 elif not cache.make_room(size * len(numbers)):
                     need = f"the encoder's hidden states need {size * len(numbers) / 1e9:.1f} GB"

@@ -12,7 +12,7 @@ from finetune.data.messages import percent, places, so_many
 from finetune.data.reading import reading_notes, records, survey
 from finetune.data.records import Record
 from finetune.data.rows import Row
-from finetune.data.writing import ESCAPED, encoding_note, holds_columns, output_format, require_writable, write_rows
+from finetune.data.writing import ESCAPED, holds_columns, output_format, require_writable, write_rows
 from finetune.inference.answer_rows import ERROR, free_name
 from finetune.inference.predict_plan import (
     ColumnsRead,
@@ -110,7 +110,6 @@ def predict_file(
         names, failed = journal.names(error=error)
         added = [name for name in names if name not in taken]
         escaped = write_rows(output, journal, names, escaped=names if escape else added, like=form)
-        notes += filter(None, [encoding_note(output, form)])
         notes += [f"{output}: {so_many(escaped, 'cell')} {ESCAPED}"] if escaped else []
         if failed and not holds_columns(output, form):
             reason = next(row[error] for row in journal if error in row)

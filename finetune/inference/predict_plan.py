@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from finetune.data.atomic import require_replaceable_output
 from finetune.data.detect import BY_SUFFIX
 from finetune.data.file_format import FileFormat
 from finetune.data.formats.delimited import names_columns
 from finetune.data.formats.word_lines import WordLines
 from finetune.data.messages import first_of, lacking, so_many
 from finetune.data.open_files import PACKED
-from finetune.data.outputs import require_replaceable_output
 from finetune.data.paths import is_data, is_folder
 from finetune.data.reading import first_rows
 from finetune.data.table import Table

@@ -18,9 +18,8 @@ from typing import Any, Literal, get_args
 
 from filelock import FileLock, Timeout
 
-from finetune.data.atomic import remove_scratch, require_no_links, sync, write_atomically
+from finetune.data.atomic import cache_root, remove_scratch, require_no_links, sync, write_atomically
 from finetune.data.checksums import sha256_of
-from finetune.data.outputs import cache_root
 from finetune.errors import UserError
 
 DEFAULT_GB = 20.0
@@ -87,8 +86,7 @@ class Entry:
         with self.locked():
             if self.facts() is None:
                 make()
-            if self.facts() is not None:
-                self.touch()
+            self.touch()
 
     def facts(self) -> Facts | None:
         """What was sealed; None where nothing was, or where a file is missing or damaged."""
@@ -110,33 +108,31 @@ class Entry:
 
     def touch(self) -> None:
         """Marks the entry as used now."""
-        os.utime(self.folder / FACTS)
+        with suppress(FileNotFoundError):
+            os.utime(self.folder / FACTS)
 
-    def fits(self, need: int, *, spare: int = SPARE_BYTES) -> bool:
-        """Whether `need` more bytes fit into the cache without an eviction, and leave `spare` bytes of the disk."""
-        size = sum(map(_size, self._entries()))
-        return size + need <= most_bytes() and need + spare <= shutil.disk_usage(self.folder).free
-
-    def make_room(self, need: int, *, spare: int = SPARE_BYTES) -> bool:
-        """Evicts least recently used entries until `need` bytes fit into this one; returns whether they do.
+    def make_room(self, need: int, *, spare: int = SPARE_BYTES, evict: bool = True) -> bool:
+        """Evicts least recently used entries until `need` bytes fit into the cache and leave `spare` bytes of the disk;
+        returns whether they do.
 
         Entries in use by another process stay, as do text and weights of the last day, which a run may open again. If
         evicting all others would not be enough, none is evicted. What a run cannot do without leaves no bytes to spare.
         """
-        entries = self._entries()
-        recent = {path for path in entries if path.parent.name in REOPENED and time.time() - _used(path) < DAY}
-        others = sorted({*entries} - recent - {self.folder}, key=_used)
-        evictable = sum(map(_size, others))
-        stay = sum(map(_size, entries)) - evictable
-        if stay + need > most_bytes() or need + spare > shutil.disk_usage(self.folder).free + evictable:
+        kinds = [folder for kind in KINDS if (folder := self.folder.parents[1] / kind).is_dir()]
+        entries = [path for kind in kinds for path in kind.iterdir() if path.is_dir() and not path.is_symlink()]
+        sizes = {path: sum(map(_size, _files(path))) for path in entries}
+        others = [path for path in entries if evict and path != self.folder and not _is_open(path)]
+        free = min(most_bytes() - sum(sizes.values()), shutil.disk_usage(self.folder).free - spare)
+        if need > free + sum(sizes[path] for path in others):
             return False
-        for oldest in others:
-            if self.fits(need, spare=spare):
+        for path in sorted(others, key=_used):
+            if need <= free:
                 break
-            with suppress(Timeout, FileNotFoundError, FileExistsError), FileLock(oldest / LOCK, timeout=0):
-                for file in _files(oldest):
+            with suppress(Timeout, FileNotFoundError, FileExistsError), FileLock(path / LOCK, timeout=0):
+                for file in _files(path):
                     file.unlink(missing_ok=True)
-        return self.fits(need, spare=spare)
+                free += sizes[path]
+        return need <= free
 
     def require_room(self, need: int, *, what: str) -> None:
         """`make_room` for what a run cannot do without. Raises UserError where it does not fit."""
@@ -155,11 +151,6 @@ class Entry:
         except (FileNotFoundError, ValueError, LookupError, TypeError, RecursionError):
             return {SUMS: {}}
 
-    def _entries(self) -> list[Path]:
-        """All entries of the cache that this one is in; a link, through which files elsewhere would go, is none."""
-        kinds = [folder for kind in KINDS if (folder := self.folder.parents[1] / kind).is_dir()]
-        return [path for kind in kinds for path in kind.iterdir() if path.is_dir() and not path.is_symlink()]
-
 
 def entry(kind: CacheKind, fingerprint: str) -> Entry:
     """The entry with a hash of all that decides its content."""
@@ -171,12 +162,10 @@ def _files(folder: Path) -> list[Path]:
     return [Path(path, name) for path, _, names in os.walk(folder) for name in names if name != LOCK]
 
 
-def _size(folder: Path) -> int:
-    size = 0
-    for file in _files(folder):
-        with suppress(FileNotFoundError):  # another process may remove it meanwhile
-            size += file.stat().st_size
-    return size
+def _size(file: Path) -> int:
+    with suppress(FileNotFoundError):  # another process may remove it meanwhile
+        return file.stat().st_size
+    return 0
 
 
 def _used(folder: Path) -> float:
@@ -184,3 +173,7 @@ def _used(folder: Path) -> float:
     with suppress(FileNotFoundError):
         return (folder / FACTS).stat().st_mtime
     return 0.0
+
+
+def _is_open(folder: Path) -> bool:
+    return folder.parent.name in REOPENED and time.time() - _used(folder) < DAY

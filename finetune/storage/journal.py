@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
@@ -61,20 +61,6 @@ class Journal:
         with self.file.open("rb") as file:
             for _, rows, _ in _windows(file):
                 yield from rows
-
-    def in_order(self, order: Sequence[int]) -> Iterator[dict[str, Any]]:
-        """Yields the rows with these numbers, from 0, in this order."""
-        places, start = list[tuple[int, int]](), len(self.first)  # (where its window starts, its number there)
-        with self.file.open("rb") as file:
-            for size, rows, _ in _windows(file):
-                places += [(start, number) for number in range(len(rows))]
-                start += size
-            here, window = 0, list[Any]()
-            for start, number in map(places.__getitem__, order):
-                if start != here:
-                    file.seek(start)
-                    here, window = start, json.loads(file.readline()[DIGITS:])[0]
-                yield window[number]
 
     def add(self, rows: Iterable[Mapping[str, Any]], *, truncated: int) -> None:
         """Writes a window of rows, of which some were truncated, and syncs it to disk. Dates become texts."""

@@ -9,8 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from finetune.data.atomic import write_atomically
-from finetune.data.outputs import cache_root
+from finetune.data.atomic import cache_root, write_atomically
 from finetune.errors import UserError, first_line
 from finetune.metrics.metric import Metric, plain_metrics
 

@@ -12,6 +12,7 @@ from finetune.data.characters import same_text
 from finetune.data.checksums import content_hash
 from finetune.data.files import split_files
 from finetune.data.formats.excel import named_sheet
+from finetune.data.in_memory import data_name_of
 from finetune.data.issues import REJECTED
 from finetune.data.messages import places, shown, so_many
 from finetune.data.paths import is_file, paths_in, read_small, require_utf_8
@@ -21,7 +22,6 @@ from finetune.data.source import Source
 from finetune.data.table import Table
 from finetune.errors import UserError, first_line
 from finetune.runs.folder import data_name
-from finetune.storage.stored import data_name_of
 from finetune.task_types.classification.marked import without_markers
 from finetune.task_types.classification.mistakes import with_mistakes
 from finetune.task_types.classification.order import with_order

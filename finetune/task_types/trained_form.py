@@ -17,13 +17,12 @@ from pydantic import TypeAdapter
 from finetune.data.detect import BY_SUFFIX, FORMATS, detect
 from finetune.data.encodings import decodes, marked
 from finetune.data.file_format import FileFormat, Format
-from finetune.data.file_start import FileStart
 from finetune.data.formats import conll, delimited, labelled_lines
 from finetune.data.formats.dialect import DELIMITERS, ONE_COLUMN, Dialect, csv_reader
 from finetune.data.formats.excel import Sheet, named_sheet, sheets_of
 from finetune.data.formats.labelled_lines import ENDS, FASTTEXT, LabelledLines
 from finetune.data.formats.word_lines import DOCUMENT, SPACES, WordLines, fields_of, is_blank, is_comment
-from finetune.data.open_files import open_bytes
+from finetune.data.open_files import FileStart, open_bytes
 from finetune.data.paths import is_file
 from finetune.data.records import column_names
 from finetune.data.table import Table

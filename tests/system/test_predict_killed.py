@@ -17,7 +17,7 @@ def killed(command: list[str], part: Path, *, windows: int) -> None:
     """Kills a process as soon as its journal has so many windows."""
     running = subprocess.Popen(command, cwd=part.parent, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     until = time.monotonic() + 120
-    while (not part.exists() or part.read_bytes().count(b"\n[") < windows) and time.monotonic() < until:
+    while (not part.exists() or part.read_bytes().count(b"\n") <= windows) and time.monotonic() < until:
         time.sleep(0.01)
     running.kill()
     assert running.wait() == -9

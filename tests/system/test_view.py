@@ -65,7 +65,7 @@ def test_your_own_sentences_are_points_with_their_cosine_by_layer(view: View, ti
 
 @pytest.mark.parametrize(
     ("text", "word"),
-    [("배를 타고 섬에 갔다.", "배"), ("The bat flew away.", "bat"), ("a cat", "bank")],
+    [("배를 타고 섬에 갔다.", "배"), ("오늘은 날씨가 좋다.", "눈"), ("The bat flew away.", "bat"), ("a cat", "bank")],
 )
 def test_without_a_word_it_is_one_of_the_text(text: str, word: str) -> None:
     assert word_of([text]) == word
@@ -77,17 +77,20 @@ def test_a_korean_encoder_of_ones_own_shows_korean_pieces(in_process: InProcess,
     (tmp_path / "korean.txt").write_text("\n".join(f"{one} {number % 9}" for one in texts for number in range(80)))
     settings = ("model=new:1x64", "tokenizer=300", "max_length=32", "train.updates=3", "--quiet")
     assert in_process("run", "korean.txt", *settings, data="")[0] == 0
-    assert view("korean.txt", "영화가 정말 좋다", "-o", "own.html")[0] == 0
+    assert view("korean.txt", "영화가 정말 좋다", "--lang", "ko", "-o", "own.html")[0] == 0
     data = whole_data_of(tmp_path / "own.html")
+    assert data["language"] == "ko"
     assert data["tokens"][1:3] == ["영화가", "정말"]
     assert not any(
         "\u1100" <= letter <= "\u11ff" or "\u3131" <= letter <= "\u318e" for letter in "".join(data["tokens"])
     )
     assert [word[0]["place"] for word in data["hidden"]][:2] == [1, 2]
+    assert view("korean.txt", "--lang", "en", "-o", "english.html")[0] == 0
+    assert whole_data_of(tmp_path / "english.html")["language"] == "en"
 
 
 MISTAKES = [
-    (["the cat", "--lang", "ko"], "--lang"),
+    (["the cat", "--lang", "fr"], "fr"),
     (["", "--word", "bank"], "empty"),
     ([" "], "empty"),
     (["the cat", ""], "empty"),

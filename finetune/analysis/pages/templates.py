@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from finetune.data.outputs import output_file
+from finetune.data.atomic import output_file
 from finetune.errors import UserError
 from finetune.task_types.marked_text import clean
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from finetune.analysis.run_tables import STYLES, layout_table
-from finetune.analysis.table import Line, Next, NoteLine, Part, facts_table
+from finetune.analysis.table import Line, Next, Part, facts_table
 from finetune.api.calls import plainly
 from finetune.api.front import here
 from finetune.api.inputs import in_memory, is_path, recipe_settings
@@ -20,7 +20,7 @@ from finetune.data.detect import BY_SUFFIX
 from finetune.data.messages import places, size_words
 from finetune.data.paths import is_data
 from finetune.data.source import source_of
-from finetune.data.writing import encoding_note, written_suffix
+from finetune.data.writing import written_suffix
 from finetune.errors import UserError
 from finetune.runs.toml import typed_settings
 from finetune.task_types.first_rows import describe_rows, file_line
@@ -185,7 +185,5 @@ def _next_parts(report: Findings) -> Iterator[Part]:
         yield Next([*training, *fixing])
         return
     yield facts_table(str(copy), report.fixes or {"fixed": "no fixes needed; file copied"})
-    if note := encoding_note(copy, report.parts[0].table.form):
-        yield NoteLine(note)
-    settings = {name: value for name, value in report.settings.items() if name != "encoding"}  # the copy is in UTF-8
+    settings = {name: value for name, value in report.settings.items() if name != "encoding"}
     yield Next([["check", str(copy), *typed_settings(settings)], ["run", str(copy), *typed_settings(settings)]])

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from finetune.checks.split_data import SplitFile, labelled
-from finetune.data.characters import cleaned, is_mojibake, without_controls
+from finetune.data.atomic import require_replaceable_output
+from finetune.data.characters import cleaned, is_mojibake, unified, without_controls
 from finetune.data.formats.delimited import dialect_of, first_cells
-from finetune.data.outputs import require_replaceable_output
 from finetune.data.paths import is_folder
-from finetune.data.spellings import unified
 from finetune.data.values import as_text, is_missing
 from finetune.data.writing import keeps_mark, write_rows, written_format
 from finetune.errors import UserError

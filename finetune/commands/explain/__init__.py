@@ -17,8 +17,8 @@ from finetune.api.front import here
 from finetune.api.inputs import in_memory, is_path, model_name
 from finetune.api.model import Explanations, Model, loaded
 from finetune.api.parameters import Cli, OutputFile
+from finetune.data.atomic import PAGE, require_replaceable_output
 from finetune.data.messages import noun
-from finetune.data.outputs import PAGE, require_replaceable_output
 from finetune.data.reading import records
 from finetune.errors import UserError
 from finetune.inference.answer_rows import rows_of_records

@@ -15,10 +15,10 @@ from finetune.api.inputs import model_name
 from finetune.api.model import Model
 from finetune.api.parameters import Cli, DataFolder
 from finetune.api.run import Run
-from finetune.data.atomic import require_no_link
+from finetune.data.atomic import require_no_link, require_place
 from finetune.data.checksums import ABOUT, CHECKSUMS
 from finetune.data.messages import first_of, size_words, so_many
-from finetune.data.paths import exists, is_folder, require_place
+from finetune.data.paths import exists, is_folder
 from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.inference.export_facts import ExportFacts, is_export

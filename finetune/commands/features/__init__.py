@@ -14,8 +14,8 @@ from finetune.api.inputs import in_memory, is_path, model_name, recipe_settings,
 from finetune.api.model import Model
 from finetune.api.parameters import Cli, Columns
 from finetune.api.run import Run
+from finetune.data.atomic import output_file, require_replaceable_output
 from finetune.data.messages import so_many
-from finetune.data.outputs import output_file, require_replaceable_output
 from finetune.data.paths import is_folder, require_file, require_here
 from finetune.errors import UserError
 from finetune.runs.toml import override_value

@@ -12,7 +12,7 @@ from finetune.api.inputs import run_names, which_run
 from finetune.api.parameters import Cli
 from finetune.api.progress import show_page
 from finetune.api.run import Run
-from finetune.data.outputs import PAGE, require_replaceable_output
+from finetune.data.atomic import PAGE, require_replaceable_output
 
 
 @plainly

@@ -26,12 +26,12 @@ from finetune.commands.report.runs import (
     training_block,
 )
 from finetune.commands.report.split import split_blocks
+from finetune.data.in_memory import data_name_of
 from finetune.data.messages import noun
 from finetune.errors import UserError
 from finetune.runs.record import names_only
 from finetune.runs.seeds import groups
 from finetune.runs.verdict import verdict_of
-from finetune.storage.stored import data_name_of
 from finetune.task_types.marked_text import cut
 
 PACKAGE = "finetune.commands.report"

@@ -16,8 +16,8 @@ from finetune.api.parameters import PYTHON, SETTING, Cli, Columns, DataFolder
 from finetune.api.planning import loading
 from finetune.api.run import Run
 from finetune.commands.search.space import GivenSpace, plan_search
+from finetune.data.atomic import output_file, require_replaceable_output
 from finetune.data.messages import so_many
-from finetune.data.outputs import output_file, require_replaceable_output
 from finetune.data.paths import STORE
 from finetune.data.source import source_of
 from finetune.errors import UserError

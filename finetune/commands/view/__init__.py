@@ -13,7 +13,7 @@ from finetune.api.model import Model
 from finetune.api.parameters import Cli
 from finetune.api.progress import show_page
 from finetune.api.run import Run
-from finetune.commands.view.page import render_view
+from finetune.commands.view.page import render_view, require_language
 from finetune.data.messages import size_words
 from finetune.data.outputs import PAGE, require_replaceable_output
 
@@ -29,6 +29,7 @@ def view(
         str | Path | Sequence[str] | None,
         Cli(help="A file of sentences with the word, or of MEANING<tab>SENTENCE."),
     ] = None,
+    lang: str | None = None,
     path: Annotated[str | Path, Cli(names=("-o", "--output"))] = "view.html",
     force: bool = False,
     out: str | Path = "results",
@@ -43,6 +44,7 @@ def view(
         second: A second sentence, for a pair.
         word: The word whose vectors are shown in many sentences; default: bank, or a word of the text.
         sentences: Sentences with the word, or their file: each is a sentence, or a meaning, a tab and a sentence.
+        lang: The language in which the page opens, `en` or `ko`; default: that of the browser.
         path: The HTML file to write.
         force: Replace a file that we did not write.
         out: The folder of the runs that are named.
@@ -54,18 +56,20 @@ def view(
         UserError: Without the extra `report`, for an unknown model, a text that is too long, and too few sentences.
     """
     file, name = Path(path), model_name(model)
+    require_language(lang)
     reads = [str(model), *([sentences] if isinstance(sentences, str | Path) else [])]
     require_replaceable_output(file, endings=PAGE, reads=reads, force=force)
     here().tell(*which_run([name], Path(out)))
     with here().working(f"view: loading {name}"):
-        from finetune.commands.view.encoder import EXAMPLE, loaded_encoder, look
+        from finetune.commands.view.encoder import loaded_encoder
+        from finetune.commands.view.look import EXAMPLE, look
         from finetune.commands.view.word_vectors import sentences_of, word_of
 
         texts = [typed for typed in (text, second) if typed is not None]
         chosen = word_of(texts) if word is None else word
         marked = sentences_of(chosen, sentences, texts)
         inside = look(loaded_encoder(name, out=Path(out)), texts or EXAMPLE, chosen, marked)
-        write_page(render_view(inside), file)
+        write_page(render_view(inside, language=lang), file)
     show_page(file)
     return file
 

@@ -1,20 +1,18 @@
-"""Looks inside an encoder: a text as it reads it, attention, and what it predicts for hidden words."""
+"""The encoder that a page shows, a text as it reads it, and what it predicts for hidden words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
-from finetune.commands.view.word_vectors import MarkedSentence, WordVectors, word_vectors
 from finetune.data.characters import shown_jamo
 from finetune.errors import UserError
 from finetune.inference.predictor import saved
-from finetune.models.families import FAMILIES, is_left_to_right, takes_segments
+from finetune.models.families import is_left_to_right, takes_segments
 from finetune.models.fingerprint import OWN_WEIGHTS
 from finetune.models.model_folder import from_pretrained, load_config, load_encoder
 from finetune.models.tokenizers.load import load_tokenizer
@@ -24,7 +22,6 @@ PART = "\ufffd"  # what a decoder gives for bytes that are a part of a character
 MOST_TOKENS = 64
 MOST_WEIGHTS = 600_000  # attention weights on a page
 BEST = 5  # predictions of a hidden token
-EXAMPLE = ("The ferry left the bank of the river.", "It carried money to the bank.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,79 +65,6 @@ def loaded_encoder(name: str, *, out: Path) -> Encoder:
     model, _ = load_encoder(folder)
     model.set_attn_implementation(EAGER)
     return Encoder(name=name, folder=folder, model=model, tokenizer=tokenizer)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Inside:
-    """An encoder's inside for the tokens of a sentence or a pair; `width` is that of its vectors.
-
-    Of each token `segments` has the segment, `ids` the number in the vocabulary, `numbers` the place of its word in
-    `words`, -1 for one that the tokenizer added. `hidden` is the result of `hidden_words`. `weights` are those of
-    attention `(layers, heads, tokens, tokens)`: a row is a token that looks, and sums to 1.
-    """
-
-    model: str
-    family: str
-    width: int
-    tokens: Sequence[str]
-    segments: Sequence[int]
-    ids: Sequence[int]
-    numbers: Sequence[int]
-    words: Sequence[str]
-    unknown: Sequence[bool]
-    hidden: list[list[dict[str, Any]]] | None
-    weights: np.ndarray
-    word: WordVectors
-
-    @property
-    def choice(self) -> np.ndarray:
-        """How far tokens of the text choose one other token of it, 0 to 1, `(layers, heads)`.
-
-        Of each token the largest weight on a token that is neither special nor next to it, less the mean weight that
-        all of the text give to that one; a mean over tokens. It is near 0 for a head that spreads its weight evenly,
-        and for one in which all look at the same token or at themselves.
-        """
-        own, places = np.array(self.numbers) >= 0, np.arange(len(self.numbers))
-        allowed = own[:, None] & own[None] & (np.abs(places[:, None] - places[None]) > 1)
-        if not allowed.any():
-            return np.zeros(self.weights.shape[:2])
-        more = self.weights - self.weights[:, :, own].mean(2, keepdims=True)
-        return np.asarray(np.where(allowed, more, 0).max(-1)[..., allowed.any(1)].mean(-1))
-
-
-def look(encoder: Encoder, texts: Sequence[str], word: str, sentences: Sequence[MarkedSentence]) -> Inside:
-    """The encoder's inside for a text or a pair, and the vectors of a word in sentences.
-
-    Raises UserError for an empty text, and for more tokens than a page can show.
-    """
-    inputs, config = encoder.encode(texts), encoder.model.config
-    with torch.inference_mode():
-        attentions = encoder.model(**inputs, output_attentions=True).attentions
-    if not attentions:
-        raise UserError(f"{encoder.name}: its family returns no attention weights", "Choose another encoder")
-    ids, encoded = inputs["input_ids"][0].tolist(), encoder.tokenizer(*texts, verbose=False)
-    words, numbers = dict[tuple[int, int], str](), list[int]()
-    for text, place in zip(encoded.sequence_ids(), encoded.word_ids(), strict=True):
-        if text is None or place is None:
-            numbers.append(-1)
-            continue
-        span = encoded.word_to_chars(place, sequence_index=text)
-        words[text, place] = texts[text][span.start : span.end].strip()
-        numbers.append(list(words).index((text, place)))
-    return Inside(
-        model=encoder.name,
-        family=FAMILIES[config.model_type].title if config.model_type in FAMILIES else config.model_type,
-        width=config.hidden_size,
-        tokens=encoder.shown_tokens(ids),
-        segments=inputs["token_type_ids"][0].tolist() if "token_type_ids" in inputs else [0] * len(ids),
-        ids=ids,
-        numbers=numbers,
-        words=list(words.values()),
-        unknown=[number == encoder.tokenizer.unk_token_id for number in ids],
-        hidden=hidden_words(encoder, inputs, numbers),
-        weights=torch.cat(attentions).numpy(),
-        word=word_vectors(encoder, word, sentences),
-    )
 
 
 def hidden_words(encoder: Encoder, inputs: dict[str, Any], numbers: Sequence[int]) -> list[list[dict[str, Any]]] | None:

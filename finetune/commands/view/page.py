@@ -1,48 +1,79 @@
-"""The page: its numbers as compact JSON."""
+"""The page: its numbers as compact JSON, and its texts in each language."""
 
+import tomllib
 from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from finetune.analysis.pages.templates import templates_of
+from finetune.errors import UserError
 
 if TYPE_CHECKING:
-    from finetune.commands.view.encoder import Inside
+    from finetune.commands.view.look import Inside, TokenInputs
     from finetune.commands.view.word_vectors import WordVectors
 
-TITLES = {  # of the parts, in the order of the page
-    "tokens": "Words, pieces and ids",
-    "hidden": "Hide a word",
-    "attention": "Attention by layer and head",
-    "words": "One word in many sentences",
-}
+PACKAGE = "finetune.commands.view"
+LANGUAGES = ("en", "ko")
+PARTS = ("tokens", "hidden", "attention", "words")  # in the order of the page
 SCALE = 1_000
+FIRST_NUMBERS = 24  # of a vector in a strip
 SAME = 1e-6  # vectors that differ by less are one point
 
 
-def render_view(inside: "Inside") -> str:
+@cache
+def captions() -> dict[str, dict[str, dict[str, str]]]:
+    """By part of the page (`page`, `script`), by name and by language."""
+    return tomllib.loads((files(PACKAGE) / "captions.toml").read_text(encoding="utf-8"))
+
+
+def require_language(lang: str | None) -> None:
+    """Raises UserError for a language that the page does not have; None is the browser's."""
+    if lang not in (None, *LANGUAGES):
+        raise UserError(f"`lang` is '{lang}'", f"Choose {' or '.join(LANGUAGES)}")
+
+
+def render_view(inside: "Inside", *, language: str | None = None) -> str:
     """The page as HTML, with all that its script draws; arrays are flat, in whole thousandths.
 
     Raises UserError without jinja2.
     """
-    choice = inside.choice
+    attention, choice, script = inside.attention, inside.attention.choice, captions()["script"].items()
     layers, heads = choice.shape
-    lists = ("tokens", "segments", "ids", "numbers", "words", "unknown")
-    data = {name: list(getattr(inside, name)) for name in lists} | {
-        "hidden": inside.hidden or [], "layers": layers, "heads": heads, "weights": _thousandths(inside.weights),
-        "opens": list(divmod(int(choice.argmax()), heads)), "word": _word(inside.word),
+    data = {
+        "language": language, "tokens": list(inside.tokens), "segments": list(inside.token_segments),
+        "inputs": _inputs(inside.inputs), "hidden": inside.hidden or [], "layers": layers, "heads": heads,
+        "opens": list(divmod(int(choice.argmax()), heads)), "weights": _thousandths(attention.weights),
+        "choice": _thousandths(choice), "entropy": _thousandths(attention.entropy),
+        "distance": _thousandths(attention.distance), "separators": _thousandths(attention.on_separators),
+        "word": _word(inside.word),
+        "captions": {language: {name: text[language] for name, text in script} for language in LANGUAGES},
     }  # fmt: skip
-    titles = TITLES | {"words": f"{TITLES['words']}: “{inside.word.word}”"}
-    return (
-        templates_of("finetune.commands.view")
-        .get_template("page.html.j2")
-        .render(inside=inside, data=data, titles=titles)
-    )
+    return templates_of(PACKAGE).get_template("page.html.j2").render(
+        inside=inside, data=data, language=language or LANGUAGES[0], parts=PARTS, languages=LANGUAGES,
+        captions=captions()["page"],
+    )  # fmt: skip
 
 
 def _thousandths(values: np.ndarray) -> list[int]:
     return list(map(int, np.rint(values * SCALE).ravel()))
+
+
+def _inputs(inputs: "TokenInputs") -> dict[str, Any]:
+    vectors = dict(inputs.parts)
+    if len(vectors) > 1:
+        vectors["sum"] = np.sum(list(vectors.values()), axis=0)
+    vectors["given"] = inputs.given
+    count = min(FIRST_NUMBERS, *(vector.shape[-1] for vector in vectors.values()))
+    return {
+        **{name: list(getattr(inputs, name)) for name in ("ids", "numbers", "words", "unknown")},
+        "parts": list(vectors),
+        "lengths": [_thousandths(np.linalg.norm(vector, axis=-1)) for vector in vectors.values()],
+        "first": [_thousandths(vector[:, :count]) for vector in vectors.values()],
+        "count": count,
+    }
 
 
 def _word(word: "WordVectors") -> dict[str, Any]:

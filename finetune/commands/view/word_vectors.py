@@ -8,19 +8,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
+from finetune.commands.view.encoder import Encoder
 from finetune.data.characters import shown_jamo
 from finetune.data.paths import read_small_text
+from finetune.data.words.lists import word_list
 from finetune.errors import UserError, nearest
 
 MOST_BYTES = 1_000_000  # of a file of sentences
 MOST_SENTENCES = 200  # on a page
 FEWEST_SENTENCES = 3
 DEFAULT_WORD = "bank"
+HANGUL = re.compile("[가-힣]")
 BUILT_IN = files("finetune.commands.view") / "words"
 
 
@@ -82,9 +84,14 @@ def sentences_of(
 
 
 def word_of(texts: Sequence[str]) -> str:
-    """The first word of ours that the texts have, else `bank`."""
-    there = (word for word in built_in_words() if any(_marked(text, word, None) for text in texts))
-    return next(there, DEFAULT_WORD)
+    """The word of ours that the texts have, with a particle or without; else one of ours in their script."""
+    text, ours = " ".join(texts), built_in_words()
+    particles = "|".join(word_list("particles"))
+    there = [
+        word for word in ours if re.search(rf"(?<!\w){re.escape(word)}(?:{particles})?(?!\w)", text, re.IGNORECASE)
+    ]
+    korean = [word for word in ours if HANGUL.search(word)] if HANGUL.search(text) else []
+    return next(iter([*there, *korean, DEFAULT_WORD]))
 
 
 def _marked(text: str, word: str, meaning: str | None) -> MarkedSentence | None:
@@ -95,8 +102,8 @@ def _marked(text: str, word: str, meaning: str | None) -> MarkedSentence | None:
     return match and MarkedSentence(text=text, start=match.start(), end=match.end(), meaning=meaning)
 
 
-def word_vectors(encoder: Any, word: str, sentences: Sequence[MarkedSentence]) -> WordVectors:
-    """The vectors of a word, of a loaded `Encoder`. Raises UserError for a sentence that is too long for it."""
+def word_vectors(encoder: Encoder, word: str, sentences: Sequence[MarkedSentence]) -> WordVectors:
+    """The vectors of a word in sentences. Raises UserError for a sentence that is too long for the encoder."""
     table = encoder.model.get_input_embeddings().weight.detach()
     free, layers, tokens = [], [], []
     for sentence in sentences:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from finetune.data.encodings import find_encoding
 from finetune.data.file_format import FileFormat, Format
-from finetune.data.file_start import FileStart
-from finetune.data.open_files import open_bytes
+from finetune.data.open_files import FileStart, open_bytes
 from finetune.data.paths import is_folder
 from finetune.data.records import Record
 

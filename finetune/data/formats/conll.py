@@ -1,20 +1,46 @@
-"""Files with a word and its tags per line: reads any variant, writes CoNLL columns."""
+"""Files with a word and its tags per line: detects and reads any variant by its content, writes CoNLL columns."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import IO, Any
 
+from finetune.data.column_types import counts_up
 from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
-from finetune.data.formats.find_words import sniff
-from finetune.data.formats.word_lines import DOCUMENT, SPACES, WordLines, fields_of, sentences
-from finetune.data.open_files import numbered_lines, utf_8
-from finetune.data.records import Record
-from finetune.data.values import tags_of
+from finetune.data.formats.word_lines import (
+    DOCUMENT,
+    JOINED,
+    PREFIX,
+    SPACES,
+    TagForm,
+    WordLines,
+    are_chunks,
+    fields_of,
+    form_of,
+    is_blank,
+    is_comment,
+    sentences,
+)
+from finetune.data.open_files import FileStart, numbered_lines, utf_8
+from finetune.data.records import Record, column_names
+from finetune.data.values import as_number, tags_of
 from finetune.errors import UserError
 from finetune.metrics.entities import to_iob2
 
 TAG = re.compile(r"O|[BIESLU]-.+")
+
+
+LINES = 3_000  # that are inspected
+DELIMITERS = ("\t", ",", ";", SPACES)
+REGULAR = 0.75  # share of the lines with the usual number of columns
+FEWEST_WORDS = 3  # mean words per sentence
+KNOWN = frozenset(
+    {"word", "words", "token", "tokens", "form", "text", "tag", "tags", "ner", "label", "ner_tags", "bio"}
+)
+SPACED = re.compile(r"\S\s+\S")
+LINE_ENDS = re.compile(r"\r\n|\n|\r")
 
 
 def read(path: Path, form: FileFormat) -> Iterator[Record]:
@@ -88,6 +114,152 @@ def _words(row: FileRow) -> list[str]:
 def _column(cell: Any) -> list[str]:
     """Words or tags, without characters that would end their column or line."""
     return [re.sub(r"[\t\r\n]", " ", item).strip() or "_" for item in tags_of(cell)]
+
+
+def sniff(start: FileStart) -> WordLines | None:
+    """Detects the layout of a text with one word per line; None where it is something else.
+
+    Raises UserError where there are words and tags, but neither empty lines nor a column of sentence numbers.
+    """
+    lines = LINE_ENDS.split(start.text)[:LINES]
+    found = (_read_by(lines, delimiter, start.path) for delimiter in DELIMITERS)
+    return next(filter(None, found), None) or _bare_words(lines)
+
+
+def _read_by(lines: Sequence[str], delimiter: str, path: Path) -> WordLines | None:
+    """The layout of the lines if this delimiter separates their columns, one of which holds words."""
+    some = [line for line in lines if line.strip()]
+    if sum(delimiter in line for line in some[:200]) < 0.5 * len(some[:200]):
+        return None
+    quoted = delimiter in ",;" or _quotes_words(some, delimiter)
+    cells = [(line, fields_of(line, delimiter, quoted=quoted)) for line in lines]
+    blank = [is_blank(line, row) for line, row in cells]
+    filled = [(line, row) for line, row in cells if not is_blank(line, row) and row[:1] != [DOCUMENT]]
+    if not filled:
+        return None
+    width = Counter(len(row) for _, row in filled).most_common(1)[0][0]
+    words = [row for line, row in filled if not is_comment(line, row, width)]
+    rows = [row for row in words if len(row) == width]
+    if width < 2 or len(rows) < max(2, REGULAR * len(words)):
+        return None
+    columns = [[row[place] for row in rows[1:]] or [rows[0][place]] for place in range(width)]
+    found = {place: form_of(Counter(map(str.strip, column))) for place, column in enumerate(columns)}
+    forms = {place: form for place, form in found.items() if form is not None}
+    word = _word_column(columns, forms)
+    if word is None:
+        return None
+    first, gaps = [cell.strip() for cell in rows[0]], _gaps(blank)
+    header = _names_columns(first, columns, forms, word)
+    names = tuple(column_names(first)) if header else _names(word, [*forms], columns)
+    numbers = "" if gaps else _sentence_column(columns, names, {word, *forms})
+    if not all(_single(column) for name, column in zip(names, columns, strict=True) if name != numbers):
+        return None
+    if forms and not gaps and not numbers:
+        if any(form.form == "bare" for form in forms.values()):
+            return None
+        raise UserError(
+            f"{path}: has a word and its tag in each line, but neither empty lines nor a column of sentence numbers",
+            "Put an empty line between sentences, or add a column such as `sentence` with their numbers",
+        )
+    if not forms and (gaps < 3 or len(words) < FEWEST_WORDS * gaps):
+        return None
+    return WordLines(
+        delimiter=delimiter,
+        names=names,
+        header=header,
+        quoted=quoted,
+        sentence=numbers,
+        characters=are_characters(columns[word]),
+    )
+
+
+def are_characters(words: Sequence[str]) -> bool:
+    """Whether words are the single characters of a text, blanks perhaps among them."""
+    return len(words) > 1 and sum(len(word) <= 1 for word in words) >= 0.9 * len(words)
+
+
+def _bare_words(lines: Sequence[str]) -> WordLines | None:
+    """The layout of words without tags, as for prediction: many short sentences of one word per line."""
+    words, gaps = [line for line in lines if line.strip()], _gaps([not line.strip() for line in lines])
+    if gaps < 2 or len(words) < FEWEST_WORDS * gaps or any(len(line.split()) > 1 or "," in line[1:] for line in words):
+        return None
+    return WordLines(delimiter="\t", names=("words",))
+
+
+def _gaps(blank: Sequence[bool]) -> int:
+    """Counts the runs of empty lines between lines that are not empty."""
+    last = max((i for i, empty in enumerate(blank) if not empty), default=0)
+    return sum(empty and not before for before, empty in pairwise(blank[:last]))
+
+
+def _word_column(columns: Sequence[Sequence[str]], tags: Container[int]) -> int | None:
+    """The column of words: single words with letters, not a counter, and the most distinct values."""
+    most, best = 0.0, None
+    for place, cells in enumerate(columns):
+        letters = sum(any(map(str.isalpha, cell)) for cell in cells) >= 0.3 * len(cells)  # numbers have none
+        if place not in tags and letters and _single(cells) and not _is_running_number(cells):
+            distinct = len(set(cells))
+            if distinct > most:
+                most, best = 1.5 * distinct, place
+    return best
+
+
+def _is_running_number(cells: Sequence[str]) -> bool:
+    """Whether cells number the words of a sentence, or of the file: 1, 2, 3 (and 4-5, 5.1 as in CoNLL-U)."""
+    numbers = [as_number(cell) for cell in cells if not JOINED.fullmatch(cell.strip())]
+    found = [number for number in numbers if number is not None]
+    if not found or len(found) < 0.98 * len(numbers):
+        return False
+    rising = sum(after == before + 1 or after <= 1 for before, after in pairwise(found))
+    return rising >= 0.9 * max(1, len(found) - 1) or counts_up(found)
+
+
+def _names_columns(
+    first: Sequence[str], columns: Sequence[Sequence[str]], forms: Mapping[int, TagForm], word: int
+) -> bool:
+    """Whether the first row is a header: it has a known name, or no tag where the other rows have one."""
+    if any(first[place].lower() in KNOWN for place in (word, *forms)):
+        return True
+    return bool(forms) and not any(
+        first[place] in columns[place] or form.standard(first[place]) != first[place] or PREFIX.fullmatch(first[place])
+        for place, form in forms.items()
+    )
+
+
+def _names(word: int, tags: Sequence[int], columns: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """`words` and `tags` where it is clear which column holds them, else `column 3`, counted from 1."""
+    names = [f"column {place}" for place in range(1, len(columns) + 1)]
+    names[word] = "words"
+    entities = [place for place in tags if not are_chunks(columns[place])]
+    if len(entities) == 1:
+        names[entities[0]] = "tags"
+    return tuple(names)
+
+
+def _sentence_column(columns: Sequence[Sequence[str]], names: Sequence[str], taken: set[int]) -> str:
+    """The column that numbers the sentences: one value for each run of rows, or only in its first row."""
+    found: list[tuple[bool, int, str]] = []
+    for place, cells in enumerate(columns):
+        values = [cell.strip() for cell in cells]
+        filled = [value for value in values if value]
+        if place in taken or len(filled) < 2:
+            continue
+        runs = [value for value, _ in groupby(filled)]
+        if len(set(runs)) == len(runs) and 2 <= len(runs) <= 0.5 * len(values):
+            found.append(("sent" in names[place].lower(), len(runs), names[place]))
+    return max(found)[2] if found else ""
+
+
+def _single(cells: Sequence[str]) -> bool:
+    """Whether nearly all cells are single words."""
+    return sum(bool(SPACED.search(cell)) for cell in cells) <= 0.02 * len(cells)
+
+
+def _quotes_words(lines: Sequence[str], delimiter: str) -> bool:
+    """Whether cells are quoted: a quote in a word is doubled and enclosed, as CSV writers do."""
+    cells = [cell for line in lines for cell in line.split(delimiter) if '"' in cell]
+    whole = [len(cell) > 2 and cell[0] == cell[-1] == '"' and '"' not in cell[1:-1].replace('""', "") for cell in cells]
+    return bool(cells) and all(whole) and any(cell.count('"') > 2 for cell in cells)
 
 
 FORMAT = Format(

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import IO
 
 from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
-from finetune.data.file_start import FileStart
 from finetune.data.formats.dialect import Dialect, csv_reader, find_dialect
 from finetune.data.issues import CELLS, QUOTE, UNREADABLE, Finding
-from finetune.data.open_files import utf_8
+from finetune.data.open_files import FileStart, utf_8
 from finetune.data.paths import paths_in
 from finetune.data.records import AROUND, Record, column_names, encoding_fault
 from finetune.data.values import flat_cell, safe
@@ -93,24 +92,6 @@ def _is_empty(row: RecordCells) -> bool:
     return not cells and not fault
 
 
-def count_records(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:
-    """The estimated number of rows (a row may have several lines), and the columns."""
-    with form.open_bytes(path) as file:
-        lines = sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
-    return lines - form.layout.header, frozenset(header(path, form))
-
-
-def blank_lines(path: Path, form: FileFormat) -> int:
-    """The empty lines above the last row of a file of one column; other formats, whose rows show it, have none."""
-    if not isinstance(form.layout, Dialect) or len(header(path, form)) != 1:
-        return 0
-    empty = last = 0
-    for row in _lines(path, form, width=1):
-        last = last + 1 if _is_empty(row) else 0
-        empty += _is_empty(row)
-    return empty - last
-
-
 def header(path: Path, form: FileFormat) -> list[str]:
     """The names of a delimited file's columns."""
     dialect: Dialect = form.layout
@@ -152,12 +133,8 @@ def _write(file: IO[bytes], rows: Iterable[FileRow], output: OutputFormat) -> in
             before = {name: flat_cell(row.get(name)) for name in output.names}
             cells = [safe(cell) if name in output.escaped else cell for name, cell in before.items()]
             changed += sum(map(operator.ne, cells, before.values()))
-            joined_cells = "".join(cells)
-            if output.bare and not any(char in joined_cells for char in (delimiter, "\n", "\r")):
-                text.write(delimiter.join(cells) + "\n")
-                continue
             # Python 3.11 and 3.12 leave a lone carriage return without quotes, and it would end the row.
-            (quoted if "\r" in joined_cells else plain).writerow(cells)
+            (quoted if "\r" in "".join(cells) else plain).writerow(cells)
     return changed
 
 
@@ -230,7 +207,6 @@ FORMAT = Format(
     suffixes=(".csv", ".tsv", ".txt"),
     sniff=sniff,
     read=read,
-    count=count_records,
     markable=True,
     write=_write,
 )

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from itertools import product, zip_longest
 from typing import Literal
 
-from finetune.data.file_start import WITHIN
 from finetune.data.messages import noun, so_many
+from finetune.data.open_files import WITHIN
 from finetune.data.values import NUMBER, as_text
 from finetune.data.words.lists import word_list
 

@@ -15,10 +15,9 @@ from zipfile import ZipFile
 
 from finetune.data.checksums import state_of
 from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
-from finetune.data.file_start import FileStart
 from finetune.data.formats.dialect import is_group_line
 from finetune.data.messages import first_of, shown, so_many
-from finetune.data.open_files import Compression
+from finetune.data.open_files import Compression, FileStart
 from finetune.data.paths import is_file
 from finetune.data.records import Record, column_names, require_expanded
 from finetune.data.values import flat_cell, without_surrogates

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
-from finetune.data.file_start import SAMPLE_CHARS, FileStart
 from finetune.data.formats.dialect import is_header_of_texts
 from finetune.data.formats.labelling_tools import is_label_studio, is_pair, label_studio_rows, plain_row
 from finetune.data.issues import JSON, REJECTED, Finding
-from finetune.data.open_files import utf_8
+from finetune.data.open_files import SAMPLE_CHARS, FileStart, utf_8
 from finetune.data.records import Record, column_names, whole
 from finetune.data.values import as_json, as_text
 from finetune.errors import UserError, first_line
@@ -141,17 +140,14 @@ def questions(articles: Sequence[Any]) -> Iterator[tuple[str, str, dict[str, Any
                 yield inner, place, question | above if is_object else fault(inner, "is not a JSON object")
 
 
-def rows_in(content: Any, path: Path, *, kind: str = "JSON") -> list[Any]:
+def rows_in(content: Any, path: Path) -> list[Any]:
     """The rows, mostly objects. Raises UserError where the content has no list of rows."""
     rows = _rows_of(content) if isinstance(content, dict) else content
     if isinstance(rows, list):
         return rows if _is_squad(rows) or all(map(is_pair, rows)) else _named_cells(rows)
-    what = f"{path}: is {kind} without a list of rows"
     lists = [name for name, cells in rows.items() if _holds(cells, dict | list)] if isinstance(rows, dict) else []
-    if len(lists) < 2:
-        raise UserError(what, "Give a list of objects, one a row")
-    first = path.with_name(path.name.partition(".")[0]) / f"{lists[0]}.json"
-    raise UserError(f"{what}; it holds the lists {', '.join(lists[:6])}", f"Write each into a file, such as {first}")
+    held = f"; it holds the lists {', '.join(lists[:6])}" if lists else ""
+    raise UserError(f"{path}: is JSON without a list of rows{held}", "Give a list of objects, one a row, in a file")
 
 
 def _named_cells(content: list[Any]) -> list[Any]:

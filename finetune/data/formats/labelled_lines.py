@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from finetune.data.file_format import FileFormat, Format
-from finetune.data.file_start import FileStart
 from finetune.data.formats.dialect import are_rows
 from finetune.data.issues import UNREADABLE, Finding
+from finetune.data.open_files import FileStart
 from finetune.data.records import Record
 
 FASTTEXT = "__label__"

@@ -2,7 +2,6 @@
 writes with `save_to_disk`.
 """
 
-import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import IO, Any
 
 from finetune.data.file_format import FileFormat, FileRow, Format, OutputFormat
-from finetune.data.file_start import FileStart
 from finetune.data.messages import so_many
 from finetune.data.paths import is_file, is_folder, read_small_text
 from finetune.data.records import Record, require_expanded
@@ -31,72 +29,61 @@ def is_saved(folder: Path) -> bool:
     return is_folder(folder) and is_file(folder / STATE)
 
 
-def _sniff_arrow(start: FileStart) -> bool:
-    return is_saved(start.path) or (not is_folder(start.path) and start.head.startswith((STREAM, FILE)))
-
-
 @contextmanager
-def _valid(path: Path, kind: str) -> Iterator[None]:
-    """Raises UserError where a file cannot be parsed within."""
+def _opened(path: Path, form: FileFormat) -> Iterator[Any]:
+    """The file. Raises UserError where it cannot be parsed, also within, and for one that declares more rows or bytes
+    than it can hold.
+    """
     import pyarrow as pa
-
-    try:
-        yield
-    except (pa.ArrowException, ValueError) as error:
-        what = f"{path}: is not a valid {kind} file (truncated?): {first_line(error)}"
-        raise UserError(what, "Write or download it again") from error
-
-
-@contextmanager
-def _parquet(path: Path, form: FileFormat) -> Iterator[Any]:
-    """The file. Raises UserError for one that declares more than it can hold."""
     import pyarrow.parquet as pq
 
-    with form.open_bytes(path) as file, _valid(path, "Parquet"):
-        # Texts are read as they are stored, equal ones once: a small file may repeat a long one any number of times.
-        content: Any = file.read() if form.compression else path.absolute()
-        opened = pq.ParquetFile(io.BytesIO(content) if form.compression else content)
-        packed, rows, schema = path.stat().st_size, opened.metadata.num_rows, opened.schema
-        groups = map(opened.metadata.row_group, range(opened.metadata.num_row_groups))
-        require_expanded(path, sum(max(0, group.total_byte_size) for group in groups), packed=packed)
-        if rows > max(FEW_ROWS, MOST_ROWS * packed):
-            raise UserError(
-                f"{path}: declares {so_many(rows)} in {so_many(packed, 'byte')}", "Write or download it again"
-            )
-        leaves = [leaf for leaf in map(schema.column, range(len(schema))) if leaf.physical_type == "BYTE_ARRAY"]
-        texts = [leaf.path for leaf in leaves if leaf.logical_type.type in TEXTS]
-        yield pq.ParquetFile(io.BytesIO(content) if form.compression else content, read_dictionary=texts)
-
-
-@contextmanager
-def _arrow(path: Path, form: FileFormat) -> Iterator[Any]:
-    import pyarrow as pa
-
-    with form.open_bytes(path) as file, _valid(path, "Arrow"):
-        magic = file.read(len(FILE))
-        file.seek(0)
-        yield (pa.ipc.open_file if magic == FILE else pa.ipc.open_stream)(file)
+    try:
+        with form.open_bytes(path) as file:
+            if form.format is ARROW:
+                magic = file.read(len(FILE))
+                file.seek(0)
+                yield (pa.ipc.open_file if magic == FILE else pa.ipc.open_stream)(file)
+                return
+            content = pa.py_buffer(file.read()) if form.compression else str(path.absolute())
+            opened = pq.ParquetFile(pa.BufferReader(content) if form.compression else content)
+            facts, schema, packed = opened.metadata, opened.schema, path.stat().st_size
+            groups = map(facts.row_group, range(facts.num_row_groups))
+            require_expanded(path, sum(max(0, group.total_byte_size) for group in groups), packed=packed)
+            if facts.num_rows > max(FEW_ROWS, MOST_ROWS * packed):
+                what = f"{path}: declares {so_many(facts.num_rows)} in {so_many(packed, 'byte')}"
+                raise UserError(what, "Write or download it again")
+            # Texts as they are stored, equal ones once: a small file may repeat a long one any number of times.
+            leaves = [leaf for leaf in map(schema.column, range(len(schema))) if leaf.physical_type == "BYTE_ARRAY"]
+            texts = [leaf.path for leaf in leaves if leaf.logical_type.type in TEXTS]
+            yield pq.ParquetFile(pa.BufferReader(content) if form.compression else content, read_dictionary=texts)
+    except (pa.ArrowException, ValueError) as error:
+        what = f"{path}: is not a valid {form.format.title} file (truncated?): {first_line(error)}"
+        raise UserError(what, "Write or download it again") from error
 
 
 def read(path: Path, form: FileFormat) -> Iterator[Record]:
     """Yields a record for each row. Raises UserError where more is read than so small a file holds."""
-    with _parquet(path, form) as file:
+    row = 0
+    for file in _files(path):
+        size, packed = 0, file.stat().st_size
+        with _opened(file, form) as opened:
+            for batch in _batches(opened):
+                size += sum(map(_expanded, batch.columns))
+                require_expanded(file, size, packed=packed)
+                for cells in zip(*map(_cells, batch.columns), strict=True):
+                    row += 1
+                    yield Record(row=row, line=row, values=dict(zip(batch.schema.names, cells, strict=True)))
+
+
+def _batches(opened: Any) -> Iterator[Any]:
+    if hasattr(opened, "num_row_groups"):
         # Within a row group: pyarrow joins no lists of texts that are stored as numbers over two of them.
-        groups = range(file.num_row_groups)
-        batches = (batch for n in groups for batch in file.iter_batches(batch_size=BATCH, row_groups=[n]))
-        yield from records_of(_bounded(path, batches))
-
-
-def _read_arrow(path: Path, form: FileFormat) -> Iterator[Record]:
-    yield from records_of(batch for file in _files(path) for batch in _bounded(file, _arrow_batches(file, form)))
-
-
-def _arrow_batches(path: Path, form: FileFormat) -> Iterator[Any]:
-    with _arrow(path, form) as opened:
-        if hasattr(opened, "num_record_batches"):
-            yield from map(opened.get_batch, range(opened.num_record_batches))
-        else:
-            yield from opened
+        for group in range(opened.num_row_groups):
+            yield from opened.iter_batches(batch_size=BATCH, row_groups=[group])
+    elif hasattr(opened, "num_record_batches"):
+        yield from map(opened.get_batch, range(opened.num_record_batches))
+    else:
+        yield from opened
 
 
 def _files(path: Path) -> list[Path]:
@@ -108,23 +95,6 @@ def _files(path: Path) -> list[Path]:
         return [path / Path(each["filename"]).name for each in listed]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(f"{path / STATE}: lists no files ({first_line(error)})", "Save the data again") from error
-
-
-def _bounded(path: Path, batches: Iterable[Any]) -> Iterator[Any]:
-    size, packed = 0, path.stat().st_size
-    for batch in batches:
-        size += sum(map(_expanded, batch.columns))
-        require_expanded(path, size, packed=packed)
-        yield batch
-
-
-def records_of(batches: Iterable[Any]) -> Iterator[Record]:
-    """The records of pyarrow batches."""
-    row = 0
-    for batch in batches:
-        for cells in zip(*map(_cells, batch.columns), strict=True):
-            row += 1
-            yield Record(row=row, line=row, values=dict(zip(batch.schema.names, cells, strict=True)))
 
 
 def _expanded(column: Any) -> int:
@@ -152,30 +122,20 @@ def _cells(column: Any) -> list[Any]:
     return [None if number is None else values[number] for number in column.indices.to_pylist()]
 
 
-def _count(path: Path, form: FileFormat) -> tuple[int, frozenset[str]]:
-    with _parquet(path, form) as file:
-        return int(file.metadata.num_rows), frozenset(file.schema_arrow.names)
-
-
 def class_names(path: Path, form: FileFormat) -> dict[str, dict[str, str]]:
     """The names of classes by number, by column, as the `datasets` library stores them with a schema."""
-    if form.format is FORMAT:
-        with _parquet(path, form) as file:
-            stored = file.schema_arrow.metadata or {}
-    elif form.format is ARROW:
-        with _arrow(_files(path)[0], form) as file:
-            stored = file.schema.metadata or {}
-    else:
+    if form.format not in (FORMAT, ARROW):
         return {}
-    try:
-        features = json.loads(stored.get(b"huggingface", b"{}")).get("info", {}).get("features", {})
-    except (ValueError, AttributeError):
-        return {}
+    with _opened(_files(path)[0], form) as file:
+        stored = (file.schema if form.format is ARROW else file.schema_arrow).metadata or {}
     names: dict[str, dict[str, str]] = {}
-    for column, facts in features.items() if isinstance(features, dict) else ():
-        inner = facts.get("feature", facts) if isinstance(facts, dict) else facts
-        if isinstance(inner, dict) and isinstance(inner.get("names"), list):
-            names[column] = {str(number): str(name) for number, name in enumerate(inner["names"])}
+    try:
+        for column, facts in json.loads(stored.get(b"huggingface", b"{}")).get("info", {}).get("features", {}).items():
+            listed = facts.get("feature", facts).get("names")
+            if isinstance(listed, list):
+                names[column] = {str(number): str(name) for number, name in enumerate(listed)}
+    except (ValueError, AttributeError):
+        pass
     return names
 
 
@@ -215,8 +175,7 @@ def tables_of(rows: Iterable[FileRow], schema: Any) -> Iterator[Any]:
 
 def _parts(rows: Iterable[FileRow]) -> Iterator[list[FileRow]]:
     coming = iter(rows)
-    while part := list(islice(coming, BATCH)):
-        yield part
+    return iter(lambda: list(islice(coming, BATCH)), [])
 
 
 def _kind(before: Any, cells: list[Any]) -> Any:
@@ -237,8 +196,14 @@ def _kind(before: Any, cells: list[Any]) -> Any:
 
 FORMAT = Format(
     name="parquet", title="Parquet", suffixes=(".parquet",), text=False, compressed=True, cells="lists",
-    sniff=lambda start: start.head[:4] == b"PAR1", read=read, count=_count, write=_write,
+    sniff=lambda start: start.head[:4] == b"PAR1", read=read, write=_write,
 )  # fmt: skip
 ARROW = Format(
-    name="arrow", title="Arrow", text=False, compressed=True, cells="lists", sniff=_sniff_arrow, read=_read_arrow
+    name="arrow",
+    title="Arrow",
+    text=False,
+    compressed=True,
+    cells="lists",
+    read=read,
+    sniff=lambda start: is_saved(start.path) or (not is_folder(start.path) and start.head.startswith((STREAM, FILE))),
 )

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from finetune.data.file_start import FileStart
+from finetune.data.open_files import FileStart
 from finetune.data.paths import is_folder
 from finetune.errors import UserError
 
@@ -17,9 +17,6 @@ INLINE = (  # how entities are marked within a text: the type, then the words
     r"\[([A-Z][\w-]+) ([^\[\]]+)\](?!\()",
     r"\[(?=[^\[\]]+\]\(([A-Za-z]\w*)\))([^\[\]]+)\]\(\w+\)",
 )
-TEXTS = re.compile(r"(?<![a-zA-Z])(texts?|sentences?|inputs?|x)$")
-LABELS = ("labels", "label", "tags", "targets", "target", "y", "gold")
-LABEL_SUFFIXES = (".label", ".labels", ".lab", ".score", ".scores", ".gs", ".y")
 HTML = frozenset({*"abipqsu", "big", "br", "code", "div", "em", "font", "li", "mark", "pre", "small", "span", "strong"})
 WORD_TAG = re.compile(r"\S+[/_|](O|[BIESLU]-[\w-]+|[A-Z]{1,5}\$?)")
 LINES_SEEN = 1_000
@@ -33,11 +30,13 @@ def require_read(start: FileStart, *, by: Sequence[str] = ("name", "head")) -> N
     of a file, or by the `lines` of what is otherwise text without labels.
     """
     for which, refused in ((which, refused) for how in by for which, refused in _table()[how].items()):
-        if "begins" in refused:
-            suits = not is_folder(start.path) and start.suffix in refused.get("suffixes", [start.suffix])
-            values: Values = {} if suits and re.match(refused["begins"].encode(), start.head) else None
+        if which in RECOGNISED_BY:
+            values: Values = RECOGNISED_BY[which](start)
+        elif "beside" in refused:
+            values = _beside(start, refused["beside"])
         else:
-            values = RECOGNISED_BY[which](start)
+            suits = not is_folder(start.path) and start.suffix in refused.get("suffixes", [start.suffix])
+            values = {} if suits and re.match(refused["begins"].encode(), start.head) else None
         if values is not None:
             put = {"FILE": shlex.quote(str(start.path)), **values}
             name, way = (
@@ -52,36 +51,15 @@ def _table() -> dict[str, dict[str, dict[str, Any]]]:
     return tomllib.loads((files("finetune.data.formats") / "refused.toml").read_text(encoding="utf-8"))
 
 
-def _brat(start: FileStart) -> Values:
-    folder = is_folder(start.path)
-    for file in start.path.glob("*.ann") if folder else [start.path]:
-        notes = file.with_suffix(".ann")
-        if file.suffix in (".ann", ".txt") and notes.is_file() and file.with_suffix(".txt").is_file():
-            return {"FILE": f"{shlex.quote(str(start.path))}/*.ann" if folder else shlex.quote(str(notes))}
-    return None
-
-
-def _slots(start: FileStart) -> Values:
-    for file in start.path.glob("*seq.in") if is_folder(start.path) else [start.path]:
-        stem = file.name.removesuffix("seq.in")
-        parts = {"words": file, "tags": file.with_name(f"{stem}seq.out"), "intent": file.with_name(f"{stem}label")}
-        there = {name: shlex.quote(str(part)) for name, part in parts.items() if part.is_file()}
-        if stem != file.name and "tags" in there:
-            return {"HEADER": r"\t".join(there), "FILE": " ".join(there.values())}
-    return None
-
-
-def _two_files(start: FileStart) -> Values:
-    """Texts in one file and their labels in another: `train_text.txt`, `train_labels.txt`; or .txt and .labels."""
-    for texts in sorted(start.path.iterdir()) if is_folder(start.path) else [start.path]:
-        ends = TEXTS.search(texts.stem)
-        named = (
-            [texts.with_name(f"{texts.stem[: ends.start()]}{name}{texts.suffix}") for name in LABELS] if ends else []
-        )
-        own = [texts.with_suffix(suffix) for suffix in LABEL_SUFFIXES if texts.suffix in ("", ".txt")]
-        for labels in (*named, *own):
-            if labels.is_file() and labels != texts and texts.is_file():
-                return {"FILE": shlex.quote(str(texts)), "LABELS": shlex.quote(str(labels))}
+def _beside(start: FileStart, patterns: Mapping[str, Sequence[Sequence[str]]]) -> Values:
+    """The file, or the first such file of a folder, and those that belong to it by their names."""
+    for file in sorted(start.path.iterdir()) if is_folder(start.path) else [start.path]:
+        for pattern, needed in patterns.items():
+            if (match := re.fullmatch(pattern, file.name)) and file.is_file():
+                named = [[file.with_name(match.expand(name)) for name in names] for names in needed]
+                others = [next((path for path in paths if path.is_file() and path != file), None) for paths in named]
+                if all(others):
+                    return {"FILE": shlex.quote(str(file)), "OTHERS": shlex.join(map(str, others))}
     return None
 
 
@@ -113,6 +91,5 @@ def _blocks(start: FileStart) -> Values:
 
 
 RECOGNISED_BY: Mapping[str, Callable[[FileStart], Values]] = {
-    "brat": _brat, "slots": _slots, "two_files": _two_files, "marked": _marked, "tag_after_word": _tag_after_word,
-    "blocks": _blocks,
+    "marked": _marked, "tag_after_word": _tag_after_word, "blocks": _blocks,
 }  # fmt: skip

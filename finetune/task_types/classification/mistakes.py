@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from finetune.data.characters import misspelled
 from finetune.data.issues import Issue
 from finetune.data.messages import shown
-from finetune.data.spellings import misspelled
 from finetune.errors import UserError, nearest
 from finetune.task_types.classification.label_kinds import CLASSES
 from finetune.task_types.columns import Layout

@@ -21,11 +21,11 @@ from finetune.data.documents import (
     split_documents,
 )
 from finetune.data.file_format import FileFormat
-from finetune.data.file_start import FileStart
 from finetune.data.formats import delimited
 from finetune.data.formats.refused import require_read
 from finetune.data.formats.word_lines import WordLines
 from finetune.data.messages import first_of, noun, shown, size_words, so_many
+from finetune.data.open_files import FileStart
 from finetune.data.paths import is_file, is_pattern, matching, require_utf_8
 from finetune.data.rows import Rows
 from finetune.data.source import Source

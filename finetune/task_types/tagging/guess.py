@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 from finetune.data.column_types import DATES
-from finetune.data.formats.find_words import are_characters
+from finetune.data.formats.conll import are_characters
 from finetune.data.formats.spans import ELSEWHERE, OUTSIDE, items_in, read_spans, span_form
 from finetune.data.formats.word_lines import TagForm, are_chunks, form_of, plain_form
 from finetune.data.messages import so_many

@@ -7,8 +7,8 @@ import pytest
 from support.checked_files import Check, found, reviews, texts, write_csv, write_jsonl
 
 from finetune.commands.check.fix import write_fixed
+from finetune.data.characters import misspelled, unified
 from finetune.data.reading import read_table
-from finetune.data.spellings import misspelled, unified
 
 
 def test_classes_are_counted(tmp_path: Path, check: Check) -> None:

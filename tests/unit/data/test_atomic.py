@@ -13,14 +13,15 @@ from typing import Any
 import pytest
 
 from finetune.data.atomic import (
+    output_file,
     remove_scratch,
     replace_folder,
+    require_replaceable_output,
     scratch_file,
     scratch_folder,
     temporary_folder,
     write_atomically,
 )
-from finetune.data.outputs import output_file, require_replaceable_output
 from finetune.data.writing import write_rows
 from finetune.errors import UserError
 from finetune.runs.folder import write_predictions

@@ -21,9 +21,9 @@ from support.cli import Finetune, assert_error
 
 from finetune.commands.check.findings import findings_of
 from finetune.data import records as bounds
+from finetune.data.characters import misspelled
 from finetune.data.detect import detect
 from finetune.data.reading import read_table, records, survey
-from finetune.data.spellings import misspelled
 from finetune.errors import UserError, nearest
 
 SPARE = 3 << 30  # bytes of address space that a test may take
@@ -148,14 +148,6 @@ def test_a_far_cell_of_a_sheet_costs_nothing(tmp_path: Path) -> None:
     assert "a cell in column 16,384" in refused(path)
 
 
-def test_a_column_without_a_name_right_of_the_header_is_kept(tmp_path: Path) -> None:
-    book = openpyxl.Workbook()
-    for row in [("id", "text", None), (1, "the cat", "good"), (2, "the dog", "bad")]:
-        book.active.append(row)
-    book.save(tmp_path / "a.xlsx")
-    assert list(read_table(tmp_path / "a.xlsx").columns) == ["id", "text", "column 3"]
-
-
 @pytest.mark.slow
 def test_a_bomb_of_a_sheet_is_refused(tmp_path: Path) -> None:
     path = xlsx(tmp_path / "bomb.xlsx", lambda xml: xml + " " * (1 << 27))
@@ -242,21 +234,3 @@ def test_what_is_no_regular_file_is_refused_at_once(kind: str, tmp_path: Path, h
         done = here(*command)
         assert done.returncode == 2, command
         assert_error(done.stderr, str(path))
-
-
-@pytest.mark.parametrize(
-    ("name", "command"),
-    [
-        ("labels.txt", ["check", "rows.csv", "labels=labels.txt"]),
-        ("split.json", ["run", "rows.csv", "split=split.json"]),
-        ("dev.csv", ["check", "rows.csv", "dev=dev.csv"]),
-    ],
-)
-def test_other_files_that_are_pipes_are_refused(
-    name: str, command: list[str], tmp_path: Path, here: Finetune, rte: Path, tiny_bert: Path
-) -> None:
-    os.mkfifo(tmp_path / name)
-    written(tmp_path / "rows.csv", "text,label\n", *ROWS)
-    done = here(*command, *([f"model={tiny_bert}"] if command[0] == "run" else []), data=rte)
-    assert done.returncode == 2, done.stdout
-    assert_error(done.stderr, name)

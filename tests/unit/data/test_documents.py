@@ -113,17 +113,6 @@ def test_the_place_of_bytes_of_another_encoding(tmp_path: Path) -> None:
     assert lines_of(path, encoding="cp949")[-1] == ("친구",)
 
 
-def test_characters_of_several_bytes_are_not_cut_at_the_end_of_the_start(tmp_path: Path) -> None:
-    for shift in range(3):
-        path = write(tmp_path / "a.txt", "a" * shift + "가나다" * (1 << 17) + "\n라\n")
-        assert lines_of(path)[1] == ("라",)
-
-
-def test_lines_of_several_megabytes(tmp_path: Path) -> None:
-    long = "word " * 1_000_000
-    assert lines_of(write(tmp_path / "a.txt", f"{long}\nb\n")) == [(long.strip(),), ("b",)]
-
-
 def test_lines_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(documents_module, "LONGEST_LINE", 1 << 10)
     with pytest.raises(UserError, match=r"a.txt: a line of document 2"):
@@ -194,13 +183,6 @@ def test_size_of_dev(tmp_path: Path, count: int, dev: int) -> None:
     assert (len(train), len(chosen)) == (count - dev, dev)
     both = {document.id for document in [*train, *chosen]}
     assert len(both) == count
-
-
-def test_dev_depends_on_the_texts_and_not_on_their_order_or_file(tmp_path: Path) -> None:
-    texts = [f"text {number}" for number in range(500)]
-    first = {document.text for document in split_documents(corpus(tmp_path / "a.txt", texts))[1]}
-    second = {document.text for document in split_documents(corpus(tmp_path / "b.txt", texts[::-1]))[1]}
-    assert first == second
 
 
 def test_a_longer_corpus_keeps_dev(tmp_path: Path) -> None:

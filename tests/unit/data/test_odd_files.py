@@ -157,28 +157,12 @@ def test_no_file_ends_in_a_traceback(
     assert_checked_or_refused(write(tmp_path / f"fuzzed{content[0]}", content[1]), tiny_bert)
 
 
-@pytest.mark.nightly
-@settings(max_examples=2_000, **FUZZ)
-@given(content=files())
-def test_no_file_of_many_ends_in_a_traceback(
-    tmp_path: Path, tiny_bert: Path, one_tokenizer: None, content: tuple[str, bytes]
-) -> None:
-    assert_checked_or_refused(write(tmp_path / f"fuzzed{content[0]}", content[1]), tiny_bert)
-
-
 LABELLED = st.lists(st.tuples(TEXT, st.sampled_from("ab")), min_size=3, max_size=20)
 
 
 @settings(max_examples=60, **FUZZ)
 @given(rows=LABELLED)
 def test_what_was_written_as_csv_is_read_as_it_was(tmp_path: Path, rows: list[tuple[str, str]]) -> None:
-    assert_read_as_written(tmp_path / "round.csv", rows)
-
-
-@pytest.mark.slow
-@settings(max_examples=1_000, **FUZZ)
-@given(rows=LABELLED)
-def test_whatever_was_written_as_csv_is_read_as_it_was(tmp_path: Path, rows: list[tuple[str, str]]) -> None:
     assert_read_as_written(tmp_path / "round.csv", rows)
 
 

@@ -50,22 +50,20 @@ def test_a_row_that_cannot_be_read_keeps_its_place(reviewer: Predictor, tmp_path
 @pytest.mark.parametrize(
     ("text", "blank"),
     [
-        ("a cat\n\na dog\n\n \n\n", " 2 empty lines are left out"),
-        ("\na cat\n\na dog\n\n\n", " 2 empty lines are left out"),
-        ("a cat\na dog\n\n", ""),
-        ('review\na cat\n\n""\n', " 1 empty line is left out"),
-        ("review,number\na cat,1\n\na dog,2\n", ""),
+        ("a cat\n\na dog\n\n \n\n", True),
+        ("\na cat\n\na dog\n\n\n", True),
+        ("a cat\na dog\n\n", False),
+        ('review\na cat\n\n""\n', True),
+        ("review,number\na cat,1\n\na dog,2\n", False),
     ],
 )
 def test_empty_lines_between_rows_are_said_to_be_no_rows(
-    reviewer: Predictor, tmp_path: Path, text: str, blank: str
+    reviewer: Predictor, tmp_path: Path, text: str, blank: bool
 ) -> None:
     file = tmp_path / ("new.csv" if "review" in text else "new.txt")
     file.write_text(text)
     found = predict(reviewer, file, tmp_path / "out.csv")
-    assert [note for note in found.notes if "empty line" in note] == [
-        f"{file}:{blank}, so rows and lines have different numbers"
-    ] * bool(blank)
+    assert any("so rows and lines have different numbers" in note for note in found.notes) is blank
 
 
 def test_gold_is_scored_by_name_in_all_and_by_class(reviewer: Predictor, tmp_path: Path) -> None:

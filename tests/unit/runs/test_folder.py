@@ -14,13 +14,12 @@ import pytest
 from support.runs import FinishedRun
 
 from finetune.data import checksums
-from finetune.data.in_memory import Columns
+from finetune.data.in_memory import Columns, stored
 from finetune.data.paths import STORE
 from finetune.errors import UserError
 from finetune.inference.predictor import load_predictor
 from finetune.runs.folder import RESULTS, RunFolder, read_lines, read_predictions, with_results, write_predictions
 from finetune.runs.record_files import DamagedRecord, all_records, load_record, write_record
-from finetune.storage.stored import stored
 
 HOLD = """
 import sys, time

@@ -44,7 +44,7 @@ def test_text_is_counted_and_evicted_in_the_order_of_its_use(monkeypatch: pytest
     newer, older = written("corpora", "newer", used=3), written("corpora", "older", used=4)
     states = written("states", "states", used=2)
     limit(monkeypatch, 3.5)
-    assert mine().fits(SIZE // 2) and not mine().fits(SIZE)
+    assert mine().make_room(SIZE // 2, evict=False) and not mine().make_room(SIZE, evict=False)
     assert mine().make_room(SIZE)
     assert (older.exists(), newer.exists(), states.exists()) == (False, True, True)
 

@@ -11,10 +11,9 @@ import pytest
 from openpyxl import Workbook
 from support.cli import Finetune
 
-from finetune.data.in_memory import splits_in
+from finetune.data.in_memory import splits_in, stored
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.storage.stored import stored
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.own_data import own_task
 from finetune.task_types.task import Task

@@ -9,10 +9,9 @@ import pytest
 from datasets import ClassLabel, Dataset, Features, Sequence, Value
 from support.cli import Finetune
 
-from finetune.data.in_memory import splits_in
+from finetune.data.in_memory import splits_in, stored
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.storage.stored import stored
 from finetune.task_types.own_data import own_task
 
 MARKS = [[int(n >> place & 1) for place in range(3)] for n in range(8)] * 5

@@ -7,7 +7,8 @@ import torch
 import transformers
 from support.runs import FinishedRun
 
-from finetune.commands.view.encoder import Encoder, hidden_words, loaded_encoder, look
+from finetune.commands.view.encoder import Encoder, hidden_words, loaded_encoder
+from finetune.commands.view.look import look
 from finetune.commands.view.word_vectors import sentences_of
 
 PAIR = ["the cat sat", "a [MASK] ran"]

@@ -8,8 +8,8 @@ import torch
 import transformers
 from support.runs import as_csv, trained_run
 
-from finetune.commands.view.encoder import loaded_encoder, look
-from finetune.commands.view.page import render_view
+from finetune.commands.view.encoder import loaded_encoder
+from finetune.commands.view.look import look
 from finetune.commands.view.word_vectors import built_in_words, sentences_of, word_vectors
 from finetune.errors import UserError
 from finetune.models import backbone
@@ -33,7 +33,7 @@ def test_attention_is_those_of_transformers(tiny_encoder: Path) -> None:
     with torch.no_grad():
         theirs = model(**inputs, output_attentions=True, output_hidden_states=True)
     weights = torch.cat(theirs.attentions).numpy()
-    assert np.abs(inside.weights - weights).max() < 1e-6
+    assert np.abs(inside.attention.weights - weights).max() < 1e-6
 
 
 def test_word_vectors_are_hidden_states_of_transformers(tiny_encoder: Path) -> None:
@@ -54,6 +54,17 @@ def test_word_vectors_are_hidden_states_of_transformers(tiny_encoder: Path) -> N
     assert np.abs(found.context_free - found.context_free[0]).max() < 1e-6
 
 
+def test_what_a_head_does_is_measured(tiny_bert: Path) -> None:
+    attention = look(loaded_encoder(str(tiny_bert), out=Path("results")), PAIR, "bank", BANK).attention
+    row = attention.weights[1, 0]
+    size = len(row)
+    assert attention.entropy[1, 0] == pytest.approx(-(row * np.log2(row)).sum(1).mean(), rel=1e-5)
+    far = sum(row[i, j] * abs(i - j) for i in range(size) for j in range(size)) / size
+    assert attention.distance[1, 0] == pytest.approx(far, rel=1e-5)
+    assert attention.on_separators[1, 0] == pytest.approx(row[:, attention.separators].sum(1).mean(), rel=1e-5)
+    assert attention.separators.sum() == 2
+
+
 def test_the_encoder_of_a_model_in_our_own_format_is_read(
     tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -65,6 +76,14 @@ def test_the_encoder_of_a_model_in_our_own_format_is_read(
     same = [name for name in original.state_dict() if name in encoder.state_dict()]
     assert len(same) > 20
     assert [name for name in missing if not name.startswith("pooler")] == []
+
+
+def test_too_long_and_empty_texts(tiny_bert: Path) -> None:
+    encoder = loaded_encoder(str(tiny_bert), out=Path("results"))
+    with pytest.raises(UserError, match="64"):
+        encoder.encode(["the cat " * 40])
+    with pytest.raises(UserError, match="empty"):
+        encoder.encode([" "])
 
 
 def test_sentences_of_a_file(tmp_path: Path) -> None:
@@ -101,46 +120,3 @@ def test_minilm_has_the_meanings_of_a_word_in_two_places(word: str, minilm: Path
     assert np.abs(stages[0]["points"]).max() == 0
     assert stages[-1]["neighbours"] >= 0.9
     assert max(stage["silhouette"] or 0 for stage in stages) > 0.5
-
-
-def test_words_and_their_pieces(tiny_bert: Path) -> None:
-    encoder = loaded_encoder(str(tiny_bert), out=Path("results"))
-    inside = look(encoder, ["The \N{DOG FACE} unlocked, cat", "배가"], "bank", BANK)
-    assert list(inside.words) == ["The", "\N{DOG FACE}", "unlocked", ",", "cat", "배가"]
-    of_word = [token for token, number in zip(inside.tokens, inside.numbers, strict=True) if number == 2]
-    assert "".join(token.removeprefix("##") for token in of_word) == "unlocked"
-    unknown = [number for number, there in zip(inside.numbers, inside.unknown, strict=True) if there]
-    assert [inside.words[number] for number in unknown] == ["\N{DOG FACE}", "배가"]
-
-
-ODD = {
-    "emoji": ["the \N{DOG FACE}\N{ZERO WIDTH JOINER}\N{BLACK HEART} cat \U0001f468\u200d\U0001f469\u200d\U0001f467"],
-    "right to left": ["שלום עולם", "مرحبا بالعالم"],
-    "one letter": ["a"],
-    "punctuation": ["!?"],
-    "controls": ["the\u200b cat\x07 sat"],
-    "mask in the text": ["the [MASK] sat"],
-    "markup": ["<b>the</b> & </script> cat"],
-    "korean": ["배가 고프다", "밥을 먹었다"],
-}
-
-
-@pytest.mark.parametrize("texts", ODD.values(), ids=ODD)
-@pytest.mark.parametrize("family", ["tiny_masked", "tiny_roberta"])
-def test_odd_texts_give_a_page(texts: list[str], family: str, request: pytest.FixtureRequest) -> None:
-    encoder = loaded_encoder(str(request.getfixturevalue(family)), out=Path("results"))
-    inside = look(encoder, texts, "bank", BANK)
-    assert len(inside.tokens) == len(inside.numbers) == len(inside.ids)
-    assert [*range(-1, len(inside.words))] == sorted({*inside.numbers})
-    assert not any("\ufffd" in token for token in inside.tokens)
-    page = render_view(inside)
-    assert page.count("</script>") == 2
-    assert 'id="token-table"' in page
-
-
-def test_bytes_that_are_a_part_of_a_character_are_shown_as_bytes(tiny_roberta: Path) -> None:
-    encoder = loaded_encoder(str(tiny_roberta), out=Path("results"))
-    ids = encoder.tokenizer(" \N{DOG FACE}")["input_ids"][1:-1]
-    shown = encoder.shown_tokens(ids)
-    found = "".join(token for token in shown if token != "Ġ").replace("Ġ", "")
-    assert bytes.fromhex(found.replace("<", " ").replace(">", " ")).endswith("\N{DOG FACE}".encode())
