@@ -158,8 +158,6 @@ def main() -> None:
     print_warnings()
     interrupts.install()
     try:
-        if os.environ.get("FINETUNE_LANG", "en") != "en" and first_process():
-            say(f"note: {gone('FINETUNE_LANG')}", err=True)
         _require_docstrings()
         _require_utf_8(sys.argv[1:])
         code = app(standalone_mode=False)

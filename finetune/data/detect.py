@@ -11,6 +11,7 @@ from finetune.data.formats import (
     json_document,
     labelled_lines,
     parquet,
+    xml_and_yaml,
 )
 from finetune.data.formats.refused import require_read
 from finetune.data.open_files import FileStart, require_lines
@@ -23,6 +24,8 @@ FORMATS: tuple[Format, ...] = (
     excel.FORMAT,
     json_document.LINES,
     json_document.FORMAT,
+    xml_and_yaml.XML,
+    xml_and_yaml.YAML,
     conll.FORMAT,
     labelled_lines.FORMAT,
     delimited.FORMAT,

@@ -140,14 +140,14 @@ def questions(articles: Sequence[Any]) -> Iterator[tuple[str, str, dict[str, Any
                 yield inner, place, question | above if is_object else fault(inner, "is not a JSON object")
 
 
-def rows_in(content: Any, path: Path) -> list[Any]:
+def rows_in(content: Any, path: Path, *, kind: str = "JSON") -> list[Any]:
     """The rows, mostly objects. Raises UserError where the content has no list of rows."""
     rows = _rows_of(content) if isinstance(content, dict) else content
     if isinstance(rows, list):
         return rows if _is_squad(rows) or all(map(is_pair, rows)) else _named_cells(rows)
     lists = [name for name, cells in rows.items() if _holds(cells, dict | list)] if isinstance(rows, dict) else []
     held = f"; it holds the lists {', '.join(lists[:6])}" if lists else ""
-    raise UserError(f"{path}: is JSON without a list of rows{held}", "Give a list of objects, one a row, in a file")
+    raise UserError(f"{path}: is {kind} without a list of rows{held}", "Give a list of objects, one a row, in a file")
 
 
 def _named_cells(content: list[Any]) -> list[Any]:
