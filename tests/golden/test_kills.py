@@ -3,29 +3,32 @@
 from pathlib import Path
 
 import pytest
-from slow.chaos.work import Plan, run_part
+from slow.chaos.faults import KINDS, PARTS
+from slow.chaos.harness import run_part
 
-# What is killed: parts of the harness, the share of their trials that is tried, and how many kills these are.
-KILLS = {
-    "run, at a write": [("kills at writes: sentence, 1 of 2", 0.045, 3)],
-    "run, at any moment": [("kills inside writes: sentence, 2 of 2", 0.045, 2), ("random kills: sentence", 0.25, 3)],
-    "predict": [
-        ("kills at writes: predict, CSV, 1 of 2", 1.0, 2),
-        ("kills at writes: predict, CSV, 2 of 2", 1.0, 2),
-        ("kills inside writes: predict, CSV, 2 of 2", 1.0, 2),
-        ("random kills: predict, CSV", 0.5, 6),
-    ],
+# (kind of fault, scenario): the share of its trials, and how many these are at least.
+TRIED = {
+    ("SIGKILL at a write", "sentence"): (0.02, 3),
+    ("SIGXFSZ inside a write", "sentence"): (0.02, 3),
+    ("SIGKILL at a random moment", "sentence"): (0.2, 2),
+    ("SIGTERM or Ctrl-C", "sentence"): (0.2, 1),
+    ("error at a write", "sentence"): (0.02, 3),
+    ("damaged file of an interrupted run", "sentence"): (0.05, 2),
+    ("SIGKILL at a write", "predict"): (1.0, 4),
+    ("SIGKILL at a random moment", "predict"): (0.3, 4),
 }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("killed", KILLS)
-def test_after_a_kill_the_same_command_finishes(killed: str, tmp_path: Path) -> None:
-    for part, scale, kills in KILLS[killed]:
-        tally = run_part(part, Plan(seed=1, scale=scale, folder=tmp_path))
-        assert tally["failures"] == [], part
-        assert tally["tried"] == tally["survived"] >= kills, part
+@pytest.mark.timeout(300)
+def test_after_a_fault_the_same_command_finishes(tmp_path: Path) -> None:
+    """All in one test, since each process that runs some needs seconds to import the libraries."""
+    for (kind, scenario), (share, least) in TRIED.items():
+        tally = run_part(kind, scenario, share=share, seed=1, folder=tmp_path)
+        assert tally["failures"] == [], (kind, scenario)
+        assert tally["tried"] == tally["survived"] >= least, (kind, scenario, tally["tried"])
 
 
-def test_twenty_kills_are_tried() -> None:
-    assert sum(kills for parts in KILLS.values() for _, _, kills in parts) == 20
+def test_each_fault_is_made_in_each_scenario() -> None:
+    assert {*TRIED} < {*PARTS}
+    assert {kind for kind, _ in PARTS} == {*KINDS}

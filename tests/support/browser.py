@@ -1,8 +1,5 @@
-"""A real Chromium without a driver: a script is added to a page, and what it finds is read from the page's text."""
+"""A real headless Chromium, with a driver or for the text of a page."""
 
-import html
-import json
-import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -18,17 +15,6 @@ FLAGS = (
     *("disable-background-networking", "disable-component-update"),
 )
 WAIT = 5_000  # milliseconds of virtual time
-FRAME = """<!doctype html><iframe style="border: 0; width: {width}px; height: 900px" srcdoc="{page}"></iframe>
-<pre id="found"></pre><script>
-addEventListener("message", event => {{ document.querySelector("#found").textContent = event.data; }});
-</script>"""
-ERRORS = "<script>const wrong = []; addEventListener('error', event => wrong.push(event.message));</script>"
-ANSWER = """<script>
-setTimeout(() => {{ let found = null;
-try {{ found = (() => {{ {script} }})(); }} catch (error) {{ wrong.push(String(error)); }}
-parent.postMessage(JSON.stringify({{found, wrong}}), "*"); }}, 200);
-</script>"""
-
 # Contrast of each text with what is behind it: the worst, and how many texts there are.
 CONTRAST = """
 const channel = v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
@@ -58,18 +44,6 @@ while (walker.nextNode()) {
 }
 return {...worst, page: behind(document.body)};
 """
-
-
-def in_a_browser(page: Path, script: str, folder: Path, *, width: int = 1_400, dark: bool = False) -> Any:
-    """What a script returns in a page of this width. Skips where there is no Chromium; fails for errors on the page."""
-    text = page.read_text(encoding="utf-8").replace("<head>", f"<head>{ERRORS}") + ANSWER.format(script=script)
-    frame = folder / f"frame-{width}-{dark}.html"
-    frame.write_text(FRAME.format(width=width, page=html.escape(text)), encoding="utf-8")
-    scheme = f"blink-settings=preferredColorScheme={0 if dark else 1}"
-    (answer,) = re.findall(r'<pre id="found">(.*?)</pre>', dumped(frame.as_uri(), folder, scheme), re.DOTALL)
-    result = json.loads(html.unescape(answer))
-    assert result["wrong"] == []
-    return result["found"]
 
 
 @contextmanager

@@ -1,1 +1,1 @@
-"""The chaos harness: kills, faults and damage of every kind, and whether a run survives them; `make chaos`."""
+"""The chaos harness: commands are killed and disturbed in every way, and must leave what they leave undisturbed."""

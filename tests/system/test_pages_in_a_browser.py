@@ -1,0 +1,246 @@
+"""What a real browser makes of the pages of `finetune report`, `view` and `serve`: whole, readable, and of use."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from support.browser import CONTRAST, driven, emulate
+from support.processes import soon
+from support.reports import report
+from support.runs import FinishedRun, as_json_lines, trained_run
+
+from finetune.commands.view.encoder import loaded_encoder
+from finetune.commands.view.look import look
+from finetune.commands.view.page import render_view
+from finetune.commands.view.word_vectors import sentences_of
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+UNFOLD = "for (const each of document.querySelectorAll('details')) each.open = true;"
+VIOLATIONS = """
+const done = arguments[arguments.length - 1];
+axe.run().then(found => done(found.violations.map(each => [each.impact, each.id, each.nodes[0].html])), done);"""
+OVERLONG = """return [...document.querySelectorAll("svg, canvas, section, button, .card, mark")]
+  .filter(e => !e.closest(".scroll") && e.getBoundingClientRect().right > innerWidth + 1).length"""
+HOSTILE = "the <img src=x onerror=document.title='taken'> cat"
+TOKEN = "a-token-for-this-test"
+TAGS = "the O\ncat B-PET\nsat O\n\nthe O\ndog B-PET\n\n" * 40
+RELATIONS = [
+    {"text": f"the {a} saw the {b} {i}", "e1": {"word": a}, "e2": {"word": b}, "label": "big" if i % 2 else "small"}
+    for i in range(40)
+    for a, b in [("cat", "dog") if i % 2 else ("bird", "cat")]
+]
+ASKED = {  # of each shape: what is typed into the fields, and what the answer matches
+    "sentence": (["the dog sat 3"], "^bad(?s:.*)good"),
+    "regression": (["the cat 3 sat", "the dog 3 ran"], r"^-?\d+(\.\d+)?$"),
+    "multilabel": (["the cat 2"], "%(?s:.*)%"),
+    "span": (["who sat?", "the cat sat 4"], "the answer(?s:.*)%"),
+    "choice": (["the cat 2", "sat", "ran"], "^(sat|ran)(?s:.*)%(?s:.*)%"),
+    "tagging": (["the cat sat"], "cat\n?PET"),
+    "relation": (["the cat saw the dog", "cat", "dog"], "^(big|small)(?s:.*)%"),
+}
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with driven(tmp_path_factory.mktemp("chromium")) as opened:
+        yield opened
+
+
+def assert_sound(browser: Any) -> None:
+    """The open page fits a phone and a screen in light and dark, is readable, and axe finds nothing at all."""
+    axe = pytest.importorskip("axe_core_python.base", reason="needs axe-core-python, of the extra dev").AXE_FILE_PATH
+    browser.set_script_timeout(120)
+    browser.execute_script(UNFOLD)
+    browser.execute_script(Path(axe).read_text(encoding="utf-8"))
+    for width in (400, 1400):
+        for scheme in ("light", "dark"):
+            emulate(browser, width=width, scheme=scheme)
+            assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+            assert browser.execute_script(OVERLONG) == 0
+            contrast = browser.execute_script(CONTRAST)
+            assert contrast["ratio"] >= 4.5, contrast
+            assert (sum(contrast["page"]) < 3 * 60) == (scheme == "dark")
+            if width == 1400:
+                assert browser.execute_async_script(VIOLATIONS) == []
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
+def assert_asks_for_nothing(browser: Any) -> None:
+    """A page in a file loads nothing else."""
+    assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
+
+
+@pytest.mark.parametrize("name", ["toy-cats", "toy-tags-sentence", "toy-spans-1", "toy-labels", "toy-choices"])
+def test_a_report_of_each_shape_is_sound(browser: Any, shapes: dict[str, Path], tmp_path: Path, name: str) -> None:
+    report(tmp_path, shapes[name])
+    browser.get((tmp_path / "report.html").as_uri())
+    assert_sound(browser)
+    assert_asks_for_nothing(browser)
+
+
+def test_a_report_of_many_runs_with_markup_in_their_data_is_whole(browser: Any, page: Path) -> None:
+    browser.get(page.as_uri())
+    browser.execute_script(UNFOLD)
+    for width in (400, 1400):
+        emulate(browser, width=width)
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    assert "taken" not in browser.title
+
+
+def test_rows_of_a_report_are_filtered_and_reached_from_the_confusion(
+    browser: Any, shapes: dict[str, Path], tmp_path: Path
+) -> None:
+    report(tmp_path, shapes["toy-cats"])
+    browser.get((tmp_path / "report.html").as_uri())
+    shown = "return Number(document.querySelector('[data-rows]').dataset.shown)"
+    choose = """const form = document.querySelector('[data-rows] form');
+      form.elements[arguments[0]].value = arguments[1];
+      form.elements.kind.dispatchEvent(new Event('input', {bubbles: true}));"""
+    for field, value, count in (("kind", "all", 64), ("text", "no such text", 0), ("text", "", 64)):
+        browser.execute_script(choose, field, value)
+        assert soon(lambda count=count: browser.execute_script(shown) == count, 10), (field, value)
+    for link in browser.find_elements("css selector", "a[data-label]"):
+        count = int(link.text)
+        browser.execute_script("arguments[0].click()", link)
+        assert browser.execute_script(shown) == count
+
+
+@pytest.fixture(scope="module")
+def view(tmp_path_factory: pytest.TempPathFactory, tiny_masked: Path) -> Path:
+    """A page of a model with a layer for hidden words, of texts with markup and a word that its vocabulary lacks."""
+    file = tmp_path_factory.mktemp("view") / "view.html"
+    texts = ["the </script><script>document.title='taken'</script> cat sat 🐶", "a dog"]
+    inside = look(loaded_encoder(str(tiny_masked), out=file.parent), texts, "bank", sentences_of("bank", None))
+    file.write_text(render_view(inside), encoding="utf-8")
+    return file
+
+
+CLICKED = """
+const q = selector => document.querySelector(selector), all = selector => [...document.querySelectorAll(selector)];
+const found = {heads: all("#grid button").length};
+all("#grid button")[3].click();
+found.head = q("#head").textContent;
+found.all = all("#pairs line").length;
+q("#pair-chips button").click();
+found.one = all("#pairs line").length;
+found.weights = all("#pairs text").map(t => t.textContent.match(/ (\\d\\.\\d{3})$/)).filter(Boolean).map(m => +m[1]);
+q("#stage").value = q("#stage").max; q("#stage").dispatchEvent(new Event("input"));
+found.stage = q("#stage-name").textContent;
+found.points = all("#scatter circle, #scatter polygon").length;
+all("#hidden-chips button")[1].click();
+found.hidden = q("#hidden-text").textContent;
+found.guesses = all("#hidden-guesses tr").map(row => +row.children[1].textContent);
+q("[data-language=ko]").click();
+found.korean = [document.documentElement.lang, q("#head").textContent];
+return found;"""
+
+
+def test_a_view_is_sound_and_a_student_can_click_through_it(browser: Any, view: Path) -> None:
+    browser.get(view.as_uri())
+    found = browser.execute_script(CLICKED)
+    assert (found["heads"], found["head"][:15]) == (4, "Layer 2, head 2")
+    assert found["one"] < found["all"]
+    assert sum(found["weights"]) == pytest.approx(1, abs=0.03)
+    assert (found["stage"][:7], found["points"]) == ("layer 2", 20)
+    assert "[MASK]" in found["hidden"]
+    assert found["guesses"] == sorted(found["guesses"], reverse=True)
+    assert (found["korean"][0], found["korean"][1][:8]) == ("ko", "2층, 헤드 2")
+    assert browser.title != "taken"
+    browser.get(view.as_uri())
+    assert_sound(browser)
+    assert_asks_for_nothing(browser)
+
+
+@contextmanager
+def serving(folder: Path, *arguments: str, **environment: str) -> Iterator[str]:
+    """The address of a real `finetune serve` on a free port."""
+    command = [sys.executable, "-m", "finetune", "serve", *arguments, "--port", "0"]
+    with (folder / "serve.log").open("w") as log:
+        server = subprocess.Popen(command, cwd=folder, env=os.environ | environment, stdout=log, stderr=log)
+    try:
+        assert soon(lambda: "stops it" in (folder / "serve.log").read_text() or server.poll() is not None)
+        (address,) = set(re.findall(r"http://127\.0\.0\.1:\d+", (folder / "serve.log").read_text()))
+        yield address
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+@pytest.fixture
+def served_run(kind: str, finished_run: FinishedRun, tiny_bert: Path, tmp_path: Path) -> Path:
+    """A run of a shape; the words and their tags are learnt."""
+    if kind == "tagging":
+        (tmp_path / "tags.conll").write_text(TAGS, encoding="utf-8")
+        return trained_run(tmp_path / "run", tmp_path / "tags.conll", tiny_bert, **{"train.epochs": 15})
+    if kind == "relation":
+        (tmp_path / "relations.jsonl").write_text(as_json_lines(*RELATIONS), encoding="utf-8")
+        once = {"train.epochs": 1, "train.patience": 1}
+        return trained_run(tmp_path / "run", tmp_path / "relations.jsonl", tiny_bert, spans="e1,e2", **once)
+    return finished_run(kind)
+
+
+def predicted(browser: Any, texts: list[str]) -> str:
+    """Types a text into each field of serve's page, presses the button, and returns what is said."""
+    fields = browser.find_elements("css selector", "#fields textarea")
+    for field, text in zip(fields, texts, strict=True):
+        field.clear()
+        field.send_keys(text)
+    browser.find_element("css selector", "#row button").click()
+    said = """const said = document.getElementById('state').innerText;
+      return /^Predicting/.test(said) ? '' : document.getElementById('answer').innerText || said"""
+    assert soon(lambda: browser.execute_script(said), 20)
+    return str(browser.execute_script(said))
+
+
+def opened(browser: Any, address: str) -> None:
+    """Opens serve's page; what an earlier server's end left in the log goes."""
+    browser.get_log("browser")
+    browser.get(address)
+    assert soon(lambda: browser.execute_script("return !document.querySelector('main').hidden"))
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_serve_answers_each_shape_on_a_sound_page_that_asks_nobody_else(
+    kind: str, served_run: Path, browser: Any, tmp_path: Path
+) -> None:
+    texts, answer = ASKED[kind]
+    with serving(tmp_path, str(served_run)) as address:
+        browser.get_log("performance")
+        opened(browser, address)
+        assert re.search(answer, predicted(browser, texts))
+        assert_sound(browser)
+        predicted(browser, [HOSTILE for _ in texts[1:]] + [f"{HOSTILE} sat"])
+        assert browser.execute_script("return document.querySelectorAll('img').length") == 0
+        assert browser.title != "taken"
+        logged = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+        asked = [
+            entry["params"]["request"]["url"] for entry in logged if entry["method"] == "Network.requestWillBeSent"
+        ]
+        assert {urlsplit(url).netloc for url in asked if not url.startswith(("data:", "blob:"))} == {
+            urlsplit(address).netloc
+        }
+    assert "cannot be reached" in predicted(browser, texts)
+
+
+def test_serve_asks_for_its_token(browser: Any, finished_run: FinishedRun, tmp_path: Path) -> None:
+    from selenium.webdriver.support.expected_conditions import alert_is_present
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    with serving(tmp_path, str(finished_run("sentence")), "--token-env", "PAGE_TOKEN", PAGE_TOKEN=TOKEN) as address:
+        browser.get(address)
+        for token, words in (("a-wrong-one", "asks for its token"), (TOKEN, "does not take this token")):
+            prompt = WebDriverWait(browser, 60).until(alert_is_present())
+            assert words in prompt.text
+            prompt.send_keys(token)
+            prompt.accept()
+        assert soon(lambda: browser.execute_script("return !document.querySelector('main').hidden"))
+        assert predicted(browser, ["the dog sat 3"]).startswith("bad")
