@@ -19,7 +19,8 @@ def load_libraries(doing: str = "") -> None:
         say(doing, err=True)
     with interrupts.held(), _uncollected():
         import torch  # noqa: F401 - first: where it is absent, the error is one line, and transformers prints nothing
-        import transformers
+        import transformers.masking_utils  # with torch's compiler; and the rest that every model needs
+        import transformers.modeling_utils
         from huggingface_hub.utils import logging
 
     transformers.utils.logging.set_verbosity_error()

@@ -50,12 +50,19 @@ def own_state() -> Iterator[None]:
         python, numpy = random.getstate(), np.random.get_state()
         torch.set_default_dtype(torch.float32)
         torch.set_float32_matmul_precision("highest")
-        torch.use_deterministic_algorithms(False)
+        use_deterministic(False)
         try:
             yield
         finally:
             random.setstate(python)
             np.random.set_state(numpy)
+
+
+def use_deterministic(wanted: bool, *, warn_only: bool = False) -> None:
+    """As `torch.use_deterministic_algorithms`, which imports torch's compiler: two seconds, where nothing changes."""
+    now = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    if now != (wanted, warn_only):
+        torch.use_deterministic_algorithms(wanted, warn_only=warn_only)
 
 
 @contextmanager
@@ -75,5 +82,5 @@ def _restored() -> Iterator[None]:
     finally:
         torch.set_default_dtype(dtype)
         torch.set_float32_matmul_precision(products)
-        torch.use_deterministic_algorithms(exact, warn_only=warns)
+        use_deterministic(exact, warn_only=warns)
         torch.backends.cudnn.deterministic = cudnn

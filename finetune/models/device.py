@@ -15,6 +15,7 @@ from accelerate.utils import parse_flag_from_env
 
 from finetune.data.messages import so_many
 from finetune.errors import UserError
+from finetune.models.caller_state import use_deterministic
 
 # Values of ONEDNN_MAX_CPU_ISA with which oneDNN computes bf16 by way of fp32, whatever the processor has.
 WITHOUT_BF16 = {"SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX2_VNNI_2", "AVX512_CORE", "AVX512_CORE_VNNI"}
@@ -111,7 +112,7 @@ def set_deterministic(wanted: bool) -> None:
     """Makes torch use only algorithms that give the same bits every time, or whichever are fastest."""
     if wanted:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    torch.use_deterministic_algorithms(wanted)
+    use_deterministic(wanted)
     torch.backends.cudnn.deterministic = wanted
 
 
