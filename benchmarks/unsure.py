@@ -21,11 +21,12 @@ from machine import Parts, options
 from rows import SETS, Table, rows_of, tagged, write
 
 import finetune
-from finetune.inference.unsure import DevClaims, claims_of
+from finetune.inference.unsure import dev_confidence
 from finetune.metrics import selective
 from finetune.runs.folder import RunFolder
 from finetune.runs.record_files import load_record
 
+Dev = tuple[np.ndarray, np.ndarray]  # the confidence of each row, and whether its prediction is right
 TRAIN, POOL, SEED = 2_000, 6_000, 1
 CHOSEN_RISK = 0.1
 SETTINGS: dict[str, Any] = {"train.epochs": 2, "train.select": "last", "train.patience": None}
@@ -42,7 +43,7 @@ RISKS: dict[str, tuple[str, Callable[[str], Table], float]] = {  # what it is, i
     "nsmc": ("labels, Korean", SETS["nsmc"][1], 0.1),
     "mrpc": ("labels of pairs", SETS["mrpc"][1], 0.15),
     "conll-types": ("several labels", SETS["conll-types"][1], 0.05),
-    "conll-tags": ("tags, by entity", partial(tagged, "conll-2003"), 0.1),
+    "conll-tags": ("tags, by sentence", partial(tagged, "conll-2003"), 0.1),
     "codah": ("choices", choices, 0.4),
     "korsts": ("numbers of pairs, Korean", SETS["korsts"][1], 0.05),
 }
@@ -62,21 +63,17 @@ def trained(name: str, folder: Path) -> Path:
     return Path(finetune.run(str(files[0]), **given).folder)
 
 
-def of_risk(claims: DevClaims, rows: np.ndarray, risk: float) -> dict[str, Any]:
+def of_risk(dev: Dev, rows: np.ndarray, risk: float) -> dict[str, Any]:
     """What the threshold of dev `rows`, of which some may be drawn twice, gives on all rows, and on the other rows."""
-    decisions = claims.decisions
-    confidence, right, row = decisions.confidence, decisions.right, decisions.row
-    begin, after = np.searchsorted(row, rows), np.searchsorted(row, rows, side="right")
-    here = np.concatenate([np.arange(a, b) for a, b in zip(begin, after, strict=True)])
-    effect = selective.design_effect(~right[here], np.repeat(np.arange(len(rows)), after - begin))
-    threshold = selective.risk_threshold(confidence[here], right[here], risk, effect=effect)
+    confidence, right = dev
+    threshold = selective.risk_threshold(confidence[rows], right[rows], risk)
     if threshold is None:
         return {"promised": False}
     answered = confidence >= threshold.threshold
-    others = answered & ~np.isin(row, rows)
+    others = answered & ~np.isin(np.arange(len(right)), rows)
     return {
         "promised": True, "coverage": float(answered.mean()), "wrong": float((~right[answered]).mean()),
-        "wrong_of_others": float((~right[others]).mean()), "effect": effect,
+        "wrong_of_others": float((~right[others]).mean()),
     }  # fmt: skip
 
 
@@ -86,7 +83,7 @@ def summed(draws: Sequence[dict[str, Any]], risk: float) -> dict[str, Any]:
     found: dict[str, Any] = {"draws": len(draws), "promised": len(promised)}
     if not promised:
         return found
-    means = {name: float(np.mean([draw[name] for draw in promised])) for name in ("wrong", "coverage", "effect")}
+    means = {name: float(np.mean([draw[name] for draw in promised])) for name in ("wrong", "coverage")}
     return found | means | {
         "broken": sum(draw["wrong"] > risk for draw in promised),
         "most_wrong": max(draw["wrong"] for draw in promised),
@@ -94,9 +91,9 @@ def summed(draws: Sequence[dict[str, Any]], risk: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def dev_rows(claims: DevClaims, size: int, draws: int) -> list[np.ndarray]:
+def dev_rows(count: int, size: int, draws: int) -> list[np.ndarray]:
     """Draws of so many dev rows."""
-    return [np.random.default_rng([size, draw]).integers(0, claims.rows, size) for draw in range(draws)]
+    return [np.random.default_rng([size, draw]).integers(0, count, size) for draw in range(draws)]
 
 
 def measured(name: str, folder: Path | None, work: Path, all_sizes: Sequence[int], draws: int) -> dict[str, Any]:
@@ -104,16 +101,17 @@ def measured(name: str, folder: Path | None, work: Path, all_sizes: Sequence[int
     started = time.process_time()
     kind, _, risk = RISKS[name]
     folder = folder or trained(name, work)
-    claims, record = claims_of(RunFolder(folder)), load_record(folder / "record.json")
+    record = load_record(folder / "record.json")
+    dev = dev_confidence(record, RunFolder(folder))
+    right = dev[1]
     sizes = {
-        str(size): summed([of_risk(claims, rows, risk) for rows in dev_rows(claims, size, draws)], risk)
+        str(size): summed([of_risk(dev, rows, risk) for rows in dev_rows(len(right), size, draws)], risk)
         for size in all_sizes
-        if size <= claims.rows // 2
+        if size <= len(right) // 2
     }
-    right = claims.decisions.right
     return {
         "kind": kind, "encoder": record.model, "run": record.id, "rows": record.rows, "risk": risk,
-        "claims": len(right), "right": float(right.mean()) if len(right) else None, "sizes": sizes,
+        "dev": len(right), "right": float(right.mean()) if len(right) else None, "sizes": sizes,
         "cpu_seconds": time.process_time() - started,
     }  # fmt: skip
 
@@ -121,17 +119,17 @@ def measured(name: str, folder: Path | None, work: Path, all_sizes: Sequence[int
 def chosen_best(folders: Sequence[Path], all_sizes: Sequence[int], draws: int) -> dict[str, Any]:
     """What choosing costs."""
     records = [load_record(folder / "record.json") for folder in folders]
-    runs = [claims_of(RunFolder(folder)) for folder in folders]
+    runs = [dev_confidence(record, RunFolder(folder)) for record, folder in zip(records, folders, strict=True)]
     sizes = {}
     for size in all_sizes:
         best, first = list[dict[str, Any]](), list[dict[str, Any]]()
-        for rows in dev_rows(runs[0], size, draws):
-            winner = max(runs, key=lambda claims: claims.decisions.right[rows].mean())
+        for rows in dev_rows(len(runs[0][1]), size, draws):
+            winner = max(runs, key=lambda dev: dev[1][rows].mean())
             best.append(of_risk(winner, rows, CHOSEN_RISK))
             first.append(of_risk(runs[0], rows, CHOSEN_RISK))
         sizes[str(size)] = {"best of them": summed(best, CHOSEN_RISK), "one": summed(first, CHOSEN_RISK)}
     return {
-        "task": records[0].task, "runs": [record.id for record in records], "risk": CHOSEN_RISK, "rows": runs[0].rows,
+        "task": records[0].task, "runs": [record.id for record in records], "risk": CHOSEN_RISK, "rows": len(runs[0][1]),
         "draws": draws, "sizes": sizes,
     }  # fmt: skip
 

@@ -36,7 +36,7 @@ class PredictedFile:
         rows: The number of rows.
         errors: How many of them have no prediction; the column `error` says why.
         truncated: The share of rows whose end was not read.
-        unsure: How many predictions were left out, if `coverage` or `risk` asked for that.
+        unsure: How many rows were left out, if `coverage` or `risk` asked for that.
         resumed: How many rows an interrupted call had predicted before.
         seconds: The time that it took.
         rows_per_second: The rate of the rows that were predicted now.
@@ -57,7 +57,6 @@ class PredictedFile:
     notes: list[str]
     model: str = field(repr=False)
     task: Task = field(repr=False)
-    claimed: str = field(default="", repr=False)
 
 
 @plainly
@@ -138,8 +137,7 @@ def predict(
             return _predicted_lines(predictor)
         done = predict_file(predictor, Path(data), target, options=named, watch=watch, escape=escape_formulas)
         facts = done.facts(target)
-        claimed = predictor.unsure.claimed if predictor.unsure else ""
-        return PredictedFile(path=Path(facts.pop("output")), model=name, task=predictor.task, claimed=claimed, **facts)
+        return PredictedFile(path=Path(facts.pop("output")), model=name, task=predictor.task, **facts)
 
 
 def _predicted_lines(predictor: Any) -> Iterator[dict[str, Any]]:
@@ -153,7 +151,7 @@ def as_json(predicted: Any) -> Iterator[Mapping[str, Any]]:
     if not isinstance(predicted, PredictedFile):
         yield from predicted
         return
-    hidden = ("path", "model", "task", "claimed", *["unsure"] * (predicted.unsure is None))
+    hidden = ("path", "model", "task", *["unsure"] * (predicted.unsure is None))
     facts = {name: value for name, value in vars(predicted).items() if name not in hidden}
     yield {"output": str(predicted.path), **facts}
 
@@ -168,8 +166,7 @@ def shown(predicted: Any) -> Iterator[Part]:
     if count := predicted.errors:
         yield f"{so_many(count)} {noun(count, 'has', 'have')} no prediction: the column `error` says why"
     if (unsure := predicted.unsure) is not None:
-        share = f" ({percent(unsure / max(1, rows))})" if predicted.claimed in ("rows", "answers") else ""
-        yield f"{unsure:,} {predicted.claimed} unsure{share}: in the column `unsure`"
+        yield f"{so_many(unsure)} unsure ({percent(unsure / max(1, rows))}): in the column `unsure`"
     yield from map(NoteLine, predicted.notes)
     if not scores:
         yield Next([["evaluate", predicted.model, "FILE"]])

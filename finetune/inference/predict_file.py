@@ -42,7 +42,7 @@ SCORED = ("gold", "answers")  # fields of a row that metrics use
 class Prediction:
     """Result of predicting a file: format, rows, failed and truncated rows, seconds, and scores if it has labels.
 
-    `unsure` counts what was left out, if that was asked for: rows, or labels or entities of them.
+    `unsure` counts the rows that were left out, if that was asked for.
     """
 
     format: str = ""
@@ -115,10 +115,10 @@ def predict_file(
             reason = next(row[error] for row in journal if error in row)
             notes.append(f"{output}: has no column for errors; the first row without a prediction {reason}")
         if predictor.unsure:
-            cells = (row.get(left_out) for row in journal)
-            unsure = sum(len(cell) if isinstance(cell, list) else cell is not None for cell in cells)
+            unsure = sum(left_out in row for row in journal)
         if layout.label:
-            cells = (row.get(prediction) if isinstance(row.get(left_out), list | None) else None for row in journal)
+            unanswered = left_out if predictor.unsure else error
+            cells = (None if unanswered in row else row.get(prediction) for row in journal)
             scores = scores_of(task, layout, zip(records(path, form), cells, strict=True), notes)
         journal.delete()
     notes += predictor.unsure.notes if predictor.unsure else ()

@@ -160,11 +160,10 @@ class Predictor:
         """A prediction as cells of an output file by the column's name, numbers with 6 digits; or its error."""
         if predicted.answer is None:
             return {ERROR: predicted.error}
-        kind, row = named_type(predicted.layout.shape), (predicted.layout, predicted.answer, predicted.row)
-        if self.unsure is None:
-            cells = kind.cells(self.task, *row)
-        else:
-            cells = self.unsure.cells(self.task, self.engine.labels, kind, *row)
+        row = cast(Row, predicted.row)
+        cells = named_type(predicted.layout.shape).cells(self.task, predicted.layout, predicted.answer, row)
+        if self.unsure is not None:
+            cells = self.unsure.cells(cells, self.task, self.engine.labels, row, predicted.answer)
         return {name: float(f"{cell:.6g}") if isinstance(cell, float) else cell for name, cell in cells.items()}
 
     def encoded(self, rows: Sequence[Row]) -> Sequence[Feature]:

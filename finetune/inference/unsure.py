@@ -1,76 +1,56 @@
-"""Leaves out what a model is not sure of (`predict --risk`, `--coverage`): one threshold of confidence, from the dev
-predictions of its run.
+"""Leaves out the rows that a model is not sure of (`predict --risk`, `--coverage`): one threshold of confidence, from
+the dev predictions of its run.
 """
 
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from finetune.data.messages import percent, so_many
 from finetune.errors import UserError
-from finetune.inference.predict_plan import known_type
-from finetune.metrics import selective
-from finetune.metrics.selective import AnsweredShare
+from finetune.metrics.selective import coverage_threshold, lowest_risk, risk_threshold
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import named_run
+from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.runs.verdict import chosen_by_scored, known_to_model
-from finetune.task_types.predictions import Decisions, prediction_lines
-from finetune.task_types.saved_predictions import answered, run_predictions
+from finetune.task_types.saved_predictions import confidences, run_predictions
 
 if TYPE_CHECKING:
     from finetune.data.rows import Row
-    from finetune.task_types.columns import Layout
-    from finetune.task_types.own_type import OwnType
     from finetune.task_types.parts import Answer
     from finetune.task_types.task import Task
 
-UNSURE = "unsure"  # the prediction of a row that is not answered, and the column of what was left out
-DRAWS = "in 95 of 100 draws of dev rows"
-OF_GUESS = ("prediction text", "start", "end", "intent", "entities")  # empty where nothing is predicted
+UNSURE = "unsure"  # the prediction of a row that is not answered, and the column of what it would have been
+GUESSES = ("entities", "predicted labels", "prediction", "prediction text", "start", "end", "intent")  # columns
 
 
 @dataclass(frozen=True, kw_only=True)
 class Unsure:
-    """The least confidence of what is answered, what may be left out (`claimed`, in words), and what is promised."""
+    """The least confidence of a row that is answered, and what is promised of the answers."""
 
-    claimed: str
     threshold: float
     notes: tuple[str, ...] = ()
 
     def cells(
-        self, task: "Task", labels: tuple[str, ...], kind: "OwnType", layout: "Layout", answer: "Answer", row: "Row"
+        self, cells: dict[str, Any], task: "Task", labels: tuple[str, ...], row: "Row", answer: "Answer"
     ) -> dict[str, Any]:
-        """The cells of a prediction without what is left out, which the column `unsure` has."""
-        table = answered(kind, task, labels, prediction_lines(task, [row], [answer]))
-        cells, claims = kind.cells(task, layout, answer, row), table.claims
-        left_out = claims.at(claims.confidence < self.threshold)
-        rest, value = table.without(0, left_out), cells.get("prediction")  # entities have no such cell
-        if rest is None and len(left_out):  # what would have been predicted is in a column of its own
-            empty = {name: None for name in OF_GUESS if name in cells}
-            return {**cells, **empty, "prediction": UNSURE, UNSURE: value}
-        if rest is None:  # a text, as `unsure` in the same column is: a column of a Parquet file has one type
-            text = json.dumps(value, ensure_ascii=False) if isinstance(value, Mapping) else value
-            return cells | {"prediction": str(value) if isinstance(value, int) else text}
-        kept = kind.cells(task, layout, replace(answer, value=rest), row)
-        name = next(name for name in ("entities", "predicted labels", "prediction") if name in cells)
-        return kept | {UNSURE: [part for part in cells[name] if part not in kept[name]]}
-
-
-@dataclass(frozen=True, kw_only=True)
-class DevClaims:
-    """What a run predicted on the `rows` of its first `split`; `chosen` is what dev chose of the model, and `known` why
-    the model knows some of its rows, in words.
-    """
-
-    split: str
-    rows: int
-    decisions: Decisions
-    chosen: str = ""
-    known: str = ""
+        """The cells of a prediction; of a row that is not answered the column `unsure` has what was predicted."""
+        (sure,) = confidences(task, labels, [(row, answer)])
+        there = [name for name in GUESSES if name in cells]
+        if sure is None or sure < self.threshold:
+            listed = isinstance(cells.get("prediction", []), list)
+            prediction = {} if listed else {"prediction": UNSURE}  # a column of a Parquet file has one type
+            return {**cells, **dict.fromkeys(there), **prediction, UNSURE: cells[there[0]]}
+        value = cells.get("prediction")
+        if isinstance(value, int | Mapping):
+            return cells | {"prediction": json.dumps(value, ensure_ascii=False)}
+        return cells
 
 
 def require_share(coverage: float | None, risk: float | None) -> None:
@@ -82,17 +62,15 @@ def require_share(coverage: float | None, risk: float | None) -> None:
         raise UserError("of coverage and risk one can be asked for", "Leave the other out")
 
 
-def claims_of(run: RunFolder) -> DevClaims:
-    """The claims of a run's saved predictions. Raises UserError where they are missing or damaged."""
-    record = load_record(run.record_file)
+def dev_confidence(record: RunRecord, run: RunFolder) -> tuple[np.ndarray, np.ndarray]:
+    """The confidence of each dev row of a run, and whether its prediction is right, each `(rows,)`; empty where either
+    is unknown. Raises UserError where the predictions are missing or damaged.
+    """
     table = run_predictions(record, run, record.first_split)
-    return DevClaims(
-        split=record.first_split,
-        rows=0 if table is None else len(table),
-        decisions=Decisions.made(()) if table is None else table.claims,
-        chosen=chosen_by_scored(record),
-        known="; ".join(filter(None, [known_to_model(record), *record.leaks(record.first_split)])),
-    )
+    if table is None or table.right is None:
+        return np.zeros(0), np.zeros(0, bool)
+    known = np.isfinite(table.confidence)
+    return table.confidence[known], table.right[known]
 
 
 def unsure_of(
@@ -106,45 +84,38 @@ def unsure_of(
     require_share(coverage, risk)
     if coverage is None and risk is None:
         return None
-    kind, run = known_type(task), named_run(model, out)
+    run = named_run(model, out)
     if UNSURE in labels:
         raise UserError(f"'{UNSURE}' is a label of {task.name}, and what is written for other rows", "Rename the label")
     if run is None:
         raise UserError(f"'{model}' is not a run, from whose dev predictions a threshold is taken", "Name its run")
-    claims, claimed = claims_of(run), kind.predictions([], labels, task).claimed
-    if not len(claims.decisions):
-        none = f"the model predicts no {claimed} of {claims.split} with a confidence"
+    record = load_record(run.record_file)
+    split, (confidence, right) = record.first_split, dev_confidence(record, run)
+    if not len(confidence):
+        none = f"no prediction on {split} is right or wrong with a confidence"
         raise UserError(f"{task.name}: {none}", "Leave the option out")
     if risk is None:
         assert coverage is not None
-        share = selective.coverage_threshold(claims.decisions.confidence, claims.decisions.right, coverage)
-        notes = [f"coverage {percent(coverage)}: {_on_dev(share, claims)}; on average over draws of dev rows"]
+        share, what = coverage_threshold(confidence, right, coverage), f"coverage {percent(coverage)}"
+        promised = "on average over draws of dev rows"
     else:
-        share = _promised(claims, risk)
-        notes = [f"risk {percent(risk)}: {_on_dev(share, claims)}; at most {percent(risk)} are wrong {DRAWS}"]
-    if claims.chosen:
-        notes.append(
-            f"{claims.split} chose {claims.chosen} of this model, so that its rows are not as new ones: predict"
-            " labelled rows that chose nothing with the same option, which counts and scores them"
-        )
-    if claims.known:
-        notes.append(f"{claims.known}: nothing is promised for this model")
-    return Unsure(claimed=claimed, threshold=share.threshold, notes=tuple(notes))
-
-
-def _promised(claims: DevClaims, risk: float) -> AnsweredShare:
-    """The threshold of a risk. Raises UserError where these rows cannot promise it."""
-    confidence, right = claims.decisions.confidence, claims.decisions.right
-    effect = selective.design_effect(~right, claims.decisions.row)
-    share = selective.risk_threshold(confidence, right, risk, effect=effect)
-    if share is not None:
-        return share
-    what = f"risk {percent(risk)} cannot be promised from {so_many(claims.rows)} of {claims.split}"
-    raise UserError(what, "Give the run more of them, ask for a higher `risk`, or for a coverage")
-
-
-def _on_dev(share: AnsweredShare, claims: DevClaims) -> str:
-    """What a threshold gives on dev, in words."""
+        what, promised = f"risk {percent(risk)}", f"at most {percent(risk)} are wrong in 95 of 100 draws of dev rows"
+        if (found := risk_threshold(confidence, right, risk)) is None:
+            lowest = lowest_risk(confidence, right)
+            way_out = "Leave `risk` out, or ask for a coverage"
+            raise UserError(
+                f"{what} cannot be promised from {so_many(len(right))} of {split}, {(~right).sum():,} of them wrong",
+                way_out if lowest is None else f"Ask for `risk` {lowest:g}, which they promise, or add rows to {split}",
+            )
+        share = found
     least = "any confidence" if share.threshold == -math.inf else f"a confidence of {share.threshold:.3g} or more"
-    answers = f"{percent(share.coverage)} of {len(claims.decisions):,} on {claims.split}"
-    return f"{least}: {answers}, {percent(share.wrong)} of those wrong"
+    answers = f"{percent(share.coverage)} of {len(right):,} on {split}, {percent(share.wrong)} of those wrong"
+    notes = [f"{what}: {least}: {answers}; {promised}"]
+    if chosen := chosen_by_scored(record):
+        notes.append(
+            f"{split} chose {chosen} of this model, so that its rows are not as new ones: predict labelled rows that "
+            "chose nothing with the same option, which counts and scores them"
+        )
+    if known := "; ".join(filter(None, [known_to_model(record), *record.leaks(split)])):
+        notes.append(f"{known}: nothing is promised for this model")
+    return Unsure(threshold=share.threshold, notes=tuple(notes))
