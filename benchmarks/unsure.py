@@ -129,8 +129,8 @@ def chosen_best(folders: Sequence[Path], all_sizes: Sequence[int], draws: int) -
             first.append(of_risk(runs[0], rows, CHOSEN_RISK))
         sizes[str(size)] = {"best of them": summed(best, CHOSEN_RISK), "one": summed(first, CHOSEN_RISK)}
     return {
-        "task": records[0].task, "runs": [record.id for record in records], "risk": CHOSEN_RISK, "rows": len(runs[0][1]),
-        "draws": draws, "sizes": sizes,
+        "task": records[0].task, "runs": [record.id for record in records], "risk": CHOSEN_RISK,
+        "rows": len(runs[0][1]), "draws": draws, "sizes": sizes,
     }  # fmt: skip
 
 

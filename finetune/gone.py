@@ -69,7 +69,7 @@ GONE = {
     **dict.fromkeys(
         ("--engine", "openvino"), "Name the folder of an ONNX graph: finetune export RUN -o FOLDER writes one"
     ),
-    "check --escape-formulas": "Leave it out: a file of predictions has it, finetune predict RUN FILE --escape-formulas",
+    "check --escape-formulas": "finetune predict RUN FILE --escape-formulas has it",
     "--extend": "Train a vocabulary for a new encoder: finetune tokenizer TEXTS -o FOLDER",
     "tokenizer --kind": "Leave it out: it is a WordPiece, as BERT's; tokenizer=FOLDER takes others",
     "--precision": "Ask for the share of all answers that may be wrong: --risk 0.05",

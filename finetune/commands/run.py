@@ -45,10 +45,7 @@ from finetune.training.run_options import RunOptions, Saving, tracker_names
 
 FILES = ("dev", "test", "split", "encoding", "sheet")  # options of data that a table in memory does not have
 MOST_ROWS = 1_000  # for training, on which the baselines take a second
-MOST_LABELS, MOST_FINDINGS, MOST_NOTES = 6, 2, 3  # that the end of a run shows; `show` has all
-
-
-TARGETS = "Data files, recipes (names, patterns, files); key=value."
+MOST_LABELS, MOST_FINDINGS, MOST_NOTES = 3, 2, 2  # that the end of a run shows, in 32 lines; `show` has all
 
 
 @plainly
@@ -219,13 +216,14 @@ def as_json(result: Run) -> Iterator[Mapping[str, Any]]:
 def shown(result: Run) -> Iterator[Part]:
     """A run on one screen: rows, scores next to the baselines, verdict, cause, next commands; several in one table."""
     records, curves = result.records, result.learning_curves
-    if here().brief or curves:
+    if here().brief:
         for record in records:
             yield Line(f"{record.task} {record.id}  {in_words(record.scores, record.metric)}")
     elif len(records) == 1:
         yield from _single(records[0])
     if len(records) > 1:
-        yield summary_table(records)
+        if not curves:  # which have the scores
+            yield summary_table(records)
         yield from map(Line, summary_lines(of_largest_sizes(records), diverged=_diverged(result)))
     for curve in curves:
         seeds = len(curve.sizes[-1].records)
@@ -235,8 +233,8 @@ def shown(result: Run) -> Iterator[Part]:
         yield Line(curve.answer)
     if not records or here().brief:
         return
-    said = (note for record in records for note in (*dev_choices(record), *record.notes))
-    new = [note for note in dict.fromkeys(said) if note not in here().noted]
+    known = here().noted | {note for record in records for note in dev_choices(record) if "optimistic" in note}
+    new = [note for note in dict.fromkeys(note for record in records for note in record.notes) if note not in known]
     yield from map(NoteLine, new[:MOST_NOTES])
     yield Line("")
     yield from verdict_lines(records)
@@ -249,20 +247,26 @@ def shown(result: Run) -> Iterator[Part]:
 def _single(record: RunRecord) -> Iterator[Part]:
     """What is wrong with the rows of a run, how many there are, and its scores."""
     for finding in record.findings[:MOST_FINDINGS]:
-        yield from finding_lines(finding)
+        what, *remedy = finding_lines(finding)
+        yield from (what, remedy[-1])
     yield rows_line(record)
     yield record_table(record)
-    labels = labels_table(record)
-    if labels is not None and len(labels.rows) <= MOST_LABELS:
+    labels = _few_labels(record)
+    if labels is not None:
         yield labels
+
+
+def _few_labels(record: RunRecord) -> TextTable | None:
+    """The scores by label where the screen has room for them."""
+    labels = labels_table(record)
+    return labels if labels is not None and len(labels.rows) <= MOST_LABELS and not record.findings else None
 
 
 def _rest(records: Sequence[RunRecord], notes: int) -> str:
     """What the screen has no room for."""
     several, first = len(records) > 1, records[0]
     findings = 0 if several else len(first.findings) - MOST_FINDINGS
-    labels = labels_table(first)
-    hidden = labels is not None and (several or len(labels.rows) > MOST_LABELS)
+    hidden = labels_table(first) is not None and (several or _few_labels(first) is None)
     parts = [
         so_many(findings, "finding") if findings > 0 else "", "scores by label" * hidden,
         so_many(notes, "note") if notes > 0 else "", "settings",

@@ -263,7 +263,8 @@ def _explained(key: str, faults: Sequence[ErrorDetails], options: Sequence[str])
         inner = [*flat(value, f"{key}.")] if isinstance(value, dict) else []
         key = inner[0][:LONGEST_KEY] if len(inner) == 1 else key
         remedy = nearest_key(key, options).strip() or f"The keys are {', '.join([*setting_fields(), *options])}"
-        return gone_setting(key) or (f"unknown key '{key}'", remedy)
+        taken_out = gone_setting(key)
+        return (taken_out.what, taken_out.way_out) if taken_out else (f"unknown key '{key}'", remedy)
     if first["type"] == "missing":
         return f"'{key}' is missing", "Set it"
     if first["type"] == "value_error":  # of several settings together

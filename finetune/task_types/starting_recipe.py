@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from finetune.errors import UserError
 from finetune.gone import gone_setting
 from finetune.models.encoder_size import default_rate, longest_input
 from finetune.models.tokenizers.encoding import POSITIONS
@@ -52,7 +51,7 @@ def starting_recipe(path: str, settings: Mapping[str, Any], *, checkpoint: str =
     """
     for key in settings:  # before the data is read, which may ask
         if taken_out := gone_setting(key):
-            raise UserError(*taken_out)
+            raise taken_out
     settings = {(f"options.{key}" if key in OPTIONS else key): value for key, value in settings.items()}
     given = {key: settings[f"options.{key}"] for key in OPTIONS if f"options.{key}" in settings}
     model = str(settings.get("model", MODEL))

@@ -14,8 +14,8 @@ from finetune.api.parameters import Cli
 from finetune.api.progress import show_page
 from finetune.api.run import Run
 from finetune.commands.view.page import render_view, require_language
-from finetune.data.messages import size_words
 from finetune.data.atomic import PAGE, require_replaceable_output
+from finetune.data.messages import size_words
 
 
 @plainly
