@@ -59,7 +59,7 @@ def test_a_file_of_windows_is_read_as_such(tmp_path: Path, check: Check) -> None
     (tmp_path / "a.csv").write_bytes(f"text,label\n{rows}".encode("cp1252"))
     report = check(tmp_path / "a.csv", encoding="cp1252")
     (what,) = [finding.what for finding in report.findings if finding.code == "encoding"]
-    assert what.startswith(f"the file is read as Windows-1252, such as '“{texts(40)[0][:9]}")
+    assert what.startswith(f"the file is read as CP1252, such as '“{texts(40)[0][:9]}")
 
 
 def test_columns_that_were_given_have_no_reason_of_their_own(tmp_path: Path, check: Check) -> None:

@@ -211,7 +211,7 @@ def test_the_room_in_a_cache_can_be_found_while_others_write_and_remove(
         assert other.stdout is not None
         other.stdout.readline()  # it has begun
         for _ in range(2_000):
-            assert mine.fits(50)
+            assert mine.make_room(50, evict=False)
             mine.make_room(100)  # for which the other's have to go
         assert other.poll() is None
     finally:
