@@ -95,7 +95,7 @@ class Engine:
         `(positions, labels)` for a head on the sequence output, or what `Head.reduced` keeps of these.
         Raises Diverged for nan logits, and Stopping after a signal.
         """
-        self.model.to(self.accelerator.device).eval()
+        self._evaluate()
         sizes = feature_sizes(lengths(features), read_positions(features), vocabulary=self.model.head.vocabulary)
         batches = token_batches(sizes, tokens=self._batch_tokens())
         mine = batches[self.accelerator.process_index :: self.accelerator.num_processes]
@@ -124,6 +124,11 @@ class Engine:
             logits, way_out="Train again with a lower train.learning_rate, or with train.precision=fp32"
         )
         return logits
+
+    def _evaluate(self) -> None:
+        """Puts the model on the device, without dropout; a served model is there already, once per request."""
+        if self.model.training or next(self.model.parameters()).device.type != self.accelerator.device.type:
+            self.model.to(self.accelerator.device).eval()
 
     def stop_if_asked_anywhere(self) -> None:
         """Raises Stopping in all processes if a signal has asked any of them: none leaves while others wait for it."""
@@ -157,7 +162,7 @@ class Engine:
         positions that the head reads, else of one vector of the text (`pooled`) or all tokens.
         """
         pooled = self.model.pooled if pooled is None else pooled
-        self.model.to(self.accelerator.device).eval()
+        self._evaluate()
         started, done = time.perf_counter(), 0
         with torch.inference_mode(), self.accelerator.autocast():
             for chosen in token_batches(lengths(sequences), tokens=self._batch_tokens()):
