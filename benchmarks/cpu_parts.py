@@ -11,7 +11,7 @@ from measuring import as_in_a_run, compare, train_ours
 from finetune.models.backbone import Backbone
 from finetune.models.head import EncoderWithHead, Head
 from finetune.models.kernels import cpu
-from finetune.models.kernels.layers import take_fast_layers
+from finetune.models.kernels.layers import last_layer_for_first_token, take_whole_layers
 
 PLAIN, MEMORY, DROPOUT, ATTENTION, FIRST, LAYERS = PARTS = (
     *("plain", "+ kept memory", "+ fast dropout", "+ own attention", "+ first token", "+ whole layers"),
@@ -29,7 +29,10 @@ def with_parts(last: str, backbone: Backbone, head: Head) -> EncoderWithHead:
         cpu.speed_up(model, backbone.encoder)  # attention too, and memory
     if last == DROPOUT:
         backbone.encoder.set_attn_implementation(before)  # whose dropout is torch's
-    take_fast_layers(backbone.encoder, whole=LAYERS in parts, first=FIRST in parts)
+    if FIRST in parts:
+        last_layer_for_first_token(backbone.encoder)
+    if LAYERS in parts:
+        take_whole_layers(backbone.encoder)
     return model
 
 

@@ -34,7 +34,7 @@ from finetune.models.device import resolve_precision
 from finetune.models.families import FAMILIES
 from finetune.models.feature import Feature, lengths
 from finetune.models.kernels.cpu import release_memory
-from finetune.models.kernels.layers import PARTS
+from finetune.models.kernels.layers import attention_of, feed_forward_of
 from finetune.models.tokenizers.load import load_tokenizer
 
 ABOUT = "Each family of encoders, random: examples/s of training and prediction, and memory of a batch"
@@ -69,8 +69,9 @@ def save_encoder(kind: str, size: str, tokenizer: str, folder: Path) -> str:
 def ours(job: Job) -> dict[str, Any]:
     """Training and prediction as in `finetune run`."""
     measured, engine, features = trained_ours(as_in_a_run, job)
-    fast = FAMILIES[engine.model.backbone.config.model_type].kernels in PARTS
-    whole = ["attention", "feed-forward"] if fast else []
+    modules = list(engine.model.backbone.encoder.modules())
+    parts = {"attention": attention_of, "feed-forward": feed_forward_of}
+    whole = [name for name, part_of in parts.items() if any(map(part_of, modules))]
     return rates(measured.tokens_per_second, lengths(features).tolist(), partial(engine.logits, features)) | {
         "as_functions": whole
     }

@@ -135,7 +135,7 @@ def ours(shape: Shape) -> dict[str, float]:
     }
     model = EncoderWithHead(backbone, heads[shape.head]())
     model.head.initialise()
-    take_fast_paths(model, device=device)
+    notes = take_fast_paths(model, device=device)
     engine = Engine(model=model, accelerator=build_accelerator(device, "bf16"), pad_id=0, watch=unwatched)
     rows = [SentenceRow(id=str(feature.row), text="", gold="0") for feature in shape.features]
     settings = Train(batch_size=shape.batch, epochs=EPOCHS, learning_rate=RATE, precision="bf16")
@@ -148,7 +148,7 @@ def ours(shape: Shape) -> dict[str, float]:
     model.to(device)
     watch.mark()
     progress, _ = trainer.fit(shape.features, scored)
-    assert not progress.notes, progress.notes
+    assert not [*notes, *progress.notes], (notes, progress.notes)
     return watch.measured(shape)
 
 

@@ -79,7 +79,8 @@ class HiddenStates:
     def fingerprint(self, facts: Facts) -> str:
         """A hash of model, tokens and positions."""
         mean = ["mean"] * (self.of_text and self.backbone.vector == "mean")
-        digest = hashlib.sha256(json.dumps([facts, self.of_text, *mean], sort_keys=True).encode())
+        apart = ["lengths apart"] * (self.backbone.padded_up_to is not None)
+        digest = hashlib.sha256(json.dumps([facts, self.of_text, *mean, *apart], sort_keys=True).encode())
         for sequence in self.sequences:
             for ids in (sequence.input_ids, sequence.token_type_ids, None if self.of_text else sequence.reads):
                 digest.update(b"-" if ids is None else np.asarray(ids, dtype=np.int32).tobytes() + b";")

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from transformers import PretrainedConfig, PreTrainedModel
+from transformers.modeling_outputs import BaseModelOutputWithPooling
 
 from finetune.errors import UserError
 from finetune.models.families import FAMILIES, HeadName, is_left_to_right, takes_segments
@@ -23,7 +24,9 @@ class Backbone(nn.Module):
 
     `layers`, `bilstm` and `pooling` are as in a recipe; of a `frozen` encoder only the layer mix is trained. With
     `linear_only` a head adds no layer but its output layer. `vector` is the one that represents a text;
-    `attends_to_all` the tokens that do, of an encoder whose others read their neighbours.
+    `attends_to_all` the tokens that do, of an encoder whose others read their neighbours. Texts of more than
+    `padded_up_to` tokens are encoded with those of their own length alone, so that none is padded; None is without a
+    limit.
     """
 
     def __init__(
@@ -45,6 +48,7 @@ class Backbone(nn.Module):
         self.vector = "cls" if pooling == "family" else pooling
         self.attends_to_all = "none"
         self.has_row = True
+        self.padded_up_to: int | None = None
         self.reader: LayerReader | None = None  # its name is in saved weights
         if layers != "last" or bilstm:
             mix = mix_of(layers, depth=self.config.num_hidden_layers)
@@ -117,7 +121,34 @@ class Backbone(nn.Module):
             named["global_attention_mask"] = attending(self.attends_to_all, named["input_ids"], sep=sep)
         if self.left_to_right:
             named["use_cache"] = False  # of keys and values, for generation
-        return self.encoder(**named)
+        return self.encoder(**named) if self.padded_up_to is None else self._by_length(named, above=self.padded_up_to)
+
+    def _by_length(self, named: dict[str, Any], *, above: int) -> Any:
+        """The encoder's output where longer texts than `above` go through it with those of their own length alone.
+
+        In here rather than where batches are made: a row's choices are of different lengths, too.
+        """
+        lengths, longest = named["attention_mask"].sum(1), named["attention_mask"].shape[1]
+        groups = lengths * (lengths > above)
+        rows = [(groups == group).nonzero().squeeze(1) for group in groups.unique().tolist()]
+        outputs = []
+        for part in rows:
+            end = int(lengths[part].max())
+            tensors = {name: value[part, :end] for name, value in named.items() if isinstance(value, Tensor)}
+            outputs.append(self.encoder(**(named | tensors)))
+        order = torch.cat(rows).argsort()
+
+        def joined(parts: Sequence[Tensor]) -> Any:
+            return torch.cat([functional.pad(part, (0, 0, 0, longest - part.shape[1])) for part in parts])[order]
+
+        pooled: list[Any] = [getattr(output, "pooler_output", None) for output in outputs]
+        layers = [getattr(output, "hidden_states", None) for output in outputs]
+        has_pooler = pooled[0] is not None and pooled[0].ndim == 2  # a dropped one returns all tokens
+        return BaseModelOutputWithPooling(
+            last_hidden_state=joined([output.last_hidden_state for output in outputs]),
+            pooler_output=torch.cat(pooled)[order] if has_pooler else None,
+            hidden_states=None if layers[0] is None else tuple(map(joined, zip(*layers, strict=True))),
+        )
 
     def _pooled_vector(self, layer: Tensor, mask: Tensor) -> Tensor:
         """The vector of a layer `(batch, length, width)` that represents the text, `(batch, 1, width)`.

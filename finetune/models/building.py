@@ -121,7 +121,7 @@ def build_model(
             for module in model.modules():
                 if isinstance(module, nn.Dropout):
                     module.p = 0.0
-    take_fast_paths(model, device=device)
+    model.notes = take_fast_paths(model, device=device)
     if recipe.train.gradient_checkpointing:
         checkpoint_gradients(backbone.encoder)
     own = recipe.layers != "last" or recipe.bilstm or recipe.pooling != "family" or is_left_to_right(backbone.config)

@@ -67,8 +67,7 @@ class Family:
     `words` is the head that predicts tokens, `words_unless_legacy` that of a config with `legacy = false`;
     `next_sentence` is the layer, by its name in transformers' checkpoints, that tells from the pooled output whether
     the second text follows the first, or None; `left_to_right` says whether transformers' class can attend to earlier
-    tokens alone. `kernels` are those that compute the same: of layers of BERT, DistilBERT or ALBERT (`kernels.layers`),
-    of attention alone, or none.
+    tokens alone, `fast_attention` whether the attention of `kernels.cpu` computes the same.
     """
 
     title: str
@@ -80,7 +79,7 @@ class Family:
     words_unless_legacy: WordPrediction | None = None
     next_sentence: str | None = None
     left_to_right: bool = False
-    kernels: Literal["", "attention", "bert", "distilbert", "albert"] = ""
+    fast_attention: bool = True
     lora_targets: Sequence[str] = ("query", "value")
 
 
@@ -105,7 +104,6 @@ BERT = Family(
     words=BERT_WORDS,
     next_sentence="cls.seq_relationship",
     left_to_right=True,
-    kernels="bert",
 )
 ROBERTA = replace(
     BERT,
@@ -134,6 +132,7 @@ DEBERTA_V2 = Family(
         norm="lm_predictions.lm_head.LayerNorm",
         output="lm_predictions.lm_head",
     ),
+    fast_attention=False,
     lora_targets=("query_proj", "value_proj"),
 )
 MODERNBERT = Layers(
@@ -149,7 +148,6 @@ FAMILIES = {
         words=WordPrediction(dense="predictions.dense", norm="predictions.LayerNorm", output="predictions"),
         next_sentence="sop_classifier.classifier",
         left_to_right=False,
-        kernels="albert",
     ),
     "xlm-roberta": replace(ROBERTA, title="XLM-R"),
     "electra": replace(
@@ -171,7 +169,6 @@ FAMILIES = {
         token=TOKEN,
         span=SPAN,
         words=WordPrediction(dense="vocab_transform", norm="vocab_layer_norm", output="vocab_projector", epsilon=1e-12),
-        kernels="distilbert",
         lora_targets=("q_lin", "v_lin"),
     ),
     "modernbert": Family(
@@ -183,7 +180,6 @@ FAMILIES = {
         words=WordPrediction(
             dense="head.dense", norm="head.norm", output="decoder", activation="classifier_activation"
         ),
-        kernels="attention",
         lora_targets=("Wqkv",),
     ),
     "deberta-v2": DEBERTA_V2,
@@ -194,7 +190,7 @@ FAMILIES = {
         sentence=replace(NEW_TANH, before=HIDDEN, dropout=HIDDEN),
         token=HIDDEN_DROPOUT,
         left_to_right=False,
-        kernels="",
+        fast_attention=False,
         lora_targets=("q", "v"),
     ),
     "camembert": replace(ROBERTA, title="CamemBERT"),
@@ -207,7 +203,7 @@ FAMILIES = {
         choice=HIDDEN_DROPOUT,
         span=None,  # transformers' class has a whole feed-forward block there, and masks the question
         left_to_right=False,
-        kernels="",
+        fast_attention=False,
     ),
     "rembert": replace(
         BERT,
@@ -220,7 +216,7 @@ FAMILIES = {
         ),
         next_sentence=None,
         left_to_right=False,
-        kernels="",
+        fast_attention=False,
     ),
     "eurobert": Family(
         title="EuroBERT",
@@ -229,6 +225,7 @@ FAMILIES = {
         token=TOKEN,
         span=None,
         words=WordPrediction(output="lm_head", bias="mlp_bias", own_matrix=True),
+        fast_attention=False,
         lora_targets=("q_proj", "v_proj"),
     ),
     "nomic_bert": Family(
@@ -242,7 +239,6 @@ FAMILIES = {
             norm="cls.predictions.transform.layer_norm",
             output="cls.predictions",
         ),
-        kernels="attention",
         lora_targets=("q_proj", "v_proj"),
     ),
     "gte": Family(
@@ -252,10 +248,9 @@ FAMILIES = {
         token=TOKEN,
         span=None,
         words=replace(ROBERTA_WORDS, output="lm_head.decoder"),
-        kernels="attention",
         lora_targets=("q_proj", "v_proj"),
     ),
-    "roberta-prelayernorm": replace(ROBERTA, title="RoBERTa-PreLayerNorm", left_to_right=False, kernels=""),
+    "roberta-prelayernorm": replace(ROBERTA, title="RoBERTa-PreLayerNorm", left_to_right=False, fast_attention=False),
     "roformer": replace(
         BERT,
         title="RoFormer",
@@ -264,7 +259,7 @@ FAMILIES = {
         token=HIDDEN_DROPOUT,
         next_sentence=None,
         left_to_right=False,
-        kernels="",
+        fast_attention=False,
     ),
     "longformer": replace(
         ROBERTA,
@@ -274,7 +269,7 @@ FAMILIES = {
         token=HIDDEN_DROPOUT,
         span=replace(SPAN, attends_to_all="first text"),
         left_to_right=False,
-        kernels="",
+        fast_attention=False,
     ),
 }
 

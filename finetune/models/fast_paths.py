@@ -1,54 +1,63 @@
-"""Faster layers where they compute the same, and only the rows of the word embeddings that a run uses.
+"""Fast paths, taken where they are exact, and only the rows of the word embeddings that a run uses.
+
+Two short rows go through both ways. Encoders that are built like BERT by the names of their layers need not compute the
+same: those that normalise before attention lost their last LayerNorm to the fast path for the first token.
 
 A row of the word embeddings that no text uses has no gradient, so no moments either: all that moves it is weight decay,
 which multiplies it by a number at each update. The optimizer multiplies one more row by the same numbers, which is all
 ones at first and which no token has: it is the product of them all.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding
-from transformers import PretrainedConfig
 
+from finetune.errors import THEIRS
 from finetune.models.batch import Batch
 from finetune.models.families import takes_segments
 from finetune.models.feature import Feature, used_tokens
 from finetune.models.head import EncoderWithHead
 from finetune.models.kernels import cpu
 from finetune.models.kernels.attention import ON_CUDA, register_attention
-from finetune.models.kernels.layers import take_fast_layers
+from finetune.models.kernels.layers import last_layer_for_first_token, take_whole_layers
 
-LENGTHS = (4, 6)  # tokens of two short rows
+LENGTHS = (4, 6)  # tokens of the two rows that are tried, of which the shorter is padded
+MOST_DIFFERENCE = 1e-4  # of a vector's largest number, or of 1
 LEAST_SAVED = 1_000_000  # weights in unused rows, an update of which takes about 1 ms
 
 
-def take_fast_paths(model: EncoderWithHead, *, device: torch.device) -> None:
-    """Replaces layers of a model by exact faster ones, as its family's row says."""
-    backbone = model.backbone
-    encoder, every_token = backbone.encoder, backbone.bilstm or backbone.left_to_right or backbone.vector != "cls"
+def take_fast_paths(model: EncoderWithHead, *, device: torch.device) -> list[str]:
+    """Replaces layers of a model by exact faster ones; returns notes on those left as they are.
+
+    No random state changes.
+    """
+    backbone, notes = model.backbone, list[str]()
+    encoder = backbone.encoder
+    sparse, plain = _sparse_when_long(model), _vectors(model)
+    every_token = backbone.bilstm or backbone.left_to_right or backbone.vector != "cls"
+    if model.pooled and not sparse and not every_token:
+        notes += _undone_unless_exact(model, plain, last_layer_for_first_token(encoder), "the first token")
     if device.type == "cuda" and getattr(encoder.config, "_attn_implementation", "") == "sdpa":
         register_attention()
         encoder.set_attn_implementation(ON_CUDA)
     if device.type == "cpu":
         cpu.speed_up(model, encoder)
-    take_fast_layers(encoder, whole=device.type == "cpu", first=model.pooled and not every_token)
+        notes += _undone_unless_exact(model, plain, take_whole_layers(encoder), "whole layers")
+    return notes
 
 
 def freeze_unreached(model: EncoderWithHead) -> None:
     """Freezes the encoder's weights that do not change what a head reads, such as layers above those that are read:
     weights without a gradient make distributed training fail, and would be counted as trained.
     """
-    encoder = model.backbone.encoder
-    training = encoder.training
-    encoder.eval()
-    with torch.enable_grad():
-        read = model.hidden(_short_batch(model.backbone.config))
-    encoder.train(training)
+    with _evaluated(model.backbone.encoder), torch.enable_grad():
+        read = model.hidden(_tried_batch(model))
     reached, seen = set[Tensor](), set[Any]()
     waiting: list[Any] = [states.grad_fn for states in read]  # the graph; no gradient is computed
     while waiting:
@@ -57,18 +66,79 @@ def freeze_unreached(model: EncoderWithHead) -> None:
             seen.add(node)
             reached |= {node.variable} if hasattr(node, "variable") else set()
             waiting += [after for after, _ in node.next_functions]
-    for parameter in encoder.parameters():
+    for parameter in model.backbone.encoder.parameters():
         parameter.requires_grad_(parameter.requires_grad and parameter in reached)
 
 
-def _short_batch(config: PretrainedConfig) -> Batch:
-    """Two rows, the shorter of them padded."""
-    lengths = torch.tensor(LENGTHS)
+@torch.no_grad()
+def _vectors(model: EncoderWithHead) -> Tensor:
+    """What a head reads of the rows that are tried, `(rows, 1 or most tokens, layers, width)`."""
+    backbone, batch = model.backbone, _tried_batch(model)
+    with _evaluated(backbone.encoder):
+        layers = backbone.layer_indices(pooled=model.pooled)
+        return backbone.hidden_states(layers, pooled=model.pooled, **batch.for_encoder())[0]
+
+
+def _tried_batch(model: EncoderWithHead) -> Batch:
+    """The rows that are tried, padded to the longest of them."""
+    config, lengths = model.backbone.config, torch.tensor(LENGTHS)
     mask = (torch.arange(max(LENGTHS)) < lengths.unsqueeze(1)).long()
     padding = config.pad_token_id or 0
     ids = torch.arange(mask.numel()).view_as(mask) % (config.vocab_size - 1)
     ids = torch.where(mask > 0, ids + (ids >= padding), padding)
     return Batch(ids, mask, torch.zeros_like(ids) if takes_segments(config) else None)
+
+
+@contextmanager
+def _evaluated(module: nn.Module) -> Iterator[None]:
+    was = module.training
+    module.eval()
+    try:
+        yield
+    finally:
+        module.train(was)
+
+
+def _undone_unless_exact(
+    model: EncoderWithHead, plain: Tensor, undo: Callable[[], object] | None, what: str
+) -> list[str]:
+    """Keeps a fast path where it gives the same vectors; else a note. `undo` is None where there was none to take."""
+    if undo is None:
+        return []
+    try:
+        exact = _close(_vectors(model), plain)
+    except THEIRS:
+        raise
+    except Exception:  # a layer that is called with other arguments than BERT's
+        exact = False
+    if exact:
+        return []
+    undo()
+    return [f"the fast path for {what} is not exact in type '{model.backbone.config.model_type}': not taken"]
+
+
+def _close(vectors: Tensor, plain: Tensor) -> bool:
+    return bool((vectors - plain).abs().max() <= MOST_DIFFERENCE * max(1.0, float(plain.abs().max())))
+
+
+def _sparse_when_long(model: EncoderWithHead) -> bool:
+    """Whether an encoder reads long texts by sparse attention, as BigBird does, and then by the length of each alone.
+
+    Where its blocks are depends on padding; and after its first short text transformers' class would stay with full
+    attention.
+    """
+    encoder, config = model.backbone.encoder, model.backbone.config
+    if getattr(config, "attention_type", "") != "block_sparse":
+        return False
+    model.backbone.padded_up_to = (5 + 2 * config.num_random_blocks) * config.block_size  # as in its forward
+    encoder.register_forward_pre_hook(partial(_set_attention, above=model.backbone.padded_up_to), with_kwargs=True)
+    return True
+
+
+def _set_attention(encoder: Any, _: tuple[Any, ...], named: dict[str, Any], *, above: int) -> None:
+    """Changes to the attention for a batch's length, without new weights, which would be drawn."""
+    with torch.device("meta"):
+        encoder.set_attention_type("block_sparse" if named["input_ids"].shape[1] > above else "original_full")
 
 
 @contextmanager

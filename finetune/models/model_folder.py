@@ -44,8 +44,6 @@ def load_config(folder: Path) -> PretrainedConfig:
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
         for name, value in FIXED.items():
             setattr(config, name, value)
-        if hasattr(config, "attention_type"):  # BigBird's sparse attention depends on padding, and forgets itself
-            config.attention_type = "original_full"
         if getattr(config, "legacy", False) and any(name.startswith(NEW_WORDS) for name in weight_names(folder)):
             config.legacy = False  # as DeBERTa-v3 was published: its config does not say so
     return config

@@ -145,9 +145,12 @@ def rows_in(content: Any, path: Path, *, kind: str = "JSON") -> list[Any]:
     rows = _rows_of(content) if isinstance(content, dict) else content
     if isinstance(rows, list):
         return rows if _is_squad(rows) or all(map(is_pair, rows)) else _named_cells(rows)
+    what = f"{path}: is {kind} without a list of rows"
     lists = [name for name, cells in rows.items() if _holds(cells, dict | list)] if isinstance(rows, dict) else []
-    held = f"; it holds the lists {', '.join(lists[:6])}" if lists else ""
-    raise UserError(f"{path}: is {kind} without a list of rows{held}", "Give a list of objects, one a row, in a file")
+    if len(lists) < 2:
+        raise UserError(what, "Give a list of objects, one a row")
+    first = path.with_name(path.name.partition(".")[0]) / f"{lists[0]}.json"
+    raise UserError(f"{what}; it holds the lists {', '.join(lists[:6])}", f"Write each into a file, such as {first}")
 
 
 def _named_cells(content: list[Any]) -> list[Any]:

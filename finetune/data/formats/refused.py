@@ -32,8 +32,8 @@ def require_read(start: FileStart, *, by: Sequence[str] = ("name", "head")) -> N
     for which, refused in ((which, refused) for how in by for which, refused in _table()[how].items()):
         if which in RECOGNISED_BY:
             values: Values = RECOGNISED_BY[which](start)
-        elif "beside" in refused:
-            values = _beside(start, refused["beside"])
+        elif "next_to" in refused:
+            values = _next_to(start, refused["next_to"])
         else:
             suits = not is_folder(start.path) and start.suffix in refused.get("suffixes", [start.suffix])
             values = {} if suits and re.match(refused["begins"].encode(), start.head) else None
@@ -51,7 +51,7 @@ def _table() -> dict[str, dict[str, dict[str, Any]]]:
     return tomllib.loads((files("finetune.data.formats") / "refused.toml").read_text(encoding="utf-8"))
 
 
-def _beside(start: FileStart, patterns: Mapping[str, Sequence[Sequence[str]]]) -> Values:
+def _next_to(start: FileStart, patterns: Mapping[str, Sequence[Sequence[str]]]) -> Values:
     """The file, or the first such file of a folder, and those that belong to it by their names."""
     for file in sorted(start.path.iterdir()) if is_folder(start.path) else [start.path]:
         for pattern, needed in patterns.items():

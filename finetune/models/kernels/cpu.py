@@ -118,7 +118,7 @@ def speed_up(model: nn.Module, encoder: Any) -> None:
             if type(child) is nn.Dropout:
                 setattr(parent, name, FastDropout(child.p))
     take_fast_products(model)
-    if FAMILIES[encoder.config.model_type].kernels:
+    if FAMILIES[encoder.config.model_type].fast_attention:
         register_attention()
         encoder.set_attn_implementation(ON_CPU)
 

@@ -1,34 +1,38 @@
-"""Layers of BERT, of families with its names, of DistilBERT and of ALBERT: on a CPU attention and feed-forward are one
-function each (`whole_layer`), and the last layer computes the first token alone where a head reads no other.
+"""An encoder's layers by the parts that they are made of: the last for the first token alone, and on a CPU each part as
+one function of `whole_layer`, with its own backward pass.
 
-A layer's `forward` is replaced, so that transformers' code calls it as before, also again for the backward pass. Which
-layers a family has is in its row, not guessed from names: layers that normalise before attention have
-BERT's names too, and would lose their last LayerNorm.
+Attention ends with its output product, feed-forward has two products with GELU between them; both end with dropout, the
+residual and LayerNorm. RoBERTa and others have BERT's names; BigBird and DeBERTa-v2 its feed-forward part alone.
+transformers' code calls the parts as before, so that it can compute them again for the backward pass.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from typing import Any
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 from torch.nn.functional import gelu
 from transformers import PreTrainedModel
 from transformers.activations import GELUActivation, NewGELUActivation
+from transformers.modeling_outputs import BaseModelOutput
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-from finetune.models.families import FAMILIES
-from finetune.models.kernels.attention import MASKED, MOST_IN_TWO, attention
+from finetune.models.kernels.attention import MASKED, MOST_IN_TWO, ON_CPU, attention
 from finetune.models.kernels.whole_layer import AttentionPasses, FeedForwardPasses, computed
 
 Layer = Any  # of transformers
+SHARED = "albert_layer_groups"  # layers that are called several times each
 
 
 @dataclass(frozen=True, kw_only=True)
 class LayerPart:
-    """Attention, with the products to query, key, value and output, or feed-forward, with two and an activation; after
-    both come dropout, the residual and LayerNorm.
+    """Attention, with the products to query, key, value and output, or feed-forward, with two and an activation.
+
+    `own_scaling` is the factor of scores where a layer keeps it, `config` that of an encoder whose attention can be
+    another function.
     """
 
     products: Sequence[Any]
@@ -36,13 +40,19 @@ class LayerPart:
     dropout: Any = None
     heads: int = 0
     weights_dropout: Any = None
+    own_scaling: float | None = None
     config: Any = None
     activation: Any = None
 
     @property
     def scaling(self) -> float:
         """The factor of scores."""
-        return float((self.products[0].out_features // self.heads) ** -0.5)
+        return self.own_scaling or (self.products[0].out_features // self.heads) ** -0.5
+
+    @property
+    def recorded(self) -> bool:
+        """Whether something else is to read the weights of attention."""
+        return self.config is not None and self.config._attn_implementation != ON_CPU
 
     @property
     def approximate(self) -> str | None:
@@ -51,110 +61,274 @@ class LayerPart:
             return "none"
         return "tanh" if type(self.activation) is NewGELUActivation else None
 
-
-PARTS: Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]] = {  # attention and feed-forward, by a family's layers
-    "bert": (
-        {
-            "products": "attention.self.query attention.self.key attention.self.value attention.output.dense",
-            "norm": "attention.output.LayerNorm",
-            "heads": "attention.self.num_attention_heads",
-            "weights_dropout": "attention.self.dropout",
-            "config": "attention.self.config",
-            "dropout": "attention.output.dropout",
-        },
-        {
-            "products": "intermediate.dense output.dense",
-            "norm": "output.LayerNorm",
-            "activation": "intermediate.intermediate_act_fn",
-            "dropout": "output.dropout",
-        },
-    ),
-    "distilbert": (
-        {
-            "products": "attention.q_lin attention.k_lin attention.v_lin attention.out_lin",
-            "norm": "sa_layer_norm",
-            "heads": "attention.n_heads",
-            "weights_dropout": "attention.dropout",
-            "config": "attention.config",
-        },
-        {
-            "products": "ffn.lin1 ffn.lin2",
-            "norm": "output_layer_norm",
-            "activation": "ffn.activation",
-            "dropout": "ffn.dropout",
-        },
-    ),
-    "albert": (
-        {
-            "products": "attention.query attention.key attention.value attention.dense",
-            "norm": "attention.LayerNorm",
-            "heads": "attention.num_attention_heads",
-            "weights_dropout": "attention.attention_dropout",
-            "config": "attention.config",
-            "dropout": "attention.output_dropout",
-        },
-        {"products": "ffn ffn_output", "norm": "full_layer_layer_norm", "activation": "activation"},
-    ),
-}
+    @property
+    def plain(self) -> bool:
+        """Whether all parts are torch's, which they are not with LoRA or rotated positions."""
+        products = all(type(layer) is nn.Linear and layer.bias is not None for layer in self.products)
+        drops = all(drop is None or isinstance(drop, nn.Dropout) for drop in (self.weights_dropout, self.dropout))
+        return products and drops and type(self.norm) is nn.LayerNorm
 
 
-def take_fast_layers(encoder: PreTrainedModel, *, whole: bool, first: bool) -> None:
-    """Computes an encoder's layers by this file, on a CPU as `whole` parts, and of the last the `first` token alone,
-    where its family has such layers; its last hidden state is then `(batch, 1, width)`.
+OWN_SCALING = {"own_scaling": "attention.scaling", "config": "attention.config"}
+ATTENTION: Sequence[Mapping[str, str]] = (  # of BERT, DistilBERT, ALBERT, MPNet
+    {
+        "products": "attention.self.query attention.self.key attention.self.value attention.output.dense",
+        "norm": "attention.output.LayerNorm",
+        "heads": "attention.self.num_attention_heads",
+        "weights_dropout": "attention.self.dropout",
+        "dropout": "attention.output.dropout",
+        "own_scaling": "attention.self.scaling",
+        "config": "attention.self.config",
+    },
+    {
+        "products": "attention.q_lin attention.k_lin attention.v_lin attention.out_lin",
+        "norm": "sa_layer_norm",
+        "heads": "attention.n_heads",
+        "weights_dropout": "attention.dropout",
+        **OWN_SCALING,
+    },
+    {
+        "products": "attention.query attention.key attention.value attention.dense",
+        "norm": "attention.LayerNorm",
+        "heads": "attention.num_attention_heads",
+        "weights_dropout": "attention.attention_dropout",
+        "dropout": "attention.output_dropout",
+        **OWN_SCALING,
+    },
+    {
+        "products": "attention.attn.q attention.attn.k attention.attn.v attention.attn.o",
+        "norm": "attention.LayerNorm",
+        "heads": "attention.attn.num_attention_heads",
+        "weights_dropout": "attention.attn.dropout",
+        "dropout": "attention.dropout",
+    },
+)
+FEED_FORWARD: Sequence[Mapping[str, str]] = (  # of BERT and MPNet, DistilBERT, ALBERT
+    {
+        "products": "intermediate.dense output.dense",
+        "norm": "output.LayerNorm",
+        "activation": "intermediate.intermediate_act_fn",
+        "dropout": "output.dropout",
+    },
+    {
+        "products": "ffn.lin1 ffn.lin2",
+        "norm": "output_layer_norm",
+        "activation": "ffn.activation",
+        "dropout": "ffn.dropout",
+    },
+    {"products": "ffn ffn_output", "norm": "full_layer_layer_norm", "activation": "activation"},
+)
 
-    Keys and values still come from all tokens. ALBERT's layer is called several times, so it always has all tokens.
+
+def attention_of(layer: Layer) -> LayerPart | None:
+    """A layer's attention; None where a part is another than torch's, or tokens read only earlier ones."""
+    part = named_part(layer, ATTENTION)
+    return part if part and part.plain and not getattr(layer, "is_decoder", False) else None
+
+
+def feed_forward_of(layer: Layer) -> LayerPart | None:
+    """A layer's feed-forward part; None where a part is another than torch's."""
+    part = named_part(layer, FEED_FORWARD)
+    return part if part and part.approximate and part.plain else None
+
+
+def named_part(layer: Layer, families: Sequence[Mapping[str, str]]) -> LayerPart | None:
+    """The parts under the first names that a layer has all of, whatever they are; None without."""
+    for names in families:
+        try:
+            parts: dict[str, Any] = {part: attrgetter(*places.split())(layer) for part, places in names.items()}
+            return LayerPart(**parts)
+        except AttributeError:
+            continue
+    return None
+
+
+def last_layer_for_first_token(encoder: PreTrainedModel) -> Callable[[], object] | None:
+    """Makes an encoder's last hidden state `(batch, 1, width)`, and returns what undoes it; an encoder whose layers do
+    not have these names is left unchanged.
+
+    Keys and values still come from all tokens, so the first token's vector is the same where layers normalise after
+    attention.
     """
-    kind = FAMILIES[encoder.config.model_type].kernels
-    if kind not in PARTS:
-        return
+    layer, stack = _last_layer(encoder), _stack(encoder)
+    if layer is None or named_part(layer, ATTENTION) is None:
+        return None
+    if not hasattr(layer, "intermediate"):
+        if named_part(layer, FEED_FORWARD) is None:
+            return None
+        if hasattr(stack, SHARED):
+            stack.forward = partial(_call_shared, stack)
+    layer.first_alone = True
+    _replace(layer)
+    return partial(every_token_again, encoder)
+
+
+def every_token_again(encoder: PreTrainedModel) -> bool:
+    """Undoes `last_layer_for_first_token`; returns whether it was done."""
+    layer = _last_layer(encoder)
+    if not getattr(layer, "first_alone", False):
+        return False
+    del layer.first_alone
+    _stack(encoder).__dict__.pop("forward", None)
+    _replace(layer)
+    return True
+
+
+def take_whole_layers(encoder: PreTrainedModel) -> Callable[[], None]:
+    """Computes the parts of an encoder's layers as functions where they are BERT's; returns what undoes it."""
     # A merged layer is scored as it will be saved, so with LoRA all stay as they are.
-    whole = whole and not any(hasattr(module, "lora_A") for module in encoder.modules())
-    stack: Any = encoder.transformer if kind == "distilbert" else encoder.encoder
-    groups: Any = stack.albert_layer_groups if kind == "albert" else ()
-    layers = [layer for group in groups for layer in group.albert_layers] or stack.layer
+    with_lora = any(hasattr(module, "lora_A") for module in encoder.modules())
+    layers: list[Layer] = [] if with_lora else [layer for layer in encoder.modules() if _has_whole_part(layer)]
     for layer in layers:
-        alone = first and kind != "albert" and layer is layers[-1]
-        if whole or alone:
-            layer.forward = partial(_forward, layer, _parts(layer, kind), whole, alone)  # which can be pickled
+        layer.whole_parts = True
+        _replace(layer)
+    return partial(_undo, layers)
 
 
-def _parts(layer: Layer, kind: str) -> list[LayerPart]:
-    parts = []
-    for names in PARTS[kind]:
-        modules: dict[str, Any] = {part: attrgetter(*places.split())(layer) for part, places in names.items()}
-        parts.append(LayerPart(**modules))
-    return parts
+def _undo(layers: Sequence[Layer]) -> None:
+    for layer in layers:
+        del layer.whole_parts
+        _replace(layer)
 
 
-def _forward(
+def _has_whole_part(layer: Layer) -> bool:
+    parts = (attention_of(layer), feed_forward_of(layer))
+    return any(parts) if hasattr(layer, "intermediate") else all(parts)
+
+
+def _replace(layer: Layer) -> None:
+    """Sets the forward of the modules that a layer has for its parts, or of itself; or removes it again."""
+    first, whole = getattr(layer, "first_alone", False), getattr(layer, "whole_parts", False)
+    replaced: list[tuple[Any, Callable[..., Any], bool]] = [(layer, _attend_and_feed_forward, first or whole)]
+    if hasattr(layer, "intermediate"):
+        feeds = whole and feed_forward_of(layer) is not None
+        attends = first or (whole and attention_of(layer) is not None)
+        attention_part = getattr(layer, "attention", layer)  # none in FNet
+        replaced = [
+            (attention_part, _attend, attends),
+            (layer.intermediate, _wait, feeds),
+            (layer.output, _feed_forward, feeds),
+        ]
+    for module, forward, taken in replaced:
+        module.__dict__.pop("forward", None)
+        if taken:
+            module.forward = partial(forward, layer)  # which can be pickled
+
+
+def _stack(encoder: Any) -> Any:
+    return getattr(encoder, "encoder", None) or getattr(encoder, "transformer", None)
+
+
+def _last_layer(encoder: Any) -> Layer:
+    groups = getattr(_stack(encoder), SHARED, None)
+    layers = groups[-1].albert_layers if groups else getattr(_stack(encoder), "layer", None)
+    return layers[-1] if layers else None
+
+
+def _attend(
     layer: Layer,
-    parts: Sequence[LayerPart],
-    whole: bool,
-    alone: bool,
-    states: Tensor,
-    mask: Tensor | None = None,
-    *_: Any,
+    hidden_states: Tensor,
+    attention_mask: Tensor | None = None,
+    *more: Any,
+    position_bias: Tensor | None = None,
     **named: Any,
+) -> tuple[Tensor, Any]:
+    """The output of a layer's attention; where its weights are asked for, or texts are long, by transformers' code."""
+    first, whole = getattr(layer, "first_alone", False), _whole_attention(layer, hidden_states)
+    if whole is not None and not named.get("output_attentions"):
+        return _attended(layer, whole, hidden_states, attention_mask, first=first, bias=position_bias), None
+    if first:
+        return _attended_first(layer, hidden_states, attention_mask, position_bias), None
+    named |= {} if position_bias is None else {"position_bias": position_bias}
+    return type(layer.attention).forward(layer.attention, hidden_states, attention_mask, *more, **named)  # type: ignore[no-any-return]
+
+
+def _wait(layer: Layer, hidden_states: Tensor) -> Tensor:
+    if feed_forward_of(layer) is not None:
+        return hidden_states
+    return type(layer.intermediate).forward(layer.intermediate, hidden_states)  # type: ignore[no-any-return]
+
+
+def _feed_forward(layer: Layer, wide: Tensor, states: Tensor) -> Tensor:
+    part = feed_forward_of(layer)
+    if part is not None:
+        return _fed_forward(layer, part, states)
+    return type(layer.output).forward(layer.output, wide, states)  # type: ignore[no-any-return]
+
+
+def _attend_and_feed_forward(
+    layer: Layer, hidden_states: Tensor, attention_mask: Tensor | None = None, *, last_call: bool = True, **named: Any
 ) -> Tensor:
-    """A layer's output. Long texts, and layers whose tokens read only earlier ones, attend by transformers' code."""
-    attends, feeds = parts
-    if whole and states.shape[1] <= MOST_IN_TWO and not getattr(layer, "is_decoder", False):
-        states = _attended(layer, attends, states, mask, queries=1 if alone else states.shape[1])
-    elif alone:
-        states = _attended_first(layer, attends, states, mask)
-    elif hasattr(layer, "intermediate"):
-        states = layer.attention(states, mask, **named)[0]
-    else:
-        return type(layer).forward(layer, states, mask, **named)  # type: ignore[no-any-return]
-    if whole and feeds.approximate is not None:
-        passes = FeedForwardPasses(
-            approximate=feeds.approximate, dropout=_rate(feeds.dropout, layer), epsilon=feeds.norm.eps
-        )
-        return computed(passes, (*feeds.products, feeds.norm), states, None)
-    return _added(feeds, feeds.products[1](feeds.activation(feeds.products[0](states))), states)
+    """The output of a layer without a module for each part; of one that is called several times, the last call alone
+    is for the first token.
+    """
+    first = last_call and getattr(layer, "first_alone", False)
+    whole, feed_forward = _whole_attention(layer, hidden_states), feed_forward_of(layer)
+    if whole is not None and feed_forward is not None:
+        return _fed_forward(layer, feed_forward, _attended(layer, whole, hidden_states, attention_mask, first=first))
+    if not first:
+        return type(layer).forward(layer, hidden_states, attention_mask, **named)  # type: ignore[no-any-return]
+    part: Any = named_part(layer, FEED_FORWARD)
+    states = _attended_first(layer, hidden_states, attention_mask, None)
+    return _added(part, part.products[1](part.activation(part.products[0](states))), states)
 
 
-def _attended(layer: Layer, part: LayerPart, states: Tensor, mask: Tensor | None, *, queries: int) -> Tensor:
+def _whole_attention(layer: Layer, states: Tensor) -> LayerPart | None:
+    """The attention that is computed as one function; None where its weights are recorded, or texts are long."""
+    part = attention_of(layer) if getattr(layer, "whole_parts", False) else None
+    return None if part is None or part.recorded or states.shape[1] > MOST_IN_TWO else part
+
+
+def _attended_first(layer: Layer, states: Tensor, mask: Tensor | None, bias: Tensor | None) -> Tensor:
+    """The first token's vector after attention, the residual and LayerNorm, by torch's operations."""
+    part: Any = named_part(layer, ATTENTION)
+    first = states[:, :1]
+    query, key, value = (
+        linear(vectors).unflatten(-1, (part.heads, -1)).transpose(1, 2)
+        for linear, vectors in zip(part.products[:3], (first, states, states), strict=True)
+    )
+    mask = mask if mask is None or mask.ndim < 4 else mask[:, :, :1]
+    if bias is not None:
+        mask = bias[:, :, :1] + (0 if mask is None else mask)
+    name = getattr(part.config, "_attn_implementation", "eager")
+    attend = ALL_ATTENTION_FUNCTIONS.get_interface(name, _eager(first.device))
+    rate = part.weights_dropout.p if layer.training else 0.0
+    context, _ = attend(layer.attention, query, key, value, mask, dropout=rate, scaling=part.scaling)
+    return _added(part, part.products[3](context.flatten(2)), first)
+
+
+def _eager(device: torch.device) -> Callable[..., Any]:
+    """Attention in matrix products, which a mask may be added to."""
+    if device.type == "cpu":
+        return attention
+    from transformers.models.bert.modeling_bert import eager_attention_forward  # 0.1 s
+
+    return eager_attention_forward  # type: ignore[no-any-return]
+
+
+def _added(part: LayerPart, output: Tensor, states: Tensor) -> Tensor:
+    return part.norm(states + (output if part.dropout is None else part.dropout(output)))  # type: ignore[no-any-return]
+
+
+def _call_shared(
+    stack: Any, hidden_states: Tensor, attention_mask: Tensor | None = None, **named: Any
+) -> BaseModelOutput:
+    """ALBERT's encoder, which tells its layers which call is the last."""
+    states, depth = stack.embedding_hidden_mapping_in(hidden_states), stack.config.num_hidden_layers
+    for number in range(depth):
+        group = stack.albert_layer_groups[int(number / (depth / stack.config.num_hidden_groups))]
+        states = group(states, attention_mask, last_call=number == depth - 1, **named)
+    return BaseModelOutput(last_hidden_state=states)
+
+
+def _attended(
+    layer: Layer, part: LayerPart, states: Tensor, mask: Tensor | None, *, first: bool, bias: Tensor | None = None
+) -> Tensor:
+    """The output of an attention, of the first token alone with `first`. `bias` is added to scores too."""
+    queries = 1 if first else states.shape[1]
+    mask = None if mask is None else mask[:, :, :queries].clamp(min=MASKED)
+    if bias is not None:
+        mask = bias[:, :, :queries] + (0 if mask is None else mask)
     passes = AttentionPasses(
         heads=part.heads,
         scaling=part.scaling,
@@ -163,26 +337,13 @@ def _attended(layer: Layer, part: LayerPart, states: Tensor, mask: Tensor | None
         dropout=_rate(part.dropout, layer),
         epsilon=part.norm.eps,
     )
-    mask = None if mask is None else mask[:, :, :queries].clamp(min=MASKED)
     return computed(passes, (*part.products, part.norm), states, mask)
 
 
-def _attended_first(layer: Layer, part: LayerPart, states: Tensor, mask: Tensor | None) -> Tensor:
-    """The first token's vector after attention, the residual and LayerNorm, by torch's operations."""
-    first = states[:, :1]
-    query, key, value = (
-        linear(vectors).unflatten(-1, (part.heads, -1)).transpose(1, 2)
-        for linear, vectors in zip(part.products[:3], (first, states, states), strict=True)
-    )
-    attend = ALL_ATTENTION_FUNCTIONS.get_interface(part.config._attn_implementation, attention)
-    rate = _rate(part.weights_dropout, layer)
-    mask = mask if mask is None or mask.ndim < 4 else mask[:, :, :1]
-    context, _ = attend(layer.attention, query, key, value, mask, dropout=rate, scaling=part.scaling)
-    return _added(part, part.products[3](context.flatten(2)), first)
-
-
-def _added(part: LayerPart, output: Tensor, states: Tensor) -> Tensor:
-    return part.norm(states + (output if part.dropout is None else part.dropout(output)))  # type: ignore[no-any-return]
+def _fed_forward(layer: Layer, part: LayerPart, states: Tensor) -> Tensor:
+    approximate = part.approximate or "none"
+    passes = FeedForwardPasses(approximate=approximate, dropout=_rate(part.dropout, layer), epsilon=part.norm.eps)
+    return computed(passes, (*part.products, part.norm), states, None)
 
 
 def _rate(dropout: Any, layer: Layer) -> float:
