@@ -84,7 +84,7 @@ def label_errors(
         chosen = _judging_last(recipe_settings(settings, text=text, label=label, model=model))
         splits = _splits(path, chosen, folds, folder)
         options = RunOptions(source=source_of(None), out=folder / "runs", device=device)
-        watch = stack.enter_context(here().working(f"{path}: loading {model}", progress=progress))
+        watch = stack.enter_context(here().working(f"{path}: loading the model {model}", progress=progress))
         judged = [_trained(path, chosen | {"split": str(split)}, options, watch).label_errors for split in splits]
     rows = pd.concat(judged, ignore_index=True).sort_values("belief", ignore_index=True)
     return rows[[name for name in COLUMNS if name in rows.columns]]

@@ -130,7 +130,7 @@ def label_next(
         name = str(folder.path)
         require_predictable(name, file, (output or DEFAULT).with_suffix(".csv"), options, out=results, force=True)
         here().tell(*which_run([model_name(run)], results))
-        watch = stack.enter_context(here().working(f"{pool}: loading {model_name(run)}", model=name))
+        watch = stack.enter_context(here().working(f"{pool}: loading the model {model_name(run)}", model=name))
         from finetune.inference.predictor import load_predictor
 
         predictor = load_predictor(name, out=results, watch=watch, device=device)

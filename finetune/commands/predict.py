@@ -123,7 +123,7 @@ def predict(
         target = require_predictable(name, Path(data), given, named, out=Path(out), force=force)
     elif path or escape_formulas or named.keys() - {"text"}:
         raise UserError("of the settings of a file only `text` applies to rows in memory", "Leave the others out")
-    doing = f"{data if is_path(data) else 'rows'}: loading {name}"
+    doing = f"{data if is_path(data) else 'rows'}: loading the model {name}"
     with here().working(doing, model=name, progress=progress, callbacks=callbacks) as watch:
         known = isinstance(model, Model)
         opened = model if known else loaded(name, task=task, out=out, device=device, watch=watch)

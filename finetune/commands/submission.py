@@ -93,7 +93,7 @@ def submission(
     file, names, source = Path(path), run_names(runs), source_of(data_folder)
     require_replaceable_output(file, endings=(".zip",), reads=names, force=force)
     models = f"{len(names)} models" if len(names) > 1 else names[0]
-    with here().working(f"{file}: loading {models}") as watch:
+    with here().working(f"{file}: loading the model {models}") as watch:
         from finetune.inference.predictor import load_predictor
 
         by_task = _runs_by_task(names, Path(out))

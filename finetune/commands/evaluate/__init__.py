@@ -121,7 +121,7 @@ def evaluate(
         else:
             task = stack.enter_context(in_memory(task, Path(stack.enter_context(tempfile.TemporaryDirectory()))))
         name = model_name(model)
-        watch = stack.enter_context(here().working(f"{task}: loading {name}", model=name))
+        watch = stack.enter_context(here().working(f"{task}: loading the model {name}", model=name))
         from finetune.commands.evaluate.scoring import evaluate_model
 
         return evaluate_model(

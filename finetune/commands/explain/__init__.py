@@ -85,7 +85,7 @@ def explain(
     _require_rows(texts, row, rows)
     if path is not None:
         require_replaceable_output(Path(path), endings=PAGE, reads=[name, rows], force=force)
-    with here().working(f"loading {name}") as watch:
+    with here().working(f"loading the model {name}") as watch:
         from finetune.inference.explanation import require_captum
 
         require_captum()

@@ -96,7 +96,7 @@ def export(
             raise UserError(what, "Install it: pip install 'bert-finetune[export]'")
     require_new_folder(Path(path), force=force)
     name = model_name(model)
-    with here().working(f"{path}: loading {name}") as watch:
+    with here().working(f"{path}: loading the model {name}") as watch:
         from finetune.commands.export.exporting import export_model
 
         return export_model(

@@ -128,7 +128,7 @@ def features(
         require_file(Path(data))
         if file is not None:
             require_replaceable_output(file, endings=ENDINGS, reads=[name, data, *wanted.values()], force=force)
-        watch = stack.enter_context(here().working(f"{data}: loading {name}"))
+        watch = stack.enter_context(here().working(f"{data}: loading the model {name}"))
         from finetune.commands.features.embeddings import vectors_of
 
         ids, vectors = vectors_of(name, Path(data), wanted, pool=pool, out=Path(out), device=device, watch=watch)

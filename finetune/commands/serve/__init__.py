@@ -106,7 +106,7 @@ def serve(
         raise UserError(what, "Install it: pip install 'bert-finetune[serve]'") from error
     bound = _listening(host, port)
     try:
-        with here().working(f"loading {name}", model=name) as watch:
+        with here().working(f"loading the model {name}", model=name) as watch:
             opened = model if isinstance(model, Model) else loaded(name, task=task, out=out, device=device, watch=watch)
         return _started(opened, bound, host, token, token_env)
     except BaseException:

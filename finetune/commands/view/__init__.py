@@ -60,7 +60,7 @@ def view(
     reads = [str(model), *([sentences] if isinstance(sentences, str | Path) else [])]
     require_replaceable_output(file, endings=PAGE, reads=reads, force=force)
     here().tell(*which_run([name], Path(out)))
-    with here().working(f"view: loading {name}"):
+    with here().working(f"view: loading the model {name}"):
         from finetune.commands.view.encoder import loaded_encoder
         from finetune.commands.view.look import EXAMPLE, look
         from finetune.commands.view.word_vectors import sentences_of, word_of

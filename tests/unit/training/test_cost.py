@@ -107,6 +107,6 @@ def test_the_table_of_the_api_has_the_cost(tmp_path: Path) -> None:
     found = finetune.table("glue", out=tmp_path, cost=True)
     assert found.frame["device_seconds"].dropna().tolist() == [100.0, 100.0]  # F1 and accuracy
     assert "device time" in found.form().columns
-    with pytest.raises(UserError, match="`form`"):
+    with pytest.raises(UserError, match="no form 'paper' with cost"):
         found.form("paper")
     assert "device_seconds" not in finetune.table("glue", out=tmp_path).frame
