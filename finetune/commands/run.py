@@ -247,8 +247,7 @@ def shown(result: Run) -> Iterator[Part]:
 def _single(record: RunRecord) -> Iterator[Part]:
     """What is wrong with the rows of a run, how many there are, and its scores."""
     for finding in record.findings[:MOST_FINDINGS]:
-        what, *remedy = finding_lines(finding)
-        yield from (what, remedy[-1])
+        yield from finding_lines(finding)
     yield rows_line(record)
     yield record_table(record)
     labels = _few_labels(record)
