@@ -17,12 +17,10 @@ from support.training import build
 import finetune
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.inference.unsure import claims_of
 from finetune.models.feature import Feature
 from finetune.runs.events import unwatched
-from finetune.runs.folder import RunFolder
 from finetune.runs.recipe_tables import Train
-from finetune.runs.verdict import chosen_by_scored, verdict_of
+from finetune.runs.verdict import chosen_by_scored, known_to_model, verdict_of
 from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.task import Task
 from finetune.training.contrastive import (
@@ -174,8 +172,7 @@ def test_a_run_by_the_preset_is_scored_once_and_saved(tiny_bert: Path, tmp_path:
     assert str(verdict_of([record])).endswith(f"; only 4 rows; {folds}.")
     assert record.learned == ["dev"]
     (model,) = (tmp_path / "out").glob("*/*/model")
-    claims = claims_of(RunFolder(model.parent))
-    assert claims.known == "the saved model has learned the rows of dev too, after these predictions"
+    assert known_to_model(record) == "the saved model has learned the rows of dev too, after these predictions"
     predictions = finetune.load(model).predict([text for text, _ in REVIEWS[:2]])
     assert len(predictions) == 2
 
