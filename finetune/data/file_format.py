@@ -48,7 +48,8 @@ class FileFormat:
 
     def __str__(self) -> str:
         """In words: `delimited text, in UTF-8, comma-separated, quoted, gzip`."""
-        encoding = [f"in {self.encoding.upper()}"] if self.format.text else []
+        name = self.encoding.upper().replace("UTF-8-SIG", "UTF-8 with a byte-order mark")
+        encoding = [f"in {name}"] if self.format.text else []
         layout = [] if self.layout is True else [str(self.layout)]
         return ", ".join([self.format.title, *encoding, *layout, *([self.compression] if self.compression else [])])
 

@@ -108,7 +108,7 @@ def _usual_width(rows: Sequence[Sequence[str]]) -> tuple[int, float]:
 
 
 def _lines_above(lines: Sequence[str]) -> int:
-    """Counts the lines above the header: `sep=;`, comments (#), or a title with empty cells after it.
+    """Counts the lines above the header: `sep=;`, comments (#), or a title, alone or with empty cells after it.
 
     A single comment with as many cells as the rows is a header.
     """
@@ -121,13 +121,26 @@ def _lines_above(lines: Sequence[str]) -> int:
     if 0 < comments <= MOST_ABOVE and rest and not any(line.startswith("#") for line in rest):
         widths = {line.count(sign) for line in rest[:-1] for sign in DELIMITERS} - {0}
         return comments if comments > 1 or widths.isdisjoint(map(lines[0].count, DELIMITERS)) else 0
+    titles = []
     for sign in DELIMITERS:
         title = next((n for n, line in enumerate(lines) if sum(map(bool, map(str.strip, line.split(sign)))) > 1), 0)
         title += is_group_line([line.split(sign) for line in lines[title:-1]])
-        same = len({line.count(sign) for line in lines[:-1]}) == 1 and sign in lines[0]
-        if 0 < title <= MOST_ABOVE and same and len(lines) > title + 4:
-            return title
-    return 0
+        same = title > 0 and len({line.count(sign) for line in lines[:-1]}) == 1 and sign in lines[0]
+        alone = not any(sign in line for line in lines[:title]) and _is_table(lines[title:-1], sign)
+        titles += [title] * ((same or alone) and title <= MOST_ABOVE and len(lines) > title + 4)
+    return min(titles, default=0)
+
+
+def _is_table(lines: Sequence[str], sign: str) -> bool:
+    """Whether the first line has short names of columns, and all others as many cells; the last row may be cut.
+
+    Texts may have a comma each: two columns need the name of a text.
+    """
+    first, *rows = split_rows("\n".join(lines), sign, quoted=True) or [[]]
+    names = [cell.strip() for cell in first]
+    short = all(len(name.split()) <= LONGEST_NAME for name in names) and len({*names}) == len(names) > 1
+    named = short and (len(names) > 2 or is_header_of_texts(first, rows)) and _has_header([first, *rows])
+    return named and {*map(len, rows[:-1])} == {len(names)}
 
 
 def is_group_line(rows: Sequence[Sequence[object]]) -> bool:

@@ -72,6 +72,14 @@ def test_lines_above_a_header_are_counted_in_line_numbers(tmp_path: Path) -> Non
     assert (list(table.lines), [(fault.row, fault.line) for fault in table.faults]) == ([4, 5], [(3, 6)])
 
 
+def test_a_title_above_a_table_hides_no_columns(tmp_path: Path) -> None:
+    rows = ["Nr;Free text;Topic;", *(f"{n};the soup, it was {n};{'ab'[n % 2]};" for n in range(9))]
+    table = read_table(write(tmp_path / "a.csv", "\n".join(["Export of survey 12", *rows]) + "\n"))
+    assert (table.form.layout.skip, table.columns["Topic"][:2], len(table)) == (1, ["a", "b"], 9)
+    texts = ["It was so good", *(f"the soup, it was {n}" for n in range(9))]
+    assert read_table(write(tmp_path / "b.txt", "\n".join(texts) + "\n")).form.layout.skip == 0
+
+
 def test_quotes_that_mean_nothing(tmp_path: Path) -> None:
     text = 'text\tlabel\n"Hello" he said\t1\nno 5" disk\t0\n"never closed\t1\nlast\t0\n'
     table = read_table(write(tmp_path / "rows.tsv", text))
