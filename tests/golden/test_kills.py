@@ -13,7 +13,7 @@ TRIED = {
     ("SIGKILL at a random moment", "sentence"): (0.2, 2),
     ("SIGTERM or Ctrl-C", "sentence"): (0.2, 1),
     ("error at a write", "sentence"): (0.02, 3),
-    ("damaged file of an interrupted run", "sentence"): (0.05, 2),
+    ("damaged file of an interrupted run", "sentence"): (0.1, 2),
     ("SIGKILL at a write", "predict"): (1.0, 4),
     ("SIGKILL at a random moment", "predict"): (0.3, 4),
 }
