@@ -233,8 +233,8 @@ def shown(result: Run) -> Iterator[Part]:
         yield Line(curve.answer)
     if not records or here().brief:
         return
-    known = here().noted | {note for record in records for note in dev_choices(record) if "optimistic" in note}
-    new = [note for note in dict.fromkeys(note for record in records for note in record.notes) if note not in known]
+    said = (note for record in records for note in (*dev_choices(record), *record.notes))
+    new = [note for note in dict.fromkeys(said) if note not in here().noted]
     yield from map(NoteLine, new[:MOST_NOTES])
     yield Line("")
     yield from verdict_lines(records)

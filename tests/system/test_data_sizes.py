@@ -29,8 +29,6 @@ def test_sizes_and_seeds_end_in_a_table_and_an_answer(
     done = here("run", data, f"model={tiny_bert}", *FAST, "--data-sizes", "50%,100%", "--seeds", "2")
     assert done.returncode == 0, done.stderr
     assert "by size of the data" in done.stdout
-    lines = done.stdout.splitlines()
-    assert [line.count("dev macro f1") for line in lines[:4]] == [1] * 4, "a line for each run"
     assert "(108 to 216 rows)" in done.stdout.replace("\n", " ")
     assert "more labels" in done.stdout.lower()
     assert "best is" not in done.stdout
