@@ -35,8 +35,7 @@ class DecisionRow(NamedTuple):
     """What has a label and a confidence of its own: a row, a word, a label of several, an entity.
 
     `row` is an index of the table, `confidence` that of the prediction, and `chance` the probability of the label. `of`
-    is the text that the decision is about, empty for the row as a whole; of a prediction that is a list it is the items
-    from `begin` to the one before `end`.
+    is the text that the decision is about, empty for the row as a whole.
     """
 
     row: int
@@ -46,11 +45,9 @@ class DecisionRow(NamedTuple):
     confidence: float | None = None
     chance: float | None = None
     of: str = ""
-    begin: int = 0
-    end: int = 0
 
 
-KINDS = (int, object, object, bool, float, float, object, int, int)
+KINDS = (int, object, object, bool, float, float, object)
 COLUMNS = np.dtype([*zip(DecisionRow._fields, KINDS, strict=True)])
 
 
@@ -78,10 +75,9 @@ class Predictions:
     choices by index; empty where they are not known.
 
     `parts` are the decisions that scores of classes count, where these are others: entities of tagged words. A label of
-    `nothing` says that none is there. Parts of a prediction that are left out (`predict --risk`) are replaced by
-    `filler`, item by item; with None it is left out as a whole. `names` are those of probabilities, `order` has labels
-    from lowest to highest. A row may have `several` labels; they are `closed` if rows share them, and `annotated` if
-    somebody gave them, so that one may be wrong.
+    `nothing` says that none is there. `names` are those of probabilities, `order` has labels from lowest to highest. A
+    row may have `several` labels; they are `closed` if rows share them, and `annotated` if somebody gave them, so that
+    one may be wrong.
     """
 
     lines: Sequence[Line]
@@ -96,12 +92,10 @@ class Predictions:
     names: Sequence[str] = ()
     order: Sequence[str] = ()
     nothing: Sequence[str] = ()
-    filler: Sequence[Any] | None = None
     several: bool = False
     closed: bool = True
     annotated: bool = True
     unit: str = "rows"
-    claimed: str = "rows"
     sorted_by: str = "confidence"
 
     def __len__(self) -> int:
@@ -150,25 +144,6 @@ class Predictions:
             return None
         labels, predictions = (np.array([line[side] for line in self.lines], float) for side in ("gold", "prediction"))
         return labels, predictions
-
-    @cached_property
-    def claims(self) -> Decisions:
-        """What may be left out, with its confidence: parts that predict something, or predictions as a whole."""
-        if self.filler is None:
-            rows = zip(self.confidence, ~self.wrong, strict=True)
-            whole = Decisions.made(DecisionRow(row, "", "", right, sure) for row, (sure, right) in enumerate(rows))
-            return whole.at(np.isfinite(whole.confidence))
-        parts = self.decisions if self.parts is None else self.parts
-        return parts.at(np.isfinite(parts.confidence) & ~np.isin(parts.prediction, list(self.nothing)))
-
-    def without(self, row: int, claims: Decisions) -> Any:
-        """The prediction of a row without these claims; None where it is left out as a whole."""
-        if self.filler is None:
-            return None
-        rest = list(self.lines[row]["prediction"])
-        for begin, end in sorted(zip(claims.begin.tolist(), claims.end.tolist(), strict=True), reverse=True):
-            rest[begin:end] = [*self.filler] * (end - begin)
-        return rest
 
     @cached_property
     def classes(self) -> dict[str, tuple[int, int, int]]:

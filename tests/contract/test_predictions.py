@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-import numpy as np
 import pytest
 
 from finetune.analysis.label_errors import beliefs
@@ -37,7 +36,6 @@ def test_one_label() -> None:
     table = made("classification", *lines, names=["no", "yes"], order=["no", "yes"])
     assert table.right is not None and table.right.tolist() == [True, False] and table.score.tolist() == [1, 0]
     assert cells(table.decisions) == [(0, "no", "no", True, 0.75, 0.75), (1, "yes", "no", False, 0.625, 0.375)]
-    assert cells(table.claims)[1][3:5] == (False, 0.625)
     assert table.chances == [{"no": 0.75, "yes": 0.25}, {"no": 0.625, "yes": 0.375}]
     assert table.classes == {"no": (1, 2, 1), "yes": (1, 0, 0)}
     assert table.certainty.tolist() == [-math.inf, 0.625] and table.lengths == [1, 3]
@@ -68,9 +66,7 @@ def test_several_labels() -> None:
     ]  # fmt: skip
     assert table.score.tolist() == [0, 0] and table.several
     assert table.classes == {"x": (2, 1, 1), "y": (1, 2, 1)} and table.certainty.tolist() == [0.75, 0.875]
-    assert cells(table.claims) == [table_row for table_row in cells(table.decisions) if table_row[2] in "xy"]
-    unsure = table.claims[np.array([1])]
-    assert table.without(0, unsure) == ["x"] and table.words(1) == ("x, y", "y")
+    assert table.words(1) == ("x, y", "y")
     assert table.pairs[0] == [("x", "x"), ("not y", "y")]
     found = beliefs(table)
     assert found is not None and found.least is not None
@@ -92,12 +88,7 @@ def test_tags() -> None:
         (0, "PER", "PER", True, 0.9, 0.9), (0, "no entity", "no entity", True, 0.8, 0.9),
         (0, "PER", "LOC", False, 0.7, 0.3),
     ]  # fmt: skip
-    assert [claim[:5] for claim in cells(table.claims)] == [
-        (0, "PER", "PER", True, 0.9), (0, "PER", "LOC", False, 0.6), (1, "PER", "PER", True, 0.9),
-        (1, "no entity", "LOC", False, 0.6),
-    ]  # fmt: skip
     assert table.classes == {"LOC": (0, 2, 0), "PER": (3, 2, 2)} and table.confidence.tolist() == [0.5, 0.5]
-    assert table.without(0, table.claims[np.array([1])]) == ["B-PER", "O", "O", "O", "O"]
     assert table.words(0) == ("Anna (PER), New York (PER)", "Anna (PER), New York (LOC)")
     assert marked_texts(table.texts[1], table.marks(1)) == [
         ["label", ["Anna", "right", "PER"], " of New York sang"],
@@ -141,8 +132,6 @@ def test_intents_and_slots() -> None:
         (0, "intent: go", "intent: stop", False, 0.7, 0.3), (0, "no entity", "no entity", True, 0.9, 0.9),
         (0, "a", "b", False, 0.6, 0.2),
     ]  # fmt: skip
-    assert [claim[3:5] for claim in cells(table.claims)] == [(False, 0.6)]
-    assert table.without(0, table.claims) is None
     assert table.classes == {"a": (1, 0, 0), "b": (0, 1, 0), "intent: go": (1, 0, 0), "intent: stop": (0, 1, 0)}
     assert table.words(0) == ("go: Rome (a)", "stop: Rome (b)")
     assert table.doubt(0)["doubted"] == "intent: go" and table.doubt(2)["doubted"] == "Rome (a)"
@@ -160,8 +149,6 @@ def test_overlapping_spans() -> None:
     table = made("overlapping-spans", line)
     assert table.score.tolist() == [0.5]
     assert [row[:5] for row in cells(table.decisions)] == [(0, "ORG", "ORG", True, 0.9), (0, "LOC", "CITY", False, 0.7)]
-    assert table.claims.prediction.tolist() == ["ORG", "CITY"]
-    assert table.without(0, table.claims[np.array([1])]) == predicted[:1]
     assert table.classes == {"CITY": (0, 1, 0), "LOC": (1, 0, 0), "ORG": (1, 1, 1)}
     assert table.words(0)[0] == "the embassy of (ORG),  Rom (LOC)"
     assert table.doubt(1) == {"doubted": " Rom (LOC)", "predicted_there": "CITY"}

@@ -209,16 +209,15 @@ class MultiLabel(TextType):
             own, given = set(line["gold"]), list(line["prediction"])
             for name in names if chances else dict.fromkeys((*line["gold"], *given)):
                 label, prediction = (name if name in side else NOT + name for side in (own, given))
-                place = given.index(name) if name in given else 0
                 chance = chances[row][name] if chances else math.nan
                 sure, known = (chance if name in side else 1 - chance for side in (given, own))
-                rows.append(DecisionRow(row, label, prediction, label == prediction, sure, known, "", place, place + 1))
+                rows.append(DecisionRow(row, label, prediction, label == prediction, sure, known))
         right = np.array([set(line["gold"]) == set(line["prediction"]) for line in lines], bool)
         absent = sorted({name for row in rows for name in row[1:3] if name.startswith(NOT)})
         return Predictions(
             lines=lines, texts=pair_texts(lines), right=right, score=right.astype(float), chances=chances, names=names,
-            decisions=Decisions.made(rows), nothing=absent, several=True, filler=(), unit="labels of rows",
-            claimed="labels", says=lambda _, value: ", ".join(value) or "none",
+            decisions=Decisions.made(rows), nothing=absent, several=True, unit="labels of rows",
+            says=lambda _, value: ", ".join(value) or "none",
         )  # fmt: skip
 
 

@@ -297,8 +297,8 @@ class IntentAndSlots(Tagging):
         )
         return replace(
             tags, lines=lines, right=right, score=right.astype(float), decisions=decisions, parts=parts,
-            unit="intents and words", claimed="rows",
-            says=lambda line, value: f"{value[INTENT]}: {tags.says(line, value[SLOTS])}", filler=None,
+            unit="intents and words",
+            says=lambda line, value: f"{value[INTENT]}: {tags.says(line, value[SLOTS])}",
         )  # fmt: skip
 
 

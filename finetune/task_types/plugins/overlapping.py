@@ -265,17 +265,16 @@ class OverlappingSpans(OwnType):
             label, predicted = both = [triples(line["gold"]), triples(line["prediction"])]
             sure = dict(zip(predicted, line.get("probabilities") or (), strict=False))
             for place, kind, chosen in paired_spans(label, predicted, NONE):
-                span, of = (*place, chosen), line["text"][slice(*place)]
-                at = predicted.index(span) if span in predicted else 0
-                decisions.append(DecisionRow(row, kind, chosen, kind == chosen, sure.get(span), None, of, at, at + 1))
+                known, of = sure.get((*place, chosen)), line["text"][slice(*place)]
+                decisions.append(DecisionRow(row, kind, chosen, kind == chosen, known, None, of))
             every = len(label) + len(predicted)
             score.append(2 * len({*label} & {*predicted}) / every if every else 1.0)
             sides.append(both)
         return Predictions(
             lines=lines, texts=[{"label": line["text"], "prediction": line["text"]} for line in lines],
             score=np.array(score, float), right=np.array(score) == 1, decisions=Decisions.made(decisions),
-            nothing=(NONE,), marks=lambda row: marks_of_both(*sides[row]), says=spans_in_words, filler=(),
-            unit="spans", claimed="entities",
+            nothing=(NONE,), marks=lambda row: marks_of_both(*sides[row]), says=spans_in_words,
+            unit="spans",
         )  # fmt: skip
 
 

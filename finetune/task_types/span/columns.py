@@ -126,5 +126,5 @@ class Span(OwnType):
             lines=lines, texts=[{name: line[name] for name in ("question", "context")} for line in lines],
             right=scores[:, 0] == 1, score=scores[:, 1], decisions=Decisions.made(rows),
             chances=chances if all(chances) else (), marks=lambda row: list(_marks(lines[row])), closed=False,
-            unit="answers", claimed="answers", says=lambda _, value: str(value) or NONE,
+            unit="answers", says=lambda _, value: str(value) or NONE,
         )  # fmt: skip

@@ -199,12 +199,12 @@ def tags_predictions(lines: Sequence[Line]) -> Predictions:
         words += map(DecisionRow, [number] * len(of), *classes, right, sure, chance, of)
         for place, own, given in paired_spans(label, prediction, NONE):
             low = min((p for p in sure[slice(*place)] if p is not None), default=None)
-            entities.append(DecisionRow(number, own, given, own == given, low, None, of[place[0]], *place))
+            entities.append(DecisionRow(number, own, given, own == given, low, None, of[place[0]]))
         score.append(float(np.mean(right)))
     return Predictions(
         lines=lines, texts=[dict.fromkeys(("label", "prediction"), row.given[0]) for row in rows],
         score=np.array(score, float), right=np.array(score) == 1, decisions=Decisions.made(words),
-        parts=Decisions.made(entities), nothing=(NONE,), filler=("O",), claimed="entities",
+        parts=Decisions.made(entities), nothing=(NONE,),
         marks=lambda number: marks_of_both(*(entity_spans(lines[number][side], rows[number]) for side in SIDES)),
         says=lambda line, value: entities_said(value, _row_of(line)),
         unit=f"{unit(chain.from_iterable(row.words for row in rows))}s",
