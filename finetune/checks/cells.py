@@ -69,8 +69,8 @@ ODD_TEXTS: Mapping[Issue, Callable[[str], object]] = {
     Issue(
         "not-nfc",
         "warning",
-        "texts with decomposed letters (not in NFC: é or 한 as several characters)",
-        "Normalise to NFC, as `fix` does; a tokenizer splits such letters",
+        "texts that are not in NFC (such as é or 한 as several characters, or compatibility letters)",
+        "Normalise to NFC, as `fix` does; a tokenizer has other pieces for such letters",
     ): lambda text: not unicodedata.is_normalized("NFC", text),
     Issue(
         "jamo",
