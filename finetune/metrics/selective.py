@@ -11,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 ERROR_RATE = 0.05  # share of dev draws in which a promised risk may be exceeded
+ALL_RATE = 0.01  # the part of it that is spent on answering all rows, whatever their confidence
 ERRORS_AT_FIRST = 5  # that the first threshold tried allows, so that one error by chance does not end the search
 STEPS = 100  # thresholds tried
 
@@ -27,17 +28,22 @@ class AnsweredShare:
 def risk_threshold(confidence: np.ndarray, right: np.ndarray, risk: float) -> AnsweredShare | None:
     """The lowest threshold whose share of wrong answers is at most `risk`, in 95 % of dev draws; None where none is.
 
-    Thresholds go from few answers to all, at counts that depend on the number of rows alone, and the first that fails
-    ends it: so the bounds need no correction for their number. They are exact where rows are independent, and the share
-    of wrong answers falls as the threshold rises.
+    There are two starts, which share the 5 %. One is all rows, for a model that is good enough as it is. The other goes
+    from few answers to all, at counts that depend on the number of rows alone, and the first that fails ends it: so the
+    bounds need no correction for their number. They are exact where rows are independent, and the share of wrong
+    answers falls as the threshold rises.
     """
     order = np.argsort(-confidence, kind="stable")
     ranked, wrong, total = confidence[order], np.cumsum(~right[order]), len(order)
-    first = max(least_answers(risk), min(least_answers(risk, wrong=ERRORS_AT_FIRST), total // 2))
-    found = None
+    all_rate = ALL_RATE if total >= 2 * least_answers(risk) else 0.0  # with few rows only few answers are tried
+    if all_rate and upper_chance(int(wrong[-1]), total, risk) <= all_rate:
+        return AnsweredShare(threshold=float(ranked[-1]), coverage=1.0, wrong=float(wrong[-1] / total))
+    rate, found = ERROR_RATE - all_rate, None
+    easy = least_answers(risk, wrong=ERRORS_AT_FIRST, rate=rate)
+    first = max(least_answers(risk, rate=rate), min(easy, total // 2))
     for count in np.unique(np.linspace(first, total, STEPS).round().astype(int)) if first <= total else ():
         answers = int(np.searchsorted(-ranked, -ranked[count - 1], side="right"))  # with equal confidences
-        if upper_chance(int(wrong[answers - 1]), answers, risk) > ERROR_RATE:
+        if upper_chance(int(wrong[answers - 1]), answers, risk) > rate:
             break
         found = AnsweredShare(
             threshold=float(ranked[count - 1]), coverage=answers / total, wrong=float(wrong[answers - 1] / answers)
@@ -60,14 +66,14 @@ def lowest_risk(confidence: np.ndarray, right: np.ndarray) -> float | None:
 
 
 @lru_cache(maxsize=256)
-def least_answers(risk: float, *, wrong: int = 0) -> int:
+def least_answers(risk: float, *, wrong: int = 0, rate: float = ERROR_RATE) -> int:
     """The fewest answers whose share of wrong ones is bounded by `risk` if so many are wrong."""
     low, high = wrong, wrong + 1
-    while upper_chance(wrong, high, risk) > ERROR_RATE:
+    while upper_chance(wrong, high, risk) > rate:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if upper_chance(wrong, middle, risk) <= ERROR_RATE else (middle, high)
+        low, high = (low, middle) if upper_chance(wrong, middle, risk) <= rate else (middle, high)
     return high
 
 
