@@ -126,8 +126,8 @@ class Engine:
         return logits
 
     def _evaluate(self) -> None:
-        """Puts the model on the device, without dropout; a served model is there already, once per request."""
-        if self.model.training or next(self.model.parameters()).device.type != self.accelerator.device.type:
+        """Puts the model on the device, without dropout; a served model is there already."""
+        if self.model.training or next(self.model.parameters()).device != self.accelerator.device:
             self.model.to(self.accelerator.device).eval()
 
     def stop_if_asked_anywhere(self) -> None:

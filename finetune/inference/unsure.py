@@ -46,7 +46,7 @@ class Unsure:
         if sure is None or sure < self.threshold:
             listed = isinstance(cells.get("prediction", []), list)
             prediction = {} if listed else {"prediction": UNSURE}  # a column of a Parquet file has one type
-            return {**cells, **dict.fromkeys(there), **prediction, UNSURE: cells[there[0]]}
+            return {**cells, **dict.fromkeys(there), **prediction, UNSURE: next((cells[name] for name in there), None)}
         value = cells.get("prediction")
         if isinstance(value, int | Mapping):
             return cells | {"prediction": json.dumps(value, ensure_ascii=False)}
