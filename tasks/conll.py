@@ -36,27 +36,27 @@ class ColumnFiles:
         folder = (source.find if self.repository else source.require)(self.folders, holds=file)
         if folder is None:
             return self._from_hub(split, hub_split, looked_for=file)
-        found = list(self.sentences(folder / file, types=self.types))
-        return _rows(found, split, origin=str(folder / file))
+        sentences = list(self.sentences(folder / file, types=self.types))
+        return _rows(sentences, split, origin=str(folder / file))
 
     def _from_hub(self, split: str, hub_split: str, *, looked_for: str) -> Rows:
-        found = hub_rows(self.repository, None, hub_split, looked_for=looked_for, revision=self.revision)
-        names = found.features["ner_tags"].feature.names
+        hub = hub_rows(self.repository, None, hub_split, looked_for=looked_for, revision=self.revision)
+        names = hub.features["ner_tags"].feature.names
         rows, document = [], 0
-        for fields in found:
+        for fields in hub:
             document += fields["tokens"] == [DOCUMENT]
             if fields["tokens"] and fields["tokens"] != [DOCUMENT]:
                 rows.append((document, fields["tokens"], to_iob2([names[tag] for tag in fields["ner_tags"]])))
         return _rows(rows, split, origin=f"{self.repository} ({hub_split})")
 
 
-def _rows(found: list[tuple[int, list[str], list[str]]], split: str, *, origin: str) -> Rows:
+def _rows(sentences: list[tuple[int, list[str], list[str]]], split: str, *, origin: str) -> Rows:
     """Rows of (number of the document, words, tags), with a note where no documents were marked."""
     rows = [
         TaggingRow(id=f"{split}-{index}", words=tuple(words), gold=tuple(tags), document=str(document))
-        for index, (document, words, tags) in enumerate(found)
+        for index, (document, words, tags) in enumerate(sentences)
     ]
-    marked = any(document for document, _, _ in found)
+    marked = any(document for document, _, _ in sentences)
     return Rows(rows=rows, origin=origin, notes=() if marked else (f"{origin}: {NO_DOCUMENTS}",))
 
 

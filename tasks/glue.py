@@ -84,7 +84,7 @@ class Glue:
         return Rows(rows=rows, origin=str(path), notes=notes)
 
     def _from_hub(self, split: str, hub_split: str, *, looked_for: str) -> Rows:
-        found = hub_rows(self.repository, self.config, hub_split, looked_for=looked_for, revision=self.revision)
+        hub = hub_rows(self.repository, self.config, hub_split, looked_for=looked_for, revision=self.revision)
         rows = [
             SentenceRow(
                 id=f"{split}-{index}",
@@ -92,7 +92,7 @@ class Glue:
                 pair=None if self.pair is None else fields[self.hub[1]],
                 gold=self._hub_gold(fields[self.hub_gold]),
             )
-            for index, fields in enumerate(found)
+            for index, fields in enumerate(hub)
         ]
         part = ", ".join(name for name in (self.config, hub_split) if name)
         origin = f"{self.repository} ({part})"

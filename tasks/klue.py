@@ -61,12 +61,12 @@ class Texts:
         return Rows(rows=distinct_rows(rows, path), origin=str(path))
 
     def _from_hub(self, split: str, *, looked_for: str) -> Rows:
-        found = hub_rows(REPOSITORY, self.config, HUB[split], looked_for=looked_for)
+        hub = hub_rows(REPOSITORY, self.config, HUB[split], looked_for=looked_for)
         origin, gold = f"{REPOSITORY} ({self.config}, {HUB[split]})", self.hub_gold or self.gold
         if self.labels:  # the Hub has their numbers
-            names = found.features[gold[0]].names
-            found = ({**fields, gold[0]: names[fields[gold[0]]]} for fields in found)
-        rows = [self._row(fields, gold, f"{origin}: row {n}") for n, fields in enumerate(found, start=1)]
+            names = hub.features[gold[0]].names
+            hub = ({**fields, gold[0]: names[fields[gold[0]]]} for fields in hub)
+        rows = [self._row(fields, gold, f"{origin}: row {n}") for n, fields in enumerate(hub, start=1)]
         return Rows(rows=rows, origin=origin)
 
     def _row(self, fields: Any, gold: tuple[str, ...], where: str) -> SentenceRow:
@@ -95,10 +95,10 @@ def official_rows(path: Path) -> Iterator[tuple[str, Any]]:
 
 def text_of(fields: Any, column: str, where: str) -> str:
     """The text in a column of a row. Raises UserError where there is none."""
-    found = fields.get(column) if isinstance(fields, Mapping) else None
-    if not isinstance(found, str) or not found.strip():
+    cell = fields.get(column) if isinstance(fields, Mapping) else None
+    if not isinstance(cell, str) or not cell.strip():
         raise UserError(f"{where}: has no text in '{column}'", REMEDY)
-    return found
+    return cell
 
 
 def distinct_rows(rows: list[Any], path: Path) -> list[Any]:
@@ -128,11 +128,11 @@ def read_ner(source: Source, split: str) -> Rows:
     if folder is not None:
         path = folder / file
         return Rows(rows=distinct_rows([_tagged(*sentence) for sentence in _sentences(path)], path), origin=str(path))
-    found = hub_rows(REPOSITORY, "ner", HUB[split], looked_for=file)
-    names = found.features["ner_tags"].feature.names
+    hub = hub_rows(REPOSITORY, "ner", HUB[split], looked_for=file)
+    names = hub.features["ner_tags"].feature.names
     rows = [
         _tagged(f"{split}-{index}", fields["tokens"], [names[tag] for tag in fields["ner_tags"]])
-        for index, fields in enumerate(found)
+        for index, fields in enumerate(hub)
     ]
     return Rows(rows=rows, origin=f"{REPOSITORY} (ner, {HUB[split]})")
 
@@ -169,8 +169,8 @@ def _character(line: str, where: str) -> list[str]:
 def _tagged(name: str, characters: Sequence[str], tags: Sequence[str]) -> TaggingRow:
     """A row of all characters but spaces, which are only in its text."""
     starts = accumulate(map(len, characters), initial=0)
-    kept = [each for each in zip(characters, tags, starts, strict=False) if each[0] != " "]
-    words, gold, places = zip(*kept, strict=True) if kept else ((), (), ())
+    filled = [character for character in zip(characters, tags, starts, strict=False) if character[0] != " "]
+    words, gold, places = zip(*filled, strict=True) if filled else ((), (), ())
     return TaggingRow(id=name, words=words, gold=gold, text="".join(characters), starts=places)
 
 

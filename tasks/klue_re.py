@@ -46,22 +46,22 @@ def read(source: Source, split: str) -> Rows:
         path = folder / file
         loaded = _rows(official_rows(path), str(path))
         return replace(loaded, rows=distinct_rows(list(loaded.rows), path))
-    found = hub_rows(REPOSITORY, "re", HUB[split], looked_for=file)
+    hub = hub_rows(REPOSITORY, "re", HUB[split], looked_for=file)
     origin = f"{REPOSITORY} (re, {HUB[split]})"
-    named = ({**fields, "label": LABELS[fields["label"]]} for fields in found)
+    named = ({**fields, "label": LABELS[fields["label"]]} for fields in hub)
     return _rows(((f"{origin}: row {number}", fields) for number, fields in enumerate(named, start=1)), origin)
 
 
-def _rows(found: Iterable[tuple[str, Any]], origin: str) -> Rows:
+def _rows(relations: Iterable[tuple[str, Any]], origin: str) -> Rows:
     rows, other = [], list[str]()
-    for where, fields in found:
+    for where, fields in relations:
         name, text = text_of(fields, "guid", where), text_of(fields, "sentence", where)
         entities = [fields.get("subject_entity"), fields.get("object_entity")]
-        spans = [_span(one, text, f"{where} ({name})") for one in entities]
+        spans = [_span(entity, text, f"{where} ({name})") for entity in entities]
         if fault := spans_fault(spans):
             raise UserError(f"{where} ({name}): {fault}", REMEDY)
         other += [name] * any(
-            text[span.start : span.end] != one.get("word") for span, one in zip(spans, entities, strict=True)
+            text[span.start : span.end] != entity.get("word") for span, entity in zip(spans, entities, strict=True)
         )
         gold = text_of(fields, "label", where)
         rows.append(SentenceRow(id=name, text=with_markers(text, spans, MARKERS), gold=gold))

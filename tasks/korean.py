@@ -56,8 +56,8 @@ def tagged_lines(path: Path, *, types: Collection[str]) -> Iterator[tuple[int, l
     for line, fields in read_strictly(path, TSV, names=("words", "tags")):
         words, tags = fields["words"].split(), fields["tags"].split()
         if not words or len(words) != len(tags):
-            given = f"{so_many(len(words), 'word')} and {so_many(len(tags), 'tag')}"
-            raise UserError(f"{path}:{line}: has {given}", "A line is words, a tab, and a tag for each; fix that line")
+            counts = f"{so_many(len(words), 'word')} and {so_many(len(tags), 'tag')}"
+            raise UserError(f"{path}:{line}: has {counts}", "A line is words, a tab, and a tag for each; fix that line")
         yield 0, words, to_iob2([_prefixed(tag, types, where=f"{path}:{line}") for tag in tags])
 
 

@@ -38,10 +38,10 @@ def read(source: Source, split: str) -> Rows:
     if folder is not None:
         rows, origin = list(_official(folder / file)), str(folder / file)
     else:
-        found = hub_rows(REPOSITORY, None, part, looked_for=file)
+        hub = hub_rows(REPOSITORY, None, part, looked_for=file)
         rows = [
             SentenceRow(id=str(number), text=fields["sentence"].strip().strip('"'), gold=LABELS[fields["relation"]])
-            for number, fields in enumerate(found, start=1)
+            for number, fields in enumerate(hub, start=1)
         ]
         origin = f"{REPOSITORY} ({part})"
     if split != "test":
@@ -63,8 +63,8 @@ def _official(path: Path) -> Iterator[SentenceRow]:
             sentence = name, rest.strip().removeprefix('"').removesuffix('"')
             continue
         if text not in LABELS:
-            known = f"expected {OTHER}, or one of {', '.join(NINE)} with (e1,e2) or (e2,e1)"
-            raise UserError(f"{path}:{number}: unknown relation '{text[:40]}'; {known}", "Fix that line")
+            expected = f"expected {OTHER}, or one of {', '.join(NINE)} with (e1,e2) or (e2,e1)"
+            raise UserError(f"{path}:{number}: unknown relation '{text[:40]}'; {expected}", "Fix that line")
         yield SentenceRow(id=sentence[0], text=sentence[1], gold=text)
         sentence = None
 

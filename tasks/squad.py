@@ -109,14 +109,14 @@ def read_squad(path: Path, *, key: str = "id") -> Rows:
             raise UserError(f"{where}: the id '{name}' is also that of {seen[name]}", "Make the ids distinct")
         seen[name] = where
         answers = None if "answers" not in question else _get(question, "answers", list, where)
-        found = [
+        hub_questions = [
             (_get(answer, "text", str, where), _get(answer, "answer_start", int, where)) for answer in answers or []
         ]
         if answers is not None and bool(answers) == question.get("is_impossible", not answers):
-            given = f"{so_many(len(answers), 'answer')} and is_impossible {json.dumps(question['is_impossible'])}"
-            raise UserError(f"{where}: question '{name}' has {given}", "Fix one of the two")
+            counts = f"{so_many(len(answers), 'answer')} and is_impossible {json.dumps(question['is_impossible'])}"
+            raise UserError(f"{where}: question '{name}' has {counts}", "Fix one of the two")
         text = _get(question, "question", str, where)
-        rows.append(_row(name, title, context, text, None if answers is None else found, fixes))
+        rows.append(_row(name, title, context, text, None if answers is None else hub_questions, fixes))
     return Rows(rows=rows, origin=str(path), notes=fixes.notes(str(path)))
 
 
@@ -156,12 +156,12 @@ def _row(
 
 def _start(name: str, context: str, text: str, start: int, fixes: AnswerFixes) -> int | None:
     """The character at which an answer begins; records in `fixes` what was wrong."""
-    found = located(context, text, start)
-    if found is None:
+    place = located(context, text, start)
+    if place is None:
         fixes.lost.append(name)
-    elif found != start:
+    elif place != start:
         fixes.moved.append(name)
-    return found
+    return place
 
 
 SQUAD_1 = Squad(

@@ -16,8 +16,8 @@ def read(source: Source, split: str) -> Rows:
     file, hub_split = SPLITS[split]
     folder = source.find(("swag", "SWAG", "swagaf/data"), holds=file)
     if folder is None:
-        found = hub_rows(REPOSITORY, "regular", hub_split, looked_for=f"swag/{file}")
-        rows = [_row(fields, f"{split}-{index}", where=REPOSITORY) for index, fields in enumerate(found)]
+        hub = hub_rows(REPOSITORY, "regular", hub_split, looked_for=f"swag/{file}")
+        rows = [_row(fields, f"{split}-{index}", where=REPOSITORY) for index, fields in enumerate(hub)]
         return Rows(rows=rows, origin=f"{REPOSITORY} (regular, {hub_split})")
     path = folder / file
     lines = read_strictly(path, CSV, columns=["sent1", "sent2", *ENDINGS, *(["label"] if split != "test" else [])])

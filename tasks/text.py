@@ -50,15 +50,15 @@ class TaskTexts:
         """The file of texts, one line each, which is written if it is not there."""
         text = "".join(f"{line}\n" for line in dict.fromkeys(_lines(rows)))
         written = text.encode()
-        kept = entry("corpora", hashlib.sha256(written).hexdigest())
-        file = kept.folder / f"{self.task.name}.txt"
+        cached = entry("corpora", hashlib.sha256(written).hexdigest())
+        file = cached.folder / f"{self.task.name}.txt"
 
         def write() -> None:
-            kept.require_room(len(written), what=f"the texts of {self.task.name} need {len(written):,} bytes")
+            cached.require_room(len(written), what=f"the texts of {self.task.name} need {len(written):,} bytes")
             write_atomically(file, text)
-            kept.seal([file.name])
+            cached.seal([file.name])
 
-        kept.ensure(write)
+        cached.ensure(write)
         return file
 
 

@@ -50,10 +50,10 @@ def _function_of(callback: Callback) -> Watcher:
     """One function for a callback. Raises UserError for an unknown `on_` method, and for an object without any."""
     named = [name for name in dir(callback) if name.startswith("on_")]
     if unknown := [name for name in named if name not in METHODS]:
-        known = ", ".join(METHODS)
+        methods = ", ".join(METHODS)
         raise UserError(
             f"the callback {shown_value(callback)} has a method {unknown[0]}, which no event calls",
-            f"{nearest(unknown[0], list(METHODS))}The methods are {known}",
+            f"{nearest(unknown[0], list(METHODS))}The methods are {methods}",
         )
     if named:
         return partial(_call_method, callback)

@@ -246,18 +246,18 @@ class Model:
 
     def _renamed(self, rows: Any, text: str | Sequence[str]) -> Any:
         """The rows with the model's inputs alone, under the names of training."""
-        given = [text] if isinstance(text, str) else list(text)
-        known = self.predictor.python_rows.names
-        wanted = next((names for names in known if len(names) == len(given)), None)
+        input_names = [text] if isinstance(text, str) else list(text)
+        inputs = self.predictor.python_rows.names
+        wanted = next((names for names in inputs if len(names) == len(input_names)), None)
         if wanted is None:
-            what = f"text= names {so_many(len(given), 'column')}, and the model reads {' and '.join(known[0])}"
+            what = f"text= names {so_many(len(input_names), 'column')}, and the model reads {' and '.join(inputs[0])}"
             raise UserError(what, "Name one column for each of them")
-        columns = rows if not isinstance(rows, list) else {name: [row.get(name) for row in rows] for name in given}
+        columns = {name: [row.get(name) for row in rows] for name in input_names} if isinstance(rows, list) else rows
         names = _columns_in(columns)
-        if lacking := [name for name in given if name not in names]:
+        if lacking := [name for name in input_names if name not in names]:
             what = f"the rows have no column '{lacking[0]}'"
             raise UserError(what, f"Their columns are {', '.join(map(str, names))}")
-        return {to: list(columns[name]) for name, to in zip(given, wanted, strict=True)}
+        return {to: list(columns[name]) for name, to in zip(input_names, wanted, strict=True)}
 
 
 @plainly

@@ -37,7 +37,7 @@ def plan(
         _require_vocabulary(model, filter(is_data, targets), settings)
     checkpoint = checkpoint_of(settings, out)
     planned = expand_targets(list(targets), dict(settings), seeds=seeds, shares=shares, checkpoint=checkpoint)
-    if any(own_data(one.task) for one in planned):
+    if any(own_data(resolved.task) for resolved in planned):
         from finetune.checks.refusal import with_findings  # with all checks
 
         planned = with_findings(planned)
@@ -57,7 +57,7 @@ def _require_vocabulary(model: str, targets: Iterable[str], settings: Mapping[st
 
 def loading(planned: Sequence[ResolvedRun]) -> str:
     """`glue-mrpc: loading PyTorch and transformers, then google-bert/bert-base-uncased`."""
-    names = dict.fromkeys(one.name for one in planned)
-    models = dict.fromkeys(one.recipe.model for one in planned)
+    names = dict.fromkeys(resolved.name for resolved in planned)
+    models = dict.fromkeys(resolved.recipe.model for resolved in planned)
     several = f" ({len(planned)} runs)" if len(planned) > 1 else ""
     return f"{', '.join(names)}: loading PyTorch and transformers, then {', '.join(models)}{several}"

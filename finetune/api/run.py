@@ -73,7 +73,7 @@ class Run:
     @property
     def folders(self) -> list[str]:
         """The folder of each run."""
-        return [str(one.folder) for one in self.runs]
+        return [str(run.folder) for run in self.runs]
 
     @property
     def runs(self) -> "list[Run]":
@@ -98,8 +98,8 @@ class Run:
         Of the setting of `record`: what half of its seeds or more have in common.
         """
         group = best_group(self.records)
-        found = diagnosis_of_seeds([(one, self.folder_of(one)) for one in group])
-        return found.for_runs_in(self.out)
+        diagnoses = diagnosis_of_seeds([(record, self.folder_of(record)) for record in group])
+        return diagnoses.for_runs_in(self.out)
 
     @property
     def scores(self) -> "pd.DataFrame":
@@ -111,11 +111,13 @@ class Run:
         """
         import pandas as pd
 
-        found = by_setting(self.records)
-        settings = [", ".join(f"{k}={v}" for k, v in one.items()) for one in differing_settings([g[0] for g in found])]
-        rows = [row for group, words in zip(found, settings, strict=True) for row in _score_rows(group, words)]
+        groups = by_setting(self.records)
+        settings = [
+            ", ".join(f"{k}={v}" for k, v in setting.items()) for setting in differing_settings([g[0] for g in groups])
+        ]
+        rows = [row for group, words in zip(groups, settings, strict=True) for row in _score_rows(group, words)]
         frame = pd.DataFrame(rows, columns=list(COLUMNS))
-        return frame if len(found) > 1 else frame.drop(columns="settings")
+        return frame if len(groups) > 1 else frame.drop(columns="settings")
 
     @property
     def baselines(self) -> "pd.DataFrame":
@@ -131,7 +133,7 @@ class Run:
         """
         from finetune.analysis.data_sizes import learning_curves
 
-        return learning_curves(self.records, {one.id: self.folder_of(one) for one in self.records})
+        return learning_curves(self.records, {record.id: self.folder_of(record) for record in self.records})
 
     @property
     def predictions(self) -> "pd.DataFrame":
@@ -223,8 +225,8 @@ def open_run(name: str | Path, *, seeds: bool = False, out: str | Path = "result
     folder = require_run(str(name), Path(out))
     record, where = load_record(folder.record_file), folder.path.parents[1]
     others = same_but_seeds(record, all_records(where)) if seeds else []
-    found = runs_of_records([record, *others], out=where)
-    return found if found.folder == folder.path else replace(found, moved={record.id: folder.path})
+    runs = runs_of_records([record, *others], out=where)
+    return runs if runs.folder == folder.path else replace(runs, moved={record.id: folder.path})
 
 
 def _score_rows(group: Sequence[RunRecord], settings: str) -> list[tuple[Any, ...]]:
@@ -234,14 +236,14 @@ def _score_rows(group: Sequence[RunRecord], settings: str) -> list[tuple[Any, ..
         methods = [OURS, *group[0].baselines[split]]
         for name in plain_metrics(scores):
             for method in methods:
-                every = [
+                seeds = [
                     (record.scores[split] if method == OURS else record.baselines[split][method])[name]
                     for record in group
                 ]
-                found = summarised(every, group[0].metric(name))
+                summary = summarised(seeds, group[0].metric(name))
                 interval = interval_of(group, split, name) if method == OURS else None
-                spread = (nan if found.sd is None else found.sd, *(interval or (nan, nan)))
-                rows.append((settings, split, name, method, found.mean, *spread, len(every)))
+                spread = (nan if summary.sd is None else summary.sd, *(interval or (nan, nan)))
+                rows.append((settings, split, name, method, summary.mean, *spread, len(seeds)))
     return rows
 
 
@@ -266,7 +268,7 @@ def _by_column(table: "Predictions | None", line: PredictionLine) -> PredictionL
 
     names = [] if table is None or not table.chances else [*table.chances[0]]
     named = named_chances([line], names) if table is not None and names == [*table.names] else []
-    columns = {f"p({label})": chance for known in named for label, chance in known.items()}
+    columns = {f"p({label})": chance for chances in named for label, chance in chances.items()}
     return {key: value for key, value in line.items() if key != "probabilities" or not named} | columns
 
 
@@ -281,9 +283,9 @@ def _believed_lines(record: RunRecord, folder: RunFolder) -> Iterator[dict[str, 
         if table is None or believed is None:
             continue
         for row, line in enumerate(table.lines):
-            kept = {key: value for key, value in line.items() if value is not None and ":" not in key}
+            shown = {key: value for key, value in line.items() if value is not None and ":" not in key}
             belief, doubt = {"belief": float(believed.belief[row])}, dict[str, Any]()
             if believed.least is not None:
                 belief = {"label_probability": float(believed.chances[row])} | belief
                 doubt = table.doubt(int(believed.least[row]))
-            yield {"split": split} | _by_column(table, kept) | doubt | belief
+            yield {"split": split} | _by_column(table, shown) | doubt | belief

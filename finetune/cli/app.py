@@ -29,7 +29,7 @@ UsageError: Any = typer.BadParameter.__mro__[
 class OnDemand(TyperCommand):
     """A command with a name and help, whose module is imported when it is called."""
 
-    def make_context(self, info_name: str | None, args: list[str], *given: Any, **extra: Any) -> Any:
+    def make_context(self, info_name: str | None, args: list[str], *positional: Any, **extra: Any) -> Any:
         """The context of the real command, which then runs."""
         assert self.name is not None
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -38,7 +38,7 @@ class OnDemand(TyperCommand):
         command: Any = typer.main.get_command(alone)
         command.name, command.typed = self.name, inspect.signature(function).parameters
         set_options(option for parameter in command.params for option in parameter.opts)
-        return command.make_context(info_name, args, *given, **extra)
+        return command.make_context(info_name, args, *positional, **extra)
 
 
 class WithExamples(TyperCommand):
@@ -100,7 +100,7 @@ class Commands(TyperGroup):
         width = max(map(len, COMMANDS))
         for group, members in GROUPS.items():
             with formatter.section(group):
-                formatter.write_dl([(f"{name:<{width}}", one.help) for name, one in members.items()])
+                formatter.write_dl([(f"{name:<{width}}", member.help) for name, member in members.items()])
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Writes the first examples, and where there are more."""
@@ -120,7 +120,7 @@ class Commands(TyperGroup):
             raise taken_out
         if Path(name).exists():
             raise UserError(f"'{name}' is a file, not a command", f"`finetune run {name}` trains on it")
-        meant = next((ours for ours, one in COMMANDS.items() if name in one.also), "")
+        meant = next((ours for ours, listed in COMMANDS.items() if name in listed.also), "")
         near = f"Did you mean '{meant}'? " if meant else nearest(name, list(COMMANDS))
         remedy = f"{near}`finetune --help` lists the commands"
         raise UserError(f"there is no command '{name}'", remedy)
@@ -231,15 +231,15 @@ def _unknown_option(name: str, ctx: Any) -> UserError:
     option = name.partition("=")[0]
     if taken_out := gone(option) or gone(f"{ctx.info_name} {option}"):
         return taken_out
-    known = [option for parameter in ctx.command.params for option in parameter.opts if option.startswith("--")]
+    options = [option for parameter in ctx.command.params for option in parameter.opts if option.startswith("--")]
     setting = _as_setting(name) if ctx.info_name in COMMANDS and takes_settings(ctx.info_name) else ""
-    near = setting if f" {_key(name)}=VALUE" in setting else _near_option(name, known) or setting
+    near = setting if f" {_key(name)}=VALUE" in setting else _near_option(name, options) or setting
     return UserError(f"there is no option '{name}'", f"{near}`{_path(ctx)} --help` lists the options")
 
 
-def _near_option(name: str, known: list[str]) -> str:
+def _near_option(name: str, options: list[str]) -> str:
     """`Did you mean '--out'? `: compared without the dashes, which all options share."""
-    near = nearest(name.lstrip("-"), [option.lstrip("-") for option in known])
+    near = nearest(name.lstrip("-"), [option.lstrip("-") for option in options])
     return re.sub("'([^']+)'", r"'--\1'", near)
 
 

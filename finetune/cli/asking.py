@@ -44,5 +44,5 @@ def _answer(question: "Ambiguous") -> dict[str, Any]:
         chosen = typer.prompt(f"Which one, 1 to {len(question.choices)}", type=int, err=True)
     setting = question.choices[chosen - 1][0]
     say(f"to skip this question, add {copied(setting)}", err=True)
-    pairs = (one.partition("=") for one in single_settings(setting))
+    pairs = (single.partition("=") for single in single_settings(setting))
     return {name: override_value(name, value) for name, _, value in pairs}

@@ -36,57 +36,68 @@ def function_of(name: str) -> Callable[..., Any]:
 @cache
 def takes_settings(name: str) -> bool:
     """Whether a command takes those of a recipe, as key=value."""
-    return any(one.kind is one.VAR_KEYWORD for one in inspect.signature(function_of(name)).parameters.values())
+    return any(
+        parameter.kind is parameter.VAR_KEYWORD
+        for parameter in inspect.signature(function_of(name)).parameters.values()
+    )
 
 
 def command_line(name: str) -> Callable[..., None]:
     """The function that typer calls: it asks what is ambiguous, calls the command, and prints its result."""
     function, shown = function_of(name), module_of(name).shown
     ours, display = _parameters(function), _parameters(shown)
-    typed = [one for one in (*ours.values(), *list(display.values())[1:]) if not _mark(one).python]
-    several = next((one for one in typed if one.kind is one.VAR_POSITIONAL), None)
-    settings = {one.name for one in typed if _mark(one).setting}
-    anything = any(one.kind is one.VAR_KEYWORD for one in typed)
+    typed = [parameter for parameter in (*ours.values(), *list(display.values())[1:]) if not _mark(parameter).python]
+    several = next((parameter for parameter in typed if parameter.kind is parameter.VAR_POSITIONAL), None)
+    settings = {parameter.name for parameter in typed if _mark(parameter).setting}
+    anything = any(parameter.kind is parameter.VAR_KEYWORD for parameter in typed)
     listed = several.name if several is not None else WORDS if settings or anything else None
 
-    def called(quiet: bool = False, as_json: bool = False, **given: Any) -> None:
-        words, values = list(given.pop(listed, None) or ()) if listed else [], dict[str, Any]()
+    def called(quiet: bool = False, as_json: bool = False, **options: Any) -> None:
+        words, values = list(options.pop(listed, None) or ()) if listed else [], dict[str, Any]()
         if words and (settings or anything):
             words, values = _split(words)
             for key in values:
                 if key not in settings and (not anything or key in ours):
                     near = nearest(key, list(settings))
-                    known = f"{near}Its settings are {', '.join(sorted(settings))}"
-                    how_to = f"`finetune {name} --help` lists the options" if anything else known
+                    names_listed = f"{near}Its settings are {', '.join(sorted(settings))}"
+                    how_to = f"`finetune {name} --help` lists the options" if anything else names_listed
                     raise UserError(f"'{key}' is not a setting of {name}", how_to)
         if words and several is None:
             raise UserError(f"'{words[0]}' is not a setting", f"Write key=value; `finetune {name} --help` shows how")
-        names = [given.pop(one.name) for one in typed if one.kind is one.POSITIONAL_OR_KEYWORD and several is not None]
-        how = {one: given.pop(one) for one in [*display][1:] if one in given}
+        names = [
+            options.pop(parameter.name)
+            for parameter in typed
+            if parameter.kind is parameter.POSITIONAL_OR_KEYWORD and several is not None
+        ]
+        how = {parameter: options.pop(parameter) for parameter in [*display][1:] if parameter in options}
         from finetune.cli.printing import print_result
 
         print_result(
-            module_of(name), lambda chosen: function(*names, *words, **(given | chosen)), values, how,
-            given=given, quiet=quiet, as_json=as_json,
+            module_of(name), lambda chosen: function(*names, *words, **(options | chosen)), values, how,
+            given=options, quiet=quiet, as_json=as_json,
         )  # fmt: skip
 
     helps = _described(function) | _described(shown)
     mine = [
-        _typed(one, helps.get(one.name, ""))
-        for one in typed
-        if one.kind is not one.VAR_KEYWORD and (_mark(one).names or not _mark(one).setting)
+        _typed(parameter, helps.get(parameter.name, ""))
+        for parameter in typed
+        if parameter.kind is not parameter.VAR_KEYWORD and (_mark(parameter).names or not _mark(parameter).setting)
     ]
     if listed == WORDS:
-        help_text = ", ".join(f"{one}=..." for one in sorted(settings)) if not anything else "Settings as key=value."
+        help_text = (
+            ", ".join(f"{parameter}=..." for parameter in sorted(settings))
+            if not anything
+            else "Settings as key=value."
+        )
         argument = Annotated[list[str] | None, typer.Argument(help=help_text)]
-        place = sum(one.kind is one.POSITIONAL_OR_KEYWORD for one in typed)
+        place = sum(parameter.kind is parameter.POSITIONAL_OR_KEYWORD for parameter in typed)
         mine.insert(place, inspect.Parameter(WORDS, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=argument))
     mine += [
         inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind)
         for key, kind in TERMINAL.items()
     ]
     called.__signature__ = inspect.Signature(mine)  # type: ignore[attr-defined]
-    called.__annotations__ = {one.name: one.annotation for one in mine}
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in mine}
     return called
 
 
@@ -96,7 +107,7 @@ def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 
 def _mark(parameter: inspect.Parameter) -> Cli:
     """The mark of a parameter's annotation, or of its own default."""
-    return next((one for one in get_args(parameter.annotation)[1:] if isinstance(one, Cli)), Cli())
+    return next((mark for mark in get_args(parameter.annotation)[1:] if isinstance(mark, Cli)), Cli())
 
 
 def _kind(annotation: Any) -> Any:
@@ -107,7 +118,7 @@ def _kind(annotation: Any) -> Any:
     for kind in KINDS:
         if kind in kinds:
             return kind
-    return next((one for one in kinds if get_origin(one) is Literal), str)
+    return next((literal for literal in kinds if get_origin(literal) is Literal), str)
 
 
 def _typed(parameter: inspect.Parameter, described: str) -> inspect.Parameter:

@@ -16,7 +16,7 @@ def set_options(options: Iterable[str]) -> None:
 
 def with_options(text: str) -> str:
     """A message of the library with its arguments as options: "run it with `--force`"."""
-    return NAME.sub(lambda found: f"`{known.get(found[1], found[1])}`", text)
+    return NAME.sub(lambda match: f"`{known.get(match[1], match[1])}`", text)
 
 
 def note_line(text: str) -> str:

@@ -67,8 +67,8 @@ class ProgressDisplay:
             case Started():
                 self.console.print_line(f"running on {event.device}: {event.folder}")
             case Working():
-                every = LINE_EVERY if self.pace or event.total else 0  # before the first update each step is told
-                self._show(event.what, done=event.done, total=event.total, every=every)
+                seconds = LINE_EVERY if self.pace or event.total else 0  # before the first update each step is told
+                self._show(event.what, done=event.done, total=event.total, every=seconds)
             case Training():
                 self._begin(event)
             case Updates():
@@ -104,18 +104,18 @@ class ProgressDisplay:
         if self.console.is_terminal:
             self._show("training", done=plan.done, total=plan.updates)
 
-    def _show_updates(self, some: Updates) -> None:
+    def _show_updates(self, updates: Updates) -> None:
         pace = self.pace
         assert pace is not None  # since Training comes before Updates
-        pace.add(some)
-        facts = [f"loss {statistics.fmean(some.losses):.3f}", f"{pace.rate:.0f} examples/s", *self.best]
-        what = f"{pace.plan.unit} {some.epoch}/{pace.plan.epochs}"
-        self._show(what, done=some.update, total=pace.plan.updates, left=pace.left, facts=facts, every=LINE_EVERY)
+        pace.add(updates)
+        facts = [f"loss {statistics.fmean(updates.losses):.3f}", f"{pace.rate:.0f} examples/s", *self.best]
+        what = f"{pace.plan.unit} {updates.epoch}/{pace.plan.epochs}"
+        self._show(what, done=updates.update, total=pace.plan.updates, left=pace.left, facts=facts, every=LINE_EVERY)
 
-    def _show_rate(self, what: str, some: Encoded | RowsPredicted, *, unit: str) -> None:
-        left, facts = (some.total - some.done) / some.rate, [f"{some.rate:.0f} {unit}"]
-        every = 0 if some.done == some.total else LINE_EVERY / 2
-        self._show(what, done=some.done, total=some.total, left=left, facts=facts, every=every)
+    def _show_rate(self, what: str, progress: Encoded | RowsPredicted, *, unit: str) -> None:
+        left, facts = (progress.total - progress.done) / progress.rate, [f"{progress.rate:.0f} {unit}"]
+        seconds = 0 if progress.done == progress.total else LINE_EVERY / 2
+        self._show(what, done=progress.done, total=progress.total, left=left, facts=facts, every=seconds)
 
     def _show_epoch(self, epoch: EpochDone) -> None:
         assert self.pace is not None  # since Training comes before EpochDone

@@ -34,7 +34,7 @@ def let_first_print() -> None:
 
 def printable(text: str) -> str:
     """The text with control characters as escapes (`\\u001b`), which JSON and TOML read back as the same text."""
-    return OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return OBEYED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def one_line(text: str) -> str:
@@ -62,13 +62,13 @@ def _flowed(line: str, width: int) -> str:
         return line
     indent = INDENT.match(line)[0]  # type: ignore[index]  # which matches every line
     lines, end = [indent], 0
-    for found in UNBROKEN.finditer(line):
-        added = line[end if end else len(indent) : found.end()]
+    for match in UNBROKEN.finditer(line):
+        added = line[end if end else len(indent) : match.end()]
         if cell_len(lines[-1] + added) > width and lines[-1].strip():
-            lines.append(f"{indent}  {found[0]}")
+            lines.append(f"{indent}  {match[0]}")
         else:
             lines[-1] += added
-        end = found.end()
+        end = match.end()
     return "\n".join(lines)
 
 
@@ -82,8 +82,8 @@ def _columns(stream: TextIO) -> int:
     """The cells of a terminal's line, as the user or the terminal gives them; 0 for what is piped."""
     if not stream.isatty():
         return 0
-    given = os.environ.get("COLUMNS", "")
-    return int(given) if given.isdecimal() else os.get_terminal_size(stream.fileno()).columns
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) if columns.isdecimal() else os.get_terminal_size(stream.fileno()).columns
 
 
 def echo(text: str, *, err: bool = False, nl: bool = True) -> None:

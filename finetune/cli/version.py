@@ -6,12 +6,12 @@ from finetune.version import __version__
 
 def version_lines() -> str:
     """Two lines: this package and Python; the libraries and the device that runs would use."""
-    found = versions()
-    first = f"finetune {__version__}, Python {found['python']}"
-    if "torch" not in found:
-        return f"{first}\ntransformers {found['transformers']}, no torch: predicts and serves exports"
+    packages = versions()
+    first = f"finetune {__version__}, Python {packages['python']}"
+    if "torch" not in packages:
+        return f"{first}\ntransformers {packages['transformers']}, no torch: predicts and serves exports"
     from finetune.models.device import describe_device, resolve_device
 
-    libraries = ", ".join(f"{name} {found[name]}" for name in ("torch", "transformers"))
+    libraries = ", ".join(f"{name} {packages[name]}" for name in ("torch", "transformers"))
     device = describe_device(resolve_device(None))
     return f"{first}\n{libraries}, device {device}"

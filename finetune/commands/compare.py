@@ -61,7 +61,7 @@ def _folders(run: Run) -> Sequence[RunFolder]:
         raise UserError(
             f"one side has runs with {settings} different settings", "Compare two of run.runs, or runs of one setting"
         )
-    return [RunFolder(one.folder) for one in run.runs]
+    return [RunFolder(member.folder) for member in run.runs]
 
 
 def as_json(compared: Comparison | list[Comparison]) -> Iterator[Mapping[str, Any]]:
@@ -97,12 +97,12 @@ def shown(compared: Comparison | list[Comparison], *, changed: Annotated[int, Cl
     yield Next([["report", *chain.from_iterable(sides)]])
 
 
-def _changed_table(found: Comparison, most: int) -> TextTable:
+def _changed_table(comparison: Comparison, most: int) -> TextTable:
     """Some of the rows that only one side has right."""
-    a, b = (sum(row["better"] == side for row in found.changed) for side in "ab")
-    first = " (of each side's first run)" if len(found.a) > 1 or len(found.b) > 1 else ""
+    a, b = (sum(row["better"] == side for row in comparison.changed) for side in "ab")
+    first = " (of each side's first run)" if len(comparison.a) > 1 or len(comparison.b) > 1 else ""
     title = f"{so_many(a)} that only A has right, {b:,} that only B has right{first}"
     words = ["text", "label", "a", "b"]
-    rows = [(str(row["id"]), *(as_plain_text(row[name]) for name in words)) for row in found.changed[:most]]
+    rows = [(str(row["id"]), *(as_plain_text(row[name]) for name in words)) for row in comparison.changed[:most]]
     names = ["text", "label", "A", "B"]
     return TextTable(title=title, columns=["id", *names], rows=rows, words=names, ruled=True)

@@ -186,25 +186,25 @@ def shown(result: Listing | Leaderboard) -> Iterator[Part]:
     yield from _board_parts(result) if isinstance(result, Leaderboard) else _listing_parts(result)
 
 
-def _listing_parts(found: Listing) -> Iterator[Part]:
+def _listing_parts(listing: Listing) -> Iterator[Part]:
     """All runs, or of very many the latest; those that are not finished; then recipes and tasks."""
-    finished = sorted(found.finished, key=lambda run: run.finished)
-    if found.task is None and len(finished) > MOST_LISTED:
+    finished = sorted(listing.finished, key=lambda run: run.finished)
+    if listing.task is None and len(finished) > MOST_LISTED:
         title = f"the latest {MOST_LISTED} of {so_many(len(finished), 'run')}; of one task: finetune ls TASK"
         yield runs_table(finished[-MOST_LISTED:], title=title)
     elif finished:
-        yield runs_table(found.finished)
-    if found.unfinished:
-        yield interrupted_table(found.unfinished)
-    if found.task is None:
-        yield facts_table("recipes", found.recipes)
-        yield facts_table("tasks", {name: ", ".join(metrics) for name, metrics in found.tasks.items()})
+        yield runs_table(listing.finished)
+    if listing.unfinished:
+        yield interrupted_table(listing.unfinished)
+    if listing.task is None:
+        yield facts_table("recipes", listing.recipes)
+        yield facts_table("tasks", {name: ", ".join(metrics) for name, metrics in listing.tasks.items()})
     commands = []
     if finished:
         latest = finished[-1]
         several = sum(run.task == latest.task for run in finished) > 1
-        commands = [["show", latest.id], *[["ls", found.task or latest.task, "--board"]] * several]
-    if found.task is None or not finished:
+        commands = [["show", latest.id], *[["ls", listing.task or latest.task, "--board"]] * several]
+    if listing.task is None or not finished:
         commands.append(["run", "FILE"])
     yield Next(commands)
 

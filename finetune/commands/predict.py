@@ -119,14 +119,14 @@ def predict(
         what = "-o, --escape-formulas and column settings do not apply to lines of standard input"
         raise UserError(what, "Leave them out")
     if is_path(data) and not lines:
-        given = None if path is None else Path(path)
-        target = require_predictable(name, Path(data), given, named, out=Path(out), force=force)
+        typed_path = None if path is None else Path(path)
+        target = require_predictable(name, Path(data), typed_path, named, out=Path(out), force=force)
     elif path or escape_formulas or named.keys() - {"text"}:
         raise UserError("of the settings of a file only `text` applies to rows in memory", "Leave the others out")
     doing = f"{data if is_path(data) else 'rows'}: loading the model {name}"
     with here().working(doing, model=name, progress=progress, callbacks=callbacks) as watch:
-        known = isinstance(model, Model)
-        opened = model if known else loaded(name, task=task, out=out, device=device, watch=watch)
+        is_loaded = isinstance(model, Model)
+        opened = model if is_loaded else loaded(name, task=task, out=out, device=device, watch=watch)
         if not (lines or is_path(data)):
             return opened.predict(data, text=text, coverage=coverage, risk=risk)
         from finetune.inference.predict_file import predict_file

@@ -62,8 +62,8 @@ def push(
     folder = require_run(model_name(run), Path(out))
     if not NAME.fullmatch(name):
         raise UserError(f"'{name}' is not a name of a repository", "Name it OWNER/NAME, such as me/reviews")
-    files, own = _saved_files(folder.require_model()), folder.model / ABOUT
-    card = own.read_text(encoding="utf-8") if own.is_file() else model_card(folder, hub_name=name)
+    files, our_card = _saved_files(folder.require_model()), folder.model / ABOUT
+    card = our_card.read_text(encoding="utf-8") if our_card.is_file() else model_card(folder, hub_name=name)
     if TOKEN.search(card.encode()):
         raise UserError(f"{ABOUT}: holds a token of the Hub", "Remove it")
     lines, sizes = card.splitlines(), {ABOUT: len(card.encode())}

@@ -233,8 +233,8 @@ def shown(result: Run) -> Iterator[Part]:
         yield Line(curve.answer)
     if not records or here().brief:
         return
-    said = (note for record in records for note in (*dev_choices(record), *record.notes))
-    new = [note for note in dict.fromkeys(said) if note not in here().noted]
+    all_notes = (note for record in records for note in (*dev_choices(record), *record.notes))
+    new = [note for note in dict.fromkeys(all_notes) if note not in here().noted]
     yield from map(NoteLine, new[:MOST_NOTES])
     yield Line("")
     yield from verdict_lines(records)

@@ -99,7 +99,7 @@ def submission(
         by_task = _runs_by_task(names, Path(out))
         if not fill_missing:
             _require_complete(by_task)
-        rows = {one.name: _rows(one, source, watch) for one in FILES if one.trained_on in by_task}
+        rows = {spec.name: _rows(spec, source, watch) for spec in FILES if spec.trained_on in by_task}
         texts = {}
         for official in FILES:
             task = cast("SentenceTask", official.test_set)
@@ -113,7 +113,7 @@ def submission(
             lines = [f"{index}\t{official.spell(task, value)}\n" for index, value in enumerate(values)]
             texts[official.name] = "".join(["index\tprediction\n", *lines])
         _pack(file, texts)
-    return Submission(file, {one.name: by_task.get(one.trained_on) for one in FILES})
+    return Submission(file, {spec.name: by_task.get(spec.trained_on) for spec in FILES})
 
 
 def _runs_by_task(runs: Sequence[str], out: Path) -> dict[str, str]:

@@ -102,7 +102,7 @@ def tokenizer(
         _write(trained, folder, about | {"kind": "wordpiece", "size": tokens, "cased": cased})
         watch(Working("splitting held-out documents"))
         texts = [document.text for document in held_out]
-        ids = [one for of_text in trained(texts, add_special_tokens=False)["input_ids"] for one in of_text]
+        ids = [token_id for of_text in trained(texts, add_special_tokens=False)["input_ids"] for token_id in of_text]
         words = sum(len(regex.findall(WORDS, text)) for text in texts)
     return Vocabulary(
         path=folder, documents=(len(train), len(held_out)), tokens=len(trained), tokens_per_word=len(ids) / words,

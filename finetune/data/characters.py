@@ -121,12 +121,12 @@ def _key(text: str) -> int:
 
 def shown_jamo(text: str) -> str:
     """The text with conjoining jamo as letters that fonts show in full size: `##\u1162` is `##\u3150`."""
-    return CONJOINING.sub(lambda found: _letter(found[0]), unicodedata.normalize("NFC", text))
+    return CONJOINING.sub(lambda match: _letter(match[0]), unicodedata.normalize("NFC", text))
 
 
 def without_controls(text: str) -> str:
     """The text without control characters; those that separate words become spaces."""
-    return CONTROL.sub(lambda found: " " if found[0].isspace() else "", text)
+    return CONTROL.sub(lambda match: " " if match[0].isspace() else "", text)
 
 
 def _letter(jamo: str) -> str:
@@ -145,8 +145,8 @@ def _table() -> NDArray[np.uint8]:
     table = np.zeros(0x110000, np.uint8)
     groups = "|".join(rf"(?P<{name}>\p{{Script={name}}}+)" for name in SCRIPTS if name != "Kana")
     groups += r"|(?P<Kana>[\p{Script=Hiragana}\p{Script=Katakana}]+)"
-    for found in regex.finditer(groups, "".join(map(chr, range(LAST)))):
-        table[found.start() : found.end()] = KINDS.index(found.lastgroup)
+    for match in regex.finditer(groups, "".join(map(chr, range(LAST)))):
+        table[match.start() : match.end()] = KINDS.index(match.lastgroup)
     for first, last, kind in RANGES:
         table[first : last + 1] = KINDS.index(kind)
     return table
@@ -206,13 +206,13 @@ def _letters(name: str) -> str:
     return unicodedata.normalize("NFKD", name) if HANGUL.fullmatch(name) else name
 
 
-def _one_edit(one: str, other: str) -> bool:
+def _one_edit(label: str, other: str) -> bool:
     """Whether a letter was changed, added, left out, or exchanged with the next; not digits, mere case or spaces."""
-    if _spelling(one) == _spelling(other):
+    if _spelling(label) == _spelling(other):
         return False
-    one, other = _letters(one), _letters(other)
-    same = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    first, second = one[same:], other[same:]
+    label, other = _letters(label), _letters(other)
+    same = next((i for i, (a, b) in enumerate(zip(label, other, strict=False)) if a != b), min(len(label), len(other)))
+    first, second = label[same:], other[same:]
     if first[:1].isdigit() or second[:1].isdigit():
         return False
     exchanged = first[:2] == second[1::-1] and first[2:] == second[2:]

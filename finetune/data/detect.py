@@ -41,7 +41,7 @@ def detect(path: Path, encoding: str = "") -> FileFormat:
     """
     start = FileStart(path, encoding)
     require_read(start)
-    found, layout = next((one, layout) for one in FORMATS if (layout := one.sniff(start)))
-    if found.lines and found.text:
+    kind, layout = next((candidate, layout) for candidate in FORMATS if (layout := candidate.sniff(start)))
+    if kind.lines and kind.text:
         require_lines(path, compression=start.compression)
-    return FileFormat.of(start, found, layout)
+    return FileFormat.of(start, kind, layout)

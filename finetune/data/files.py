@@ -52,9 +52,9 @@ def split_files(path: Path, *, dev: str = "", test: str = "") -> dict[str, Path]
         raise UserError(
             f"{error.filename}: cannot be read ({error.strerror})", "Name a file or another folder"
         ) from error
-    for name, given in (("dev", dev), ("test", test)):
-        if given:
-            files[name] = Path(given)
+    for name, typed in (("dev", dev), ("test", test)):
+        if typed:
+            files[name] = Path(typed)
     for name, file in ((name, part) for name, several in files.items() for part in paths_in(several)):
         require_here(file)
         if not exists(file):
@@ -79,26 +79,26 @@ def _in_folder(folder: Path) -> dict[str, Path]:
     splits = _named(folder, inner, lambda path, words: re.fullmatch(words, path.name.lower()))
     if "train" in splits:
         return splits
-    there = _data_files(folder)
+    files_here = _data_files(folder)
     deeper = [path for path in folders if path.name[0] != "." and _data_files(path)]
-    if deeper and not there:
+    if deeper and not files_here:
         if len(deeper) == 1:
             return _in_folder(deeper[0])
         names = ", ".join(path.name for path in deeper[:5])
         raise UserError(f"{folder}: has several folders with data: {names}", f"Name one: {deeper[0]}")
-    files = _named(folder, there, _says)
+    files = _named(folder, files_here, _says)
     for name, file in files.items():
         first = next(other for other in files if files[other] == file)
         if first != name:
             raise UserError(f"{file}: its name says {name} and {first}", "Name the files: FILE dev=FILE test=FILE")
-    if len(there) == 1:
-        return {"train": there[0]}
+    if len(files_here) == 1:
+        return {"train": files_here[0]}
     if "train" in files:
         return files
-    left = [file.name for file in there if file not in files.values()]
+    left = [file.name for file in files_here if file not in files.values()]
     what = f"any of {first_of(left, 5)} could be the train file"
     if len(left) < 2:
-        names = ", ".join(file.name for file in there[:5]) or "none of a supported format"
+        names = ", ".join(file.name for file in files_here[:5]) or "none of a supported format"
         what = f"has no file for training (its files: {names})"
     raise UserError(
         f"{folder}: {what}",
@@ -128,14 +128,14 @@ def _named(folder: Path, paths: Sequence[Path], says: Callable[[Path, str], obje
     """The paths whose names are those of splits. Raises UserError for two that could be one split."""
     splits: dict[str, Path] = {}
     for name, words in NAMES.items():
-        found = [path for path in paths if says(path, words)]
-        if len(found) > 1:
-            both = " and ".join(map(str, found[:3]))
+        matches = [path for path in paths if says(path, words)]
+        if len(matches) > 1:
+            both = " and ".join(map(str, matches[:3]))
             raise UserError(
                 f"{folder}: {both} could both be the {name} file", "Name the files: FILE dev=FILE test=FILE"
             )
-        if found:
-            splits[name] = found[0]
+        if matches:
+            splits[name] = matches[0]
     return splits
 
 

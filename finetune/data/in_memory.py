@@ -40,51 +40,51 @@ class Columns(NamedTuple):
     names: Mapping[str, Sequence[str]] = {}
 
 
-def splits_in(given: Any) -> dict[str, Columns]:
+def splits_in(rows_or_splits: Any) -> dict[str, Columns]:
     """The columns of each split (train, dev, test); rows without splits are train.
 
     Raises UserError for what is not rows, and for rows that have no columns. A column of objects of unknown kinds is
     left out with a warning.
     """
-    if not (isinstance(given, Mapping) and given and all(map(_is_table, given.values()))):
-        return {"train": columns_in(given)}
+    if not (isinstance(rows_or_splits, Mapping) and rows_or_splits and all(map(_is_table, rows_or_splits.values()))):
+        return {"train": columns_in(rows_or_splits)}
     splits: dict[str, str] = {}
-    for name in map(str, given):
-        split = "train" if len(given) == 1 else split_named(name)
+    for name in map(str, rows_or_splits):
+        split = "train" if len(rows_or_splits) == 1 else split_named(name)
         if split in splits:
             what = f"the splits '{splits[split]}' and '{name}' could both be {split}"
             raise UserError(what, f"Leave one out, or name it {split}")
         if split:
             splits[split] = name
     if "train" not in splits:
-        listed = ", ".join(map(str, given))
+        listed = ", ".join(map(str, rows_or_splits))
         raise UserError(f"none of the splits is for training (they are {listed})", "Name one of them train")
-    rows = {str(name): table for name, table in given.items()}
+    rows = {str(name): table for name, table in rows_or_splits.items()}
     return {split: columns_in(rows[name]) for split, name in splits.items()}
 
 
-def columns_in(given: Any) -> Columns:
+def columns_in(table: Any) -> Columns:
     """The columns of some rows. Raises UserError as `splits_in` does."""
     names: dict[str, Sequence[str]] = {}
-    if hasattr(given, "iloc") and hasattr(given, "columns"):  # a pandas DataFrame, checked without importing pandas
-        if getattr(given.columns, "nlevels", 1) > 1 or not given.columns.is_unique:
+    if hasattr(table, "iloc") and hasattr(table, "columns"):  # a pandas DataFrame, checked without importing pandas
+        if getattr(table.columns, "nlevels", 1) > 1 or not table.columns.is_unique:
             raise UserError("two of the DataFrame's columns have one name, or names have levels", "Rename them")
-        raw = {name: given[name].astype(object).tolist() for name in given.columns}
-        names = {str(name): [] for name, cells in raw.items() if _are_names(cells, str(given[name].dtype))}
-    elif hasattr(given, "features") and hasattr(given, "with_format"):  # a Dataset, or an IterableDataset
-        kinds = {name: getattr(kind, "feature", kind) for name, kind in (given.features or {}).items()}
+        raw = {name: table[name].astype(object).tolist() for name in table.columns}
+        names = {str(name): [] for name, cells in raw.items() if _are_names(cells, str(table[name].dtype))}
+    elif hasattr(table, "features") and hasattr(table, "with_format"):  # a Dataset, or an IterableDataset
+        kinds = {name: getattr(kind, "feature", kind) for name, kind in (table.features or {}).items()}
         names = {name: list(kind.names) for name, kind in kinds.items() if getattr(kind, "names", None)}
-        known = hasattr(given, "__len__")
-        raw = given.with_format("arrow")[:].to_pydict() if known else _of_rows(list(given.with_format(None)))
-    elif isinstance(given, Mapping):
-        raw = {name: _cells(name, cells) for name, cells in given.items()}
+        sized = hasattr(table, "__len__")
+        raw = table.with_format("arrow")[:].to_pydict() if sized else _of_rows(list(table.with_format(None)))
+    elif isinstance(table, Mapping):
+        raw = {name: _cells(name, cells) for name, cells in table.items()}
         if len(sizes := {*map(len, raw.values())}) > 1:
             raise UserError(f"the columns have {min(sizes)} to {max(sizes)} cells", "Give lists of equal length")
-    elif isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        kind = "None" if given is None else f"a value of type {type(given).__name__}"
+    elif isinstance(table, str | bytes) or not isinstance(table, Iterable):
+        kind = "None" if table is None else f"a value of type {type(table).__name__}"
         raise UserError(f"{kind} is not rows", f"Give {KINDS}, a path, or a recipe's name")
     else:
-        raw = _of_rows(list(given))
+        raw = _of_rows(list(table))
     if len({*map(str, raw)}) < len(raw):
         raise UserError(f"two of the columns {', '.join(map(shown_value, raw))} have one name", "Rename one")
     columns = {}
@@ -101,18 +101,18 @@ def columns_in(given: Any) -> Columns:
     return Columns(columns, names)
 
 
-def _is_table(given: Any) -> bool:
-    if isinstance(given, list | tuple):
-        return len(given) > 0 and all(isinstance(row, Mapping) for row in given)
-    return isinstance(given, Mapping) or hasattr(given, "iloc") or hasattr(given, "with_format")
+def _is_table(table: Any) -> bool:
+    if isinstance(table, list | tuple):
+        return len(table) > 0 and all(isinstance(row, Mapping) for row in table)
+    return isinstance(table, Mapping) or hasattr(table, "iloc") or hasattr(table, "with_format")
 
 
 def _are_names(cells: Sequence[Any], dtype: str) -> bool:
     """Whether numbers are names: those of a category, and texts that recur."""
-    there = [cell for cell in cells if not (cell is None or type(cell).__name__ in MISSING or cell != cell)]
-    if not there or not all(isinstance(cell, str | int | float) and as_number(cell) is not None for cell in there):
+    filled = [cell for cell in cells if not (cell is None or type(cell).__name__ in MISSING or cell != cell)]
+    if not filled or not all(isinstance(cell, str | int | float) and as_number(cell) is not None for cell in filled):
         return False
-    return dtype == "category" or (all(isinstance(cell, str) for cell in there) and 2 * len({*there}) <= len(there))
+    return dtype == "category" or (all(isinstance(cell, str) for cell in filled) and 2 * len({*filled}) <= len(filled))
 
 
 def _cells(name: Any, cells: Any) -> list[Any]:
@@ -185,15 +185,15 @@ def stored(splits: Mapping[str, Columns], folder: Path) -> Path:
     for split, (cells, names) in sorted(splits.items()):
         for part in ([split, list(cells), names], *cells.values()):
             digest.update(json.dumps(part).encode())
-    own = folder / digest.hexdigest()[:DIGITS]
-    if folder.is_symlink() or own.exists():
-        require_no_links(folder if folder.is_symlink() else own)
+    entry = folder / digest.hexdigest()[:DIGITS]
+    if folder.is_symlink() or entry.exists():
+        require_no_links(folder if folder.is_symlink() else entry)
     if len(splits) == 1:
-        _write(own / FILE, splits["train"])
-        return own / FILE
+        _write(entry / FILE, splits["train"])
+        return entry / FILE
     for split, columns in splits.items():
-        _write(own / FOLDER / f"{split}.parquet", columns)
-    return own / FOLDER
+        _write(entry / FOLDER / f"{split}.parquet", columns)
+    return entry / FOLDER
 
 
 def data_name_of(file: Path) -> str:

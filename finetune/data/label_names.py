@@ -67,9 +67,9 @@ def names_nearby(path: Path, numbers: Collection[str]) -> tuple[dict[str, str], 
         except UserError:
             continue
         shifted = {str(int(number) + 1): name for number, name in names.items() if number.isdigit()}
-        for some in (names, shifted):
-            if set(numbers) <= set(some) and len(some) <= len(set(numbers)) + 2:
-                return some, file
+        for candidate in (names, shifted):
+            if set(numbers) <= set(candidate) and len(candidate) <= len(set(numbers)) + 2:
+                return candidate, file
     return {}, None
 
 

@@ -10,9 +10,9 @@ def shown(text: str, most: int = 40) -> str:
     return f"'{plain}'" if len(text) <= most else f"'{plain[: most - 3]}...'"
 
 
-def so_many(count: int, one: str = "row") -> str:
+def so_many(count: int, singular: str = "row") -> str:
     """`1 row`, `1,200 rows`."""
-    return f"{count:,} {noun(count, one)}"
+    return f"{count:,} {noun(count, singular)}"
 
 
 def first_of(names: Sequence[str], most: int) -> str:
@@ -31,25 +31,25 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.2g} %"
 
 
-def noun(count: float, one: str, several: str = "") -> str:
+def noun(count: float, singular: str, several: str = "") -> str:
     """The form of a noun after a number: `row`, `rows`, `processes`, `entries`; of a verb with `several` given."""
     if count == 1 or several:
-        return one if count == 1 else several
-    if one.endswith("y") and one[-2] not in "aeiou":
-        return f"{one[:-1]}ies"
-    return f"{one}{'es' if one.endswith(('s', 'x', 'tch', 'sh')) else 's'}"
+        return singular if count == 1 else several
+    if singular.endswith("y") and singular[-2] not in "aeiou":
+        return f"{singular[:-1]}ies"
+    return f"{singular}{'es' if singular.endswith(('s', 'x', 'tch', 'sh')) else 's'}"
 
 
-def lacking(wanted: Sequence[str], there: Collection[str]) -> str:
+def lacking(wanted: Sequence[str], available: Collection[str]) -> str:
     """`has no column 'text'`, `has no columns 'question' and 'reply'`: those of the wanted that are not there."""
-    names = [f"'{name}'" for name in wanted if name not in there]
+    names = [f"'{name}'" for name in wanted if name not in available]
     return f"has no {noun(len(names), 'column')} {' and '.join(names)}"
 
 
-def places(found: Sequence[tuple[int, int]], *, most: int, count: int = 0) -> str:
+def places(rows_and_lines: Sequence[tuple[int, int]], *, most: int, count: int = 0) -> str:
     """`rows 3, 17, 40 and 9 more; lines 4, 18, 41`, from the first (row, line) of `count`, or from all."""
-    count = count or len(found)
-    shown = found[:most]
+    count = count or len(rows_and_lines)
+    shown = rows_and_lines[:most]
     more = f" and {count - most:,} more" if count > most else ""
     rows = f"{noun(count, 'row')} {', '.join(str(row) for row, _ in shown)}{more}"
     if all(row == line for row, line in shown):

@@ -56,10 +56,10 @@ def is_data(target: str) -> bool:
 
 def matching(pattern: str | Path) -> list[Path]:
     """The files that match a pattern, in order of names. Raises UserError where there are none."""
-    found = sorted(path for path in map(Path, glob(str(pattern), recursive=True)) if path.is_file())  # noqa: PTH207 - which has hidden files too
-    if not found:
+    files = sorted(path for path in map(Path, glob(str(pattern), recursive=True)) if path.is_file())  # noqa: PTH207 - which has hidden files too
+    if not files:
         raise UserError(f"{pattern}: no file matches", "Check the pattern")
-    return found
+    return files
 
 
 def fixed_folder(pattern: str | Path) -> Path:
@@ -72,8 +72,8 @@ def from_here(path: str) -> str:
     here, parts = Path.cwd(), Path(path).parts
     if not Path(path).is_absolute() or ".." in parts or parts[:2] != here.parts[:2]:
         return path
-    found = Path(os.path.relpath(path, here)).as_posix()
-    return found if found.startswith("..") else f"./{found}"  # which is never the name of a task or on the Hub
+    relative = Path(os.path.relpath(path, here)).as_posix()
+    return relative if relative.startswith("..") else f"./{relative}"  # which is never the name of a task or on the Hub
 
 
 def require_own_folder(folder: Path) -> None:
@@ -95,11 +95,11 @@ def require_utf_8(name: str | Path) -> None:
 
 def require_here(path: str | Path) -> None:
     """Raises UserError for a URL, or the address of a file on another machine, where a file on this one is read."""
-    found = ADDRESS.fullmatch(str(path))
-    if found is None or exists(path):
+    match = ADDRESS.fullmatch(str(path))
+    if match is None or exists(path):
         return
-    address, name = f"{found[1]}://{found[2]}", found[2].partition("?")[0].rpartition("/")[2]
-    web = found[1].lower() in ("http", "https")
+    address, name = f"{match[1]}://{match[2]}", match[2].partition("?")[0].rpartition("/")[2]
+    web = match[1].lower() in ("http", "https")
     how = f": `curl -L -o {shlex.quote(name)} {shlex.quote(address)}`" if web and name else ""
     kind = "a URL" if web else "an address on another machine"
     raise UserError(f"{address} is {kind}, and a file on this one is read", f"Download it first{how}")

@@ -82,10 +82,10 @@ def joined_tables(tables: Sequence[Table]) -> Table:
 
 def first_rows(path: Path, form: FileFormat, *, most: int) -> Table:
     """Reads the first rows of a file as a table, without those that cannot be read. Raises UserError for no rows."""
-    found = list(islice(records(path, form), most))
-    if not found:
+    first = list(islice(records(path, form), most))
+    if not first:
         raise _empty(path)
-    return table_of_records(path, form, (one for one in found if not one.fault))
+    return table_of_records(path, form, (record for record in first if not record.fault))
 
 
 def _empty(path: Path) -> UserError:

@@ -48,8 +48,8 @@ def is_plain(value: Any) -> bool:
 @lru_cache(maxsize=64)
 def _names(kind: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
     """The fields of rows of a class, and later additions with their defaults."""
-    late = {each.name: each.default for each in fields(kind) if each.metadata == ADDED_LATER}
-    return tuple(each.name for each in fields(kind)), late
+    late = {column.name: column.default for column in fields(kind) if column.metadata == ADDED_LATER}
+    return tuple(column.name for column in fields(kind)), late
 
 
 @runtime_checkable
@@ -71,10 +71,10 @@ def chosen_rows(rows: Sequence[Row], indexes: Sequence[int]) -> Sequence[Row]:
 
 def grouped(keys: Iterable[Hashable]) -> list[list[int]]:
     """The indexes of the rows with each key, such as their query; the keys in the order in which they come first."""
-    found: dict[Hashable, list[int]] = {}
+    groups: dict[Hashable, list[int]] = {}
     for index, key in enumerate(keys):
-        found.setdefault(key, []).append(index)
-    return list(found.values())
+        groups.setdefault(key, []).append(index)
+    return list(groups.values())
 
 
 @dataclass(frozen=True, kw_only=True)

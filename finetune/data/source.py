@@ -28,28 +28,28 @@ class Source:
         if not is_folder(self.folder):
             raise UserError(f"{self.folder}: no such folder", "Name an existing one with `data_folder`")
         looked = [*(self.folder / name for name in names), self.folder]
-        found: list[Path] = []
+        files: list[Path] = []
         for folder in looked:  # some file systems ignore case
-            if (folder / holds).is_file() and not any(folder.samefile(other) for other in found):
-                found.append(folder)
-        if len(found) > 1:
+            if (folder / holds).is_file() and not any(folder.samefile(other) for other in files):
+                files.append(folder)
+        if len(files) > 1:
             raise UserError(
-                f"{self.folder}: {' and '.join(str(folder / holds) for folder in found)} both match",
+                f"{self.folder}: {' and '.join(str(folder / holds) for folder in files)} both match",
                 "Name the folder itself with `data_folder`",
             )
-        if not found and self.explicit:
+        if not files and self.explicit:
             raise UserError(
                 f"no {holds} in {', '.join(map(str, looked))}",
                 "Point `data_folder` at the folder that holds it, or leave it out to use the Hugging Face Hub",
             )
-        return found[0] if found else None
+        return files[0] if files else None
 
     def require(self, names: Sequence[str], *, holds: str) -> Path:
         """`find`, but also raises UserError where there is none, for data that is not on the Hub."""
-        found = self.find(names, holds=holds)
-        if found is None:
+        files = self.find(names, holds=holds)
+        if files is None:
             raise UserError(f"no data: looked for {holds} in {', '.join(names)}", "Name it with `data_folder`")
-        return found
+        return files
 
 
 def source_of(data: str | Path | None) -> Source:

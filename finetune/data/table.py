@@ -41,10 +41,10 @@ def nested_fields(columns: Mapping[str, Sequence[Any]], *, depth: int = 1) -> di
     for name, cells in columns.items():
         if len(fields) >= MOST_FIELDS_IN_ALL:
             break
-        some = [parsed(cell) for cell in islice(cells, CELLS_SEEN) if cell is not None]
-        keys = Counter(key for cell in some for one in _objects(cell) for key in one if str(key).isprintable())
-        few = sum(bool(_objects(cell)) for cell in some) <= OBJECTS * len(some)
-        if not keys or few or "answer_start" in keys or _are_spans(some):
+        sample = [parsed(cell) for cell in islice(cells, CELLS_SEEN) if cell is not None]
+        keys = Counter(key for cell in sample for item in _objects(cell) for key in item if str(key).isprintable())
+        few = sum(bool(_objects(cell)) for cell in sample) <= OBJECTS * len(sample)
+        if not keys or few or "answer_start" in keys or _are_spans(sample):
             continue
         for key in islice((key for key in keys if str(key).isprintable()), MOST_FIELDS):  # names are in messages
             fields[f"{name}.{key}"] = [_field(parsed(cell), key) for cell in cells]
@@ -62,8 +62,8 @@ def parsed(cell: Any) -> Any:
     """Parses a text that is an object, or a list of them, in JSON or Python; any other cell is returned unchanged."""
     if not isinstance(cell, str) or cell[:1] not in "[{" or "{" not in cell[:3]:
         return cell
-    found = parsed_literal(cell)
-    return cell if found is None else found
+    value = parsed_literal(cell)
+    return cell if value is None else value
 
 
 def _are_spans(cells: Sequence[Any]) -> bool:
@@ -83,8 +83,8 @@ def _field(cell: Any, key: str) -> Any:
     """The field of an object; for a list of objects the list of their fields, or the only one."""
     if isinstance(cell, dict):
         return cell.get(key)
-    found = [one.get(key) for one in _objects(cell)]
-    return found[0] if len(found) == 1 else found or None
+    values = [item.get(key) for item in _objects(cell)]
+    return values[0] if len(values) == 1 else values or None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -98,7 +98,7 @@ def most_frequent(seen: Iterable[tuple[str, str]], rows: Iterable[Sequence[str]]
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for word, tag in seen:
         counts[word][tag] += 1
-    tags = {word: min(found, key=lambda tag: (-found[tag], tag)) for word, found in counts.items()}
+    tags = {word: min(tag_counts, key=lambda tag: (-tag_counts[tag], tag)) for word, tag_counts in counts.items()}
     return [[tags.get(word, unseen) for word in words] for words in rows]
 
 
@@ -116,8 +116,8 @@ def most_similar(texts: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]
         return [0] * len(rows)
     vectorizer = TfidfVectorizer(sublinear_tf=True).fit(texts)
     contexts = vectorizer.transform([context for context, _ in rows])
-    choices = vectorizer.transform([choice for _, given in rows for choice in given])
-    owner = np.repeat(np.arange(len(rows)), [len(given) for _, given in rows])
+    choices = vectorizer.transform([choice for _, row_choices in rows for choice in row_choices])
+    owner = np.repeat(np.arange(len(rows)), [len(row_choices) for _, row_choices in rows])
     likeness = np.asarray(contexts[owner].multiply(choices).sum(1)).ravel()
     return [int(part.argmax()) for part in np.split(likeness, np.flatnonzero(np.diff(owner)) + 1)]
 

@@ -15,9 +15,9 @@ WAYS = ("text", "letter", "0", "1")  # values of `choices_by`, in the order in w
 
 def choices_of(cells: Sequence[Any]) -> tuple[str, ...]:
     """The choices of a row, from a list or from columns."""
-    found = as_list(cells[0]) if len(cells) == 1 else None
-    every = [cell for cell in cells if not is_missing(cell)] if found is None else found
-    return tuple(as_text(choice) for choice in every)
+    listed = as_list(cells[0]) if len(cells) == 1 else None
+    items = [cell for cell in cells if not is_missing(cell)] if listed is None else listed
+    return tuple(as_text(choice) for choice in items)
 
 
 def choices_meant(cell: Any, choices: Sequence[str], columns: Sequence[str] = ()) -> dict[str, int]:
@@ -45,8 +45,8 @@ def choice_name(place: int, names: Sequence[str], counted_from: int) -> int | st
 def _sign(text: str) -> str:
     """The letter or number in `option B`, `(b)` or `②`; any other text unchanged."""
     plain = unicodedata.normalize("NFKC", text)
-    found = _around().fullmatch(plain)
-    return found[1] if found else plain
+    match = _around().fullmatch(plain)
+    return match[1] if match else plain
 
 
 @cache

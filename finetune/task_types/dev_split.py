@@ -37,7 +37,7 @@ def dev_rows(
     sizes = np.diff(bounds)
     chosen: set[int] = set()
     spare: list[int] = []
-    every: list[int] = []  # the smallest unit of each stratum that may be taken as a whole
+    smallest_units: list[int] = []  # the smallest unit of each stratum that may be taken as a whole
     units = 0
 
     def by_size(unit: int) -> tuple[int, int]:
@@ -49,7 +49,7 @@ def dev_rows(
         for unit in drawn:
             chosen.update(rows[bounds[unit] : bounds[unit + 1]].tolist())
         if groups is not None or len(members) > 1:
-            every.append(smallest)
+            smallest_units.append(smallest)
             units += len(members)
         spare += [smallest] if not drawn and len(members) > 1 else []
     room = max(2, round(2 * share * len(strata))) - len(chosen)
@@ -59,7 +59,7 @@ def dev_rows(
             room -= sizes[unit]
     if chosen or units < 2:
         return chosen
-    unit = min(every, key=by_size)
+    unit = min(smallest_units, key=by_size)
     return set(rows[bounds[unit] : bounds[unit + 1]].tolist())
 
 

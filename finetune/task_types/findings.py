@@ -79,9 +79,9 @@ def constant_findings(
     for most_frequent, count in counts.most_common(1):
         label, share = name(most_frequent), count / counts.total()
         if len(counts) == 1:
-            every = f"all {count:,} labelled rows have" if count > 1 else "the only labelled row has"
+            all_rows = f"all {count:,} labelled rows have" if count > 1 else "the only labelled row has"
             remedy = remedies[0] or "Training and scores need two or more; name another column: label=COLUMN"
-            yield Finding(ONE_LABEL, f"{every} {only.format(label=label)}", remedy=remedy, worst=worst)
+            yield Finding(ONE_LABEL, f"{all_rows} {only.format(label=label)}", remedy=remedy, worst=worst)
         else:
             scores = {"accuracy": f"{100 * share:.1f}", "macro": f"{100 * 2 * share / (1 + share) / len(counts):.1f}"}
             what = most.format(label=label, **scores)

@@ -57,8 +57,8 @@ def divided(task: Task, train: Rows, held_out: HeldOut) -> tuple[Rows, Rows]:
     if not held_out.share:
         return train, replace(train, rows=[])
     chosen = held_out_rows(task, train, held_out.share, held_out.seed)
-    kept = [index for index in range(len(train.rows)) if index not in chosen]
-    return tuple(replace(train, rows=chosen_rows(train.rows, some)) for some in (kept, sorted(chosen)))  # type: ignore[return-value]
+    train_indexes = [index for index in range(len(train.rows)) if index not in chosen]
+    return tuple(replace(train, rows=chosen_rows(train.rows, indexes)) for indexes in (train_indexes, sorted(chosen)))  # type: ignore[return-value]
 
 
 def held_out_rows(task: Task, train: Rows, share: float, seed: int, *, fold: int = 0) -> set[int]:
@@ -98,9 +98,9 @@ def _spread_evenly(task: Task, rows: Sequence[Row], units: Sequence[list[int]], 
     for number, unit in enumerate(units):
         members[str(strata[unit[0]])].append((_digest([rows[index] for index in unit], seed), number))
     places = [
-        (rank / len(some), digest, number)
-        for some in members.values()
-        for rank, (digest, number) in enumerate(sorted(some))
+        (rank / len(indexes), digest, number)
+        for indexes in members.values()
+        for rank, (digest, number) in enumerate(sorted(indexes))
     ]
     return [units[number] for _, _, number in sorted(places)]
 

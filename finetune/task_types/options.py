@@ -59,8 +59,8 @@ def configured(task: "Task", options: Mapping[str, Any]) -> "Task":
     """The task with options set. Raises UserError for an unknown one, and for a wrong value."""
     for name, value in options.items():
         if name not in (names := task_options(task)):
-            known = f"It has {', '.join(names)}" if names else "It has none"
-            raise UserError(f"the task {task.name} has no option '{name}'", nearest(name, names) + known)
+            listed = f"It has {', '.join(names)}" if names else "It has none"
+            raise UserError(f"the task {task.name} has no option '{name}'", nearest(name, names) + listed)
         owner = _owner(task, name)
         changed = replace(owner, **{name: _checked(owner, name, value)})
         task = changed if owner is task else replace(task, read=changed)
@@ -69,8 +69,8 @@ def configured(task: "Task", options: Mapping[str, Any]) -> "Task":
 
 def task_options(task: "Task") -> list[str]:
     """What a recipe may set: the declared options that the task uses, and its reader's."""
-    own = [name for name in declared_names(task) if name not in task.unused_options()]
-    return [*own, *declared_names(task.read)]
+    declared = [name for name in declared_names(task) if name not in task.unused_options()]
+    return [*declared, *declared_names(task.read)]
 
 
 def option_values(task: "Task") -> dict[str, Any]:
@@ -93,7 +93,7 @@ def _checked(owner: Any, name: str, value: Any) -> Any:
     from pydantic import TypeAdapter, ValidationError
 
     try:
-        (declared,) = (one for one in declared_options(owner) if one.name == name)
+        (declared,) = (option for option in declared_options(owner) if option.name == name)
         return TypeAdapter(declared.type).validate_json(json.dumps(value, default=str), strict=True)  # lists as in TOML
     except ValidationError as error:
         if taken_out := gone(f"{name}={value}"):

@@ -144,13 +144,13 @@ class OwnData:
             indexes = [index for place, index in enumerate(indexes) if place in chosen]
             splits = {"train": (rows, notes), "dev": (dev, [held_out])}
         slices = {} if split == "train" and not read.drawn else slices_of(self.layout, table, indexes)
-        found = {
-            name: replace(read, rows=some, notes=tuple(said), slices={} if name == "train" else slices)
-            for name, (some, said) in splits.items()
+        read_splits = {
+            name: replace(read, rows=split_rows, notes=tuple(split_notes), slices={} if name == "train" else slices)
+            for name, (split_rows, split_notes) in splits.items()
         }
         if len(table) >= MANY_ROWS:
             forget_tables()
-        return found
+        return read_splits
 
     def _groups(self, table: Table, rows: Sequence[Row], indexes: Sequence[int]) -> list[Any] | None:
         """What rows on one side share besides equal texts: their group, or the text in which two spans are marked."""
@@ -201,8 +201,8 @@ def own_table(path: Path, encoding: str, sheet: str) -> Table:
 
 def every_option() -> tuple[str, ...]:
     """The options that a recipe may set for user data of any type."""
-    own = (name for kind in own_types().values() for name in declared_names(kind.task_class))
-    return tuple(dict.fromkeys((*OPTIONS, *own)))
+    declared = (name for kind in own_types().values() for name in declared_names(kind.task_class))
+    return tuple(dict.fromkeys((*OPTIONS, *declared)))
 
 
 def own_task(name: str, options: Mapping[str, Any]) -> Task:
@@ -221,14 +221,14 @@ def own_task(name: str, options: Mapping[str, Any]) -> Task:
 
 def found_layout(files: Mapping[str, Path], options: Mapping[str, Any]) -> Layout:
     """The layout of the files of the splits; `options` are as typed."""
-    given = {key: value for key, value in options.items() if key not in ("dev", "test", "split")}
-    encoding, sheet, keep, drop, order = (given.pop(name, "") for name in NOT_GUESSED)
+    settings = {key: value for key, value in options.items() if key not in ("dev", "test", "split")}
+    encoding, sheet, keep, drop, order = (settings.pop(name, "") for name in NOT_GUESSED)
     tables = {split: own_table(file, encoding, sheet) for split, file in files.items()}
-    layout = replace(guess(tables["train"], given), file=form_facts(tables["train"]))
+    layout = replace(guess(tables["train"], settings), file=form_facts(tables["train"]))
     counts = {split: _label_rows(layout, table) for split, table in tables.items()}
     layout = with_mistakes(layout, sum(counts.values(), Counter()), keep, drop)
     learned = [counts[split] for split in files if split != "test"]  # a label of test alone makes no class
-    labels = labels_in_order({label for some in learned for label in some} - {*layout.mistakes})
+    labels = labels_in_order({label for counted in learned for label in counted} - {*layout.mistakes})
     if len(layout.label) > 1 and {*labels} < {*layout.label}:
         labels = layout.label  # columns of 0 and 1, some without a 1
     return with_order(replace(layout, labels=tuple(layout.names.values()) if layout.by_position else labels), order)
@@ -297,11 +297,12 @@ def usable_rows(
             indexes.append(index)
     file = data_name_of(table.path)
     notes = [
-        f"{file}: {so_many(len(some))} {why} ({places(some, most=ROWS_SHOWN)}); left out" for why, some in out.items()
+        f"{file}: {so_many(len(lines))} {why} ({places(lines, most=ROWS_SHOWN)}); left out"
+        for why, lines in out.items()
     ]
     notes += [f"{file}: {note}; left out" for note in (unknown.notes() if unknown else ())]
     changes = {**table.changes, **named_type(layout.shape).changes(layout, table)}
-    return (rows, indexes, [*notes, *(f"{file}: {what} ({_places(table, some)})" for what, some in changes.items())])
+    return (rows, indexes, [*notes, *(f"{file}: {what} ({_places(table, lines)})" for what, lines in changes.items())])
 
 
 def _places(table: Table, indexes: Sequence[int]) -> str:

@@ -114,9 +114,9 @@ class Predictions:
     @cached_property
     def confidence(self) -> np.ndarray:
         """The lowest confidence of each row's decisions `(rows,)`, NaN without one."""
-        found = np.full(len(self), np.nan)
-        np.fmin.at(found, self.decisions.row, self.decisions.confidence)
-        return found
+        confidence = np.full(len(self), np.nan)
+        np.fmin.at(confidence, self.decisions.row, self.decisions.confidence)
+        return confidence
 
     @cached_property
     def decided(self) -> Decisions:
@@ -132,10 +132,10 @@ class Predictions:
             return self.score
         if not len(self.decided):
             return np.where(self.right, -np.inf, 1 - self.score)
-        found = np.full(len(self), -np.inf)
+        certainty = np.full(len(self), -np.inf)
         wrong = self.decided.at(~self.decided.right)
-        np.maximum.at(found, wrong.row, wrong.confidence)
-        return found
+        np.maximum.at(certainty, wrong.row, wrong.confidence)
+        return certainty
 
     @cached_property
     def numbers(self) -> tuple[np.ndarray, np.ndarray] | None:
@@ -151,20 +151,20 @@ class Predictions:
         parts = self.decisions if self.parts is None else self.parts
         if not self.closed:
             return {}
-        there, answered = Counter(parts.label.tolist()), Counter(parts.prediction.tolist())
+        labelled, answered = Counter(parts.label.tolist()), Counter(parts.prediction.tolist())
         right = Counter(parts.label[parts.label == parts.prediction].tolist())
-        seen = {*there, *answered} - {*self.nothing}
+        seen = {*labelled, *answered} - {*self.nothing}
         names = self.names if self.names and seen <= {*self.names} else sorted(seen)
-        return {name: (there[name], answered[name], right[name]) for name in names}
+        return {name: (labelled[name], answered[name], right[name]) for name in names}
 
     @cached_property
     def pairs(self) -> list[list[tuple[str, str]]]:
         """The (label, prediction) pairs of each row's decisions; of several labels those of either side."""
-        found: list[list[tuple[str, str]]] = [[] for _ in self.lines]
+        row_pairs: list[list[tuple[str, str]]] = [[] for _ in self.lines]
         for row, label, prediction, *_ in self.decisions.tolist():
             if not (self.several and {label, prediction} <= {*self.nothing}):
-                found[row].append((label, prediction))
-        return found
+                row_pairs[row].append((label, prediction))
+        return row_pairs
 
     def words(self, row: int) -> tuple[str, str]:
         """The label and the prediction of a row, in words."""
@@ -188,20 +188,20 @@ class Predictions:
         if not {"text", "question", "context"} & line.keys():  # it is of words, or of lines
             fields = {"text": cut(" ".join(next(iter(self.texts[row].values())).split()))}
         if "lines" not in line:
-            kept = {name: value for name, value in line.items() if name not in HIDDEN and ":" not in name}
-            fields = {"id": line.get("id")} | fields | kept
+            columns = {name: value for name, value in line.items() if name not in HIDDEN and ":" not in name}
+            fields = {"id": line.get("id")} | fields | columns
         for name, value in (("label", line["gold"]), ("prediction", line["prediction"])):
             fields[name] = value if isinstance(value, int | float) else self.says(line, value)
-        known = np.isfinite(self.confidence[row]) and "score" not in line  # which is shown
-        sure: Any = float(self.confidence[row]) if known else None
+        shows_confidence = np.isfinite(self.confidence[row]) and "score" not in line  # which is shown
+        sure: Any = float(self.confidence[row]) if shows_confidence else None
         return fields | {"confidence": (self.chances[row] if self.chances else None) if self.several else sure}
 
     def doubt(self, decision: int) -> dict[str, str]:
         """A part of a row whose label may be wrong, and what the model predicts there; empty where it is the row."""
         if not self.nothing:
             return {}
-        of, label, there = (self.decisions[name][decision] for name in ("of", "label", "prediction"))
-        return {"doubted": f"{of} ({label})" if of else label, "predicted_there": there}
+        of, label, predicted = (self.decisions[name][decision] for name in ("of", "label", "prediction"))
+        return {"doubted": f"{of} ({label})" if of else label, "predicted_there": predicted}
 
     def saved(self) -> Iterator[Line]:
         """The columns ADDED for each row, None where they are not known."""
@@ -217,10 +217,10 @@ def pair_texts(lines: Iterable[Line]) -> list[dict[str, str]]:
 
 def named_chances(lines: Sequence[Line], names: Sequence[Any]) -> list[dict[Any, float]]:
     """The probabilities of each line by name; empty where lines have none, or not one for each name."""
-    given = [line.get("probabilities") or () for line in lines]
-    if not names or any(len(row) != len(names) for row in given):
+    probabilities = [line.get("probabilities") or () for line in lines]
+    if not names or any(len(row) != len(names) for row in probabilities):
         return []
-    return [dict(zip(names, row, strict=True)) for row in given]
+    return [dict(zip(names, row, strict=True)) for row in probabilities]
 
 
 def one_label(lines: Sequence[Line], **columns: Any) -> Predictions:
@@ -237,10 +237,10 @@ def one_label(lines: Sequence[Line], **columns: Any) -> Predictions:
     says = columns.get("says", lambda _, value: str(value))
     rows = []
     for row, line in enumerate(lines):
-        known = chances[row] if chances else {}
-        sure = known.get(line["prediction"], max(line.get("probabilities") or (), default=None))
+        row_chances = chances[row] if chances else {}
+        sure = row_chances.get(line["prediction"], max(line.get("probabilities") or (), default=None))
         label, prediction = (says(line, line[side]) for side in ("gold", "prediction"))
-        rows.append(DecisionRow(row, label, prediction, bool(right[row]), sure, known.get(line["gold"])))
+        rows.append(DecisionRow(row, label, prediction, bool(right[row]), sure, row_chances.get(line["gold"])))
     of_rows = {"right": right, "score": right.astype(float), "decisions": Decisions.made(rows)}
     return Predictions(**{"lines": lines, "texts": pair_texts(lines), **of_rows, **columns, "chances": chances})
 
@@ -263,9 +263,9 @@ def paired_spans(
 ) -> Iterator[tuple[tuple[int, int], str, str]]:
     """(place, label, predicted label) of each place of either side; `nothing` takes that of a missing one."""
     for place in dict.fromkeys(span[:2] for span in (*label, *prediction)):
-        own, given = ([span[2] for span in side if span[:2] == place] for side in (label, prediction))
-        both = [kind for kind in own if kind in given]
-        missed, wrong = ([kind for kind in side if kind not in both] for side in (own, given))
+        labels, predicted = ([span[2] for span in side if span[:2] == place] for side in (label, prediction))
+        both = [kind for kind in labels if kind in predicted]
+        missed, wrong = ([kind for kind in side if kind not in both] for side in (labels, predicted))
         for a, b in [*zip(both, both, strict=True), *zip_longest(missed, wrong, fillvalue=nothing)]:
             yield place, a, b
 
@@ -284,7 +284,7 @@ def prediction_lines(
     for index, (row, gold, answer) in enumerate(zip(rows, task.labels_of(rows), answers, strict=True)):
         line = row_fields(row) | {"gold": gold.value} | asdict(answer)
         line["prediction"] = line.pop("value")
-        line |= {f"{BASELINE}{name}": given[index].value for name, given in baselines.items()}
+        line |= {f"{BASELINE}{name}": baseline_answers[index].value for name, baseline_answers in baselines.items()}
         line |= {f"{SLICE}{name}": values[index] for name, values in slices.items()}
         lines.append(line)
     return lines

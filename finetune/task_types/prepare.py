@@ -108,12 +108,12 @@ def truncated_share(features: Sequence[Feature]) -> float:
 
 def length_summary(features: Sequence[Feature]) -> dict[str, Any]:
     """Tokens per feature: mean, median, 95th percentile and maximum."""
-    found = lengths(features)
+    token_counts = lengths(features)
     return {
-        "mean": float(found.mean()),
-        "median": float(np.median(found)),
-        "95 %": float(np.percentile(found, 95)),
-        "most": int(found.max()),
+        "mean": float(token_counts.mean()),
+        "median": float(np.median(token_counts)),
+        "95 %": float(np.percentile(token_counts, 95)),
+        "most": int(token_counts.max()),
     }
 
 

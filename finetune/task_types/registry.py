@@ -37,9 +37,9 @@ def installed_task(name: str) -> "Task":
 
     Of the package's files those alone are imported that have the name in them, where one has the task.
     """
-    found: list[Task] = [task for module in task_modules(name) for task in tasks_of(module) if task.name == name]
-    if len(found) == 1:
-        return found[0]
+    named_tasks: list[Task] = [task for module in task_modules(name) for task in tasks_of(module) if task.name == name]
+    if len(named_tasks) == 1:
+        return named_tasks[0]
     tasks = available()
     if name not in tasks:
         raise UserError(

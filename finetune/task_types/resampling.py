@@ -51,16 +51,20 @@ def margin(
     most = RESAMPLES if isinstance(ours, Counted) else RESAMPLES // RECOMPUTED
     resamples = max(FEWEST_RESAMPLES, min(most, MOST_DRAWS // ours.size))
     interval = metric.possible(score_interval(ours, resamples=resamples), around=ours.score) or _at_an_end(metric, ours)
-    best = best_baseline({name: task.score(given, rows) for name, given in baselines.items()}, metric)
+    best = best_baseline({name: task.score(baseline, rows) for name, baseline in baselines.items()}, metric)
     theirs = best and resampled_metrics(task, baselines[best], rows)[metric.name]
     if not theirs or not math.isfinite(theirs.score):
         return Margin(interval=interval, sketch=sketch(ours, spacing=metric.spacing))
-    found = difference_of(metric, [theirs], [ours], resamples=resamples)
+    difference = difference_of(metric, [theirs], [ours], resamples=resamples)
     return Margin(
-        interval=interval, baseline=best, difference=found.value, difference_interval=found.interval, p=found.p,
+        interval=interval,
+        baseline=best,
+        difference=difference.value,
+        difference_interval=difference.interval,
+        p=difference.p,
         sketch=sketch(ours, spacing=metric.spacing),
         difference_sketch=sketch(ours, theirs, spacing=metric.spacing),
-    )  # fmt: skip
+    )
 
 
 def difference_of(metric: Metric, a: Sequence[Resampled], b: Sequence[Resampled], *, resamples: int) -> Difference:
@@ -68,13 +72,13 @@ def difference_of(metric: Metric, a: Sequence[Resampled], b: Sequence[Resampled]
 
     Where no resample changes either side, the interval is Newcombe's (1998, method 10) of two shares.
     """
-    found = paired_bootstrap(a, b, resamples=resamples, spacing=metric.spacing)
-    interval, first, second = found.interval, _at_an_end(metric, a[0]), _at_an_end(metric, b[0])
+    bootstrap = paired_bootstrap(a, b, resamples=resamples, spacing=metric.spacing)
+    interval, first, second = bootstrap.interval, _at_an_end(metric, a[0]), _at_an_end(metric, b[0])
     if interval is None and first is not None and second is not None:
-        down = math.hypot(found.b - second[0], first[1] - found.a)
-        up = math.hypot(second[1] - found.b, found.a - first[0])
-        interval = found.value - down, found.value + up
-    return replace(found, interval=metric.possible_difference(interval, around=found.value))
+        down = math.hypot(bootstrap.b - second[0], first[1] - bootstrap.a)
+        up = math.hypot(second[1] - bootstrap.b, bootstrap.a - first[0])
+        interval = bootstrap.value - down, bootstrap.value + up
+    return replace(bootstrap, interval=metric.possible_difference(interval, around=bootstrap.value))
 
 
 def _at_an_end(metric: Metric, scored: Resampled) -> Interval | None:

@@ -35,9 +35,9 @@ def trained_on(folder: RunFolder, *, task: Task | None = None) -> Task:
 def _settings(config: Path) -> dict[str, Any]:
     """What the run saved in the model's config. Raises UserError where it is damaged."""
     try:
-        found = json.loads(read_small(config, most=MOST_BYTES)).get("finetune", {})
-        if isinstance(found, dict) and isinstance(found.get("task", ""), str):
-            return found
+        settings = json.loads(read_small(config, most=MOST_BYTES)).get("finetune", {})
+        if isinstance(settings, dict) and isinstance(settings.get("task", ""), str):
+            return settings
         reason = "its settings are not those of a run"
     except (ValueError, AttributeError, RecursionError) as error:
         reason = first_line(error)

@@ -51,7 +51,9 @@ def labelled_table(
     A task may have an order of its labels, and scores of its own. None without lines or a type.
     """
     labelled = [line for line in lines if line["gold"] is not None and line["prediction"] is not None]
-    kind = kind or next((one for one in own_types().values() if all(_fits(one, line) for line in labelled)), None)
+    kind = kind or next(
+        (candidate for candidate in own_types().values() if all(_fits(candidate, line) for line in labelled)), None
+    )
     if not labelled or kind is None:
         return None
     order = getattr(task, "order", ()) or order
@@ -60,8 +62,8 @@ def labelled_table(
 
 def answered(kind: OwnType, task: Task, names: Sequence[str], lines: Sequence[Line]) -> Predictions:
     """The table of all lines, in which those without a label are taken for right."""
-    known = [line if line["gold"] is not None else {**line, "gold": line["prediction"]} for line in lines]
-    return kind.predictions(known, names, task)
+    labelled = [line if line["gold"] is not None else {**line, "gold": line["prediction"]} for line in lines]
+    return kind.predictions(labelled, names, task)
 
 
 def with_outcomes(task: Task, names: Sequence[str], lines: Sequence[Line]) -> Sequence[Line]:
@@ -70,8 +72,10 @@ def with_outcomes(task: Task, names: Sequence[str], lines: Sequence[Line]) -> Se
     if kind is None or not lines:
         return lines
     unknown = dict.fromkeys(("right", "row_score"))
-    found = answered(kind, task, names, lines).saved()
-    return [line | added | (unknown if line["gold"] is None else {}) for line, added in zip(lines, found, strict=True)]
+    outcomes = answered(kind, task, names, lines).saved()
+    return [
+        line | added | (unknown if line["gold"] is None else {}) for line, added in zip(lines, outcomes, strict=True)
+    ]
 
 
 def confidences(task: Task, names: Sequence[str], pairs: Sequence[tuple[Row, Answer]]) -> list[float | None]:
@@ -85,14 +89,14 @@ def _fits(kind: OwnType, line: Line) -> bool:
     row: Any = kind.task_class.row_type
     names = {"lines" if row is None else field.name for field in fields(row or Predictions) if field.default is MISSING}
     parts = line["gold"] if isinstance(line["gold"], list | tuple) else ()
-    return all(isinstance(one, kind.label_is) for one in (line["gold"], *parts)) and names <= line.keys()
+    return all(isinstance(part, kind.label_is) for part in (line["gold"], *parts)) and names <= line.keys()
 
 
 def saved_config(model: Path) -> dict[str, Any]:
     """The config of a saved model; empty where it is missing or damaged, since a report works without it."""
     try:
-        found = json.loads((model / "config.json").read_text(encoding="utf-8"))
-        return found if isinstance(found.get("finetune", {}), dict) else {}
+        config = json.loads((model / "config.json").read_text(encoding="utf-8"))
+        return config if isinstance(config.get("finetune", {}), dict) else {}
     except (OSError, ValueError, AttributeError, RecursionError):
         return {}
 

@@ -81,19 +81,19 @@ def known_keys(run: RunFolder) -> dict[str, Keys]:
     record = run.record()
     if record is None:
         return {}
-    results, found = run.path.absolute().parents[1], dict[str, Keys]()
+    results, keys = run.path.absolute().parents[1], dict[str, Keys]()
     if (run.path / FILE).is_file():
         run.verify(FILE)
         try:
-            found[record.id] = np.load(run.path / FILE, allow_pickle=False)
+            keys[record.id] = np.load(run.path / FILE, allow_pickle=False)
         except (ValueError, OSError) as error:
             raise UserError(f"{run.path / FILE}: is damaged", "Run the recipe again with `force`") from error
     before = [] if record.lineage is None else [RunFolder.of(results, record.lineage.task, record.lineage.run)]
     teachers = [Path(name).name for name in str(record.recipe.get("distil", {}).get("teacher", "")).split(",")]
     before += [folder for name in teachers if name and (folder := find_run(name, results)) is not None]
     for folder in before:
-        found |= known_keys(folder)
-    return found
+        keys |= known_keys(folder)
+    return keys
 
 
 def leaks(
@@ -110,8 +110,8 @@ def leaks(
     seen, dev = {OF_RUN.format(run=run): keys for run, keys in known.items()}, dict[str, Keys]()
     for split in task.dev_splits:
         keys, is_drawn = keys_of(task, splits[split].rows), splits[split].drawn and not (read and read.split)
-        there = ({} if is_drawn else {IN_SPLIT.format(split=task.train_split): train}) | seen
-        for where, others in (there | (dev if split == TEST else {})).items():
+        compared = ({} if is_drawn else {IN_SPLIT.format(split=task.train_split): train}) | seen
+        for where, others in (compared | (dev if split == TEST else {})).items():
             new = keys[~np.isin(keys, train)] if where in seen else keys  # rows of train are counted once
             if kind is not None and (count := shared(new, others)):
                 rows = f"{count:,} of the {len(keys):,} rows of {split}"

@@ -53,16 +53,16 @@ def starting_recipe(path: str, settings: Mapping[str, Any], *, checkpoint: str =
         if taken_out := gone_setting(key):
             raise taken_out
     settings = {(f"options.{key}" if key in OPTIONS else key): value for key, value in settings.items()}
-    given = {key: settings[f"options.{key}"] for key in OPTIONS if f"options.{key}" in settings}
+    data_options = {key: settings[f"options.{key}"] for key in OPTIONS if f"options.{key}" in settings}
     model = str(settings.get("model", MODEL))
-    task = own_task(path, given)
+    task = own_task(path, data_options)
     read = own_data(task)
     if read is None:
         scratch = is_new(model)
         train = dict(FROM_SCRATCH if scratch else ADAPTING)
         if "train.epochs" in settings:
             del train["updates"]
-        options = {"shape": Text.name, **({"mask_share": MASK_SHARE} if scratch else {}), **given}
+        options = {"shape": Text.name, **({"mask_share": MASK_SHARE} if scratch else {}), **data_options}
         table = {"task": path, "model": model, "max_length": Text.max_length, "options": options, "train": train}
     else:
         table = _table(path, read, settings, model=model, encoder=checkpoint or model)
@@ -74,7 +74,7 @@ def _table(path: str, read: OwnData, settings: Mapping[str, Any], *, model: str,
     """The recipe for labelled data, before the settings are applied; training began with the `encoder`."""
     kind = named_type(read.layout.shape)
     names = ("dev", "test", "split", "encoding")
-    given = {name: str(settings[f"options.{name}"]) for name in names if f"options.{name}" in settings}
+    data_options = {name: str(settings[f"options.{name}"]) for name in names if f"options.{name}" in settings}
     length = length_for(read.layout, read.tokens, encoder)
     training = _training(kind, read, settings)
     parts = min(training["batch_size"], -(-training["batch_size"] * length // TOKENS_AT_ONCE))
@@ -85,7 +85,7 @@ def _table(path: str, read: OwnData, settings: Mapping[str, Any], *, model: str,
         "model": model,
         "max_length": length,
         **({"pooling": "auto"} if kind.labels_rows else {}),
-        "options": {**read.layout.options(), **given},
+        "options": {**read.layout.options(), **data_options},
         "train": {"learning_rate": default_rate(encoder), **training},
     }
 

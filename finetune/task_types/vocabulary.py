@@ -49,27 +49,27 @@ class Misfit:
 def misfit(texts: Sequence[str], tokenizer: Any, model: str) -> Misfit | None:
     """What is wrong with an encoder's vocabulary for these texts; None where it fits."""
     words = [WORD.findall(text) for text in texts[:: max(1, len(texts) // SAMPLE_TEXTS)]]
-    every = [word for some in words for word in some]
-    letters = sum(map(len, every))
+    all_words = [word for row_words in words for word in row_words]
+    letters = sum(map(len, all_words))
     if letters < LEAST_LETTERS:
         return None
     encoded = tokenizer(
-        [" ".join(some) for some in words if some],
+        [" ".join(row_words) for row_words in words if row_words],
         add_special_tokens=False,
         return_attention_mask=False,
         truncation=False,
         verbose=False,
     )["input_ids"]
-    counts = np.bincount(np.concatenate([np.asarray(some, np.int64) for some in encoded]))
-    shares = _script_shares(every)
+    counts = np.bincount(np.concatenate([np.asarray(row_words, np.int64) for row_words in encoded]))
+    shares = _script_shares(all_words)
     has_none = not (tokenizer.unk_token_id is not None and tokenizer.unk_token_id < len(counts))
     unknown = 0.0 if has_none else float(counts[tokenizer.unk_token_id] / counts.sum())
     jamo = sum(counts[number] for number in np.flatnonzero(counts) if _is_jamo(tokenizer, int(number)))
-    by_letter, expected = _is_by_letter(shares), _most_tokens(every, shares)
+    by_letter, expected = _is_by_letter(shares), _most_tokens(all_words, shares)
     small = is_new(model)  # its vocabulary is the user's own, which may have few words
     if unknown < MANY_UNKNOWN and jamo < MANY_UNKNOWN * counts.sum() and (small or counts.sum() <= expected):
         return None
-    size = counts.sum() / (letters if by_letter else len(every))
+    size = counts.sum() / (letters if by_letter else len(all_words))
     unit = "syllable" if shares["Hangul"] > 0.5 else "letter" if by_letter else "word"
     apart = ", which takes syllables apart into jamo," if jamo else ""
     what = f"the vocabulary of {model}{apart} {MISFIT}: {size:.1f} tokens per {unit}"
@@ -82,7 +82,7 @@ def foreign_rows(texts: Sequence[str], tokenizer: Any) -> list[int]:
     another language, or full of rare names. Empty where there are as few as in any texts.
     """
     words = [WORD.findall(text) for text in texts]
-    long = [row for row, some in enumerate(words) if len(some) >= LEAST_WORDS]
+    long = [row for row, row_words in enumerate(words) if len(row_words) >= LEAST_WORDS]
     if not long:
         return []
     joined = [" ".join(words[row]) for row in long]
@@ -114,9 +114,9 @@ def _is_jamo(tokenizer: Any, number: int) -> bool:
 
 def vocabulary_notes(rows: Sequence[Row], tokenizer: Any, model: str) -> list[str]:
     """`misfit` of a task's rows, as notes; none for rows without `input`."""
-    some = rows[:: max(1, len(rows) // SAMPLE_TEXTS)]
-    found = misfit([row.input for row in some if isinstance(row, OwnRow)], tokenizer, model)
-    return [f"{found.what}. {found.remedy}"] if found else []
+    sample = rows[:: max(1, len(rows) // SAMPLE_TEXTS)]
+    fault = misfit([row.input for row in sample if isinstance(row, OwnRow)], tokenizer, model)
+    return [f"{fault.what}. {fault.remedy}"] if fault else []
 
 
 def suggested_encoder(notes: Iterable[str]) -> str:

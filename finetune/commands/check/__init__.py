@@ -93,7 +93,9 @@ def check(
             report = replace(report, copy=Path(fix), fixes=report.fix(fix, force=force))
     if names:
         return report
-    of_data = [replace(one, what=one.what.replace(path, THE_DATA), file=THE_DATA) for one in report.findings]
+    of_data = [
+        replace(finding, what=finding.what.replace(path, THE_DATA), file=THE_DATA) for finding in report.findings
+    ]
     return replace(report, findings=tuple(of_data), target=THE_DATA)
 
 

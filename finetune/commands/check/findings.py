@@ -120,9 +120,8 @@ def findings_of(path: str, settings: dict[str, Any], out: Path = Path("results")
             batch_maker(task).require_batch(recipe.train.batch_size)
             load_splits(task, source_of(None), limit=recipe.limit)
             documents = text.documents
-            corpus = {
-                "documents": len(documents), "lines": sum(len(one.lines) for one in documents), "size": documents.size,
-            }  # fmt: skip
+            lines = sum(len(document.lines) for document in documents)
+            corpus = {"documents": len(documents), "lines": lines, "size": documents.size}
             return Findings(layout=text.layout, corpus=corpus, target=path, settings=settings)
         assert read is not None  # data is either
         parts = parts_of(read)

@@ -137,12 +137,12 @@ def _require_task(task: str) -> None:
         raise UserError(f"{task}: no such file", f"{nearest(task, near_files(task))}Name a data file or a task")
 
 
-def are_answers(given: Any, task: Any, out: Path) -> bool:
+def are_answers(model: Any, task: Any, out: Path) -> bool:
     """Whether predictions are given, in memory or in a JSON file, and no model."""
-    if isinstance(given, Mapping) or hasattr(given, "columns"):
+    if isinstance(model, Mapping) or hasattr(model, "columns"):
         return True
-    file = is_path(given) and str(given).endswith(".json") and Path(given).is_file()
-    return file and isinstance(task, str) and not is_data(task) and named_run(str(given), out) is None
+    file = is_path(model) and str(model).endswith(".json") and Path(model).is_file()
+    return file and isinstance(task, str) and not is_data(task) and named_run(str(model), out) is None
 
 
 def score_answers(task: Task, answers: Any, *, source: Source, split: str | None = None) -> Evaluation:
@@ -161,7 +161,7 @@ def score_answers(task: Task, answers: Any, *, source: Source, split: str | None
         raise UserError(f"{loaded.origin}: rows of the split '{split}' have no labels", "Choose another `split`")
     name, by_id = _named(answers, split)
     names = {row.id: row.id in by_id for row in rows}
-    missing, extra = [row for row, there in names.items() if not there], [row for row in by_id if row not in names]
+    missing, extra = [row for row, present in names.items() if not present], [row for row in by_id if row not in names]
     lacks = f"{name}: has no prediction for {len(missing):,} of {so_many(len(rows))}"
     if missing and (not task.missing_is_wrong or len(missing) == len(rows)):
         raise UserError(
@@ -175,8 +175,8 @@ def score_answers(task: Task, answers: Any, *, source: Source, split: str | None
     texts = {f"{lacks}, which count 0": missing, f"{name}: {so_many(len(extra), 'id')} unknown, ignored": extra}
     values = [Answer(value=by_id.get(row.id, "")) for row in rows]
     if missing:  # (0 without a prediction, 1 for the row)
-        kept, sums = np.array([[names[row.id], 1] for row in rows]), task.sums(values, rows)
-        scores = {metric: replace(one, counts=one.counts * kept).score for metric, one in sums.items()}
+        named, sums = np.array([[names[row.id], 1] for row in rows]), task.sums(values, rows)
+        scores = {metric: replace(summed, counts=summed.counts * named).score for metric, summed in sums.items()}
     else:
         scores = task.score(values, rows)
     notes = tuple(f"{text} ({first_of(ids, IDS_SHOWN)})" for text, ids in texts.items() if ids)
@@ -211,17 +211,17 @@ def _named(answers: Any, split: str) -> tuple[str, dict[str, Any]]:
     return name, dict(zip(rows[ID].astype(str), rows[column], strict=True))
 
 
-def as_json(found: Evaluation) -> Iterator[Mapping[str, Any]]:
+def as_json(evaluation: Evaluation) -> Iterator[Mapping[str, Any]]:
     """The scores by split, and how many rows the model was trained on, if any."""
-    yield {**found.scores, **({"shared": found.shared} if found.shared else {})}
+    yield {**evaluation.scores, **({"shared": evaluation.shared} if evaluation.shared else {})}
 
 
-def shown(found: Evaluation) -> Iterator[Part]:
+def shown(evaluation: Evaluation) -> Iterator[Part]:
     """The scores of each split; of saved predictions with three digits, as official scripts do."""
-    yield from (NoteLine(note, aside=True) for note in found.notes)
-    if not found.saved:
-        yield found.words({found.file or split: scores for split, scores in found.scores.items()})
+    yield from (NoteLine(note, aside=True) for note in evaluation.notes)
+    if not evaluation.saved:
+        yield evaluation.words({evaluation.file or split: scores for split, scores in evaluation.scores.items()})
         return
-    for split, scores in found.scores.items():
-        scaled = {name: find_metric(name, found.task.metrics).scaled(score) for name, score in scores.items()}
+    for split, scores in evaluation.scores.items():
+        scaled = {name: find_metric(name, evaluation.task.metrics).scaled(score) for name, score in scores.items()}
         yield f"{split} " + ", ".join(f"{name} {score:.3f}" for name, score in scaled.items())

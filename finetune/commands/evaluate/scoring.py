@@ -63,8 +63,8 @@ def evaluate_model(
     task = predictor.task
     splits = load_splits(task, source, names=[split] if split else task.dev_splits)
     run = named_run(model, out)
-    known = {} if run is None else known_keys(run)
-    counts = {split: _known(task, loaded.rows, known) for split, loaded in splits.items()}
+    trained_on = {} if run is None else known_keys(run)
+    counts = {split: _known(task, loaded.rows, trained_on) for split, loaded in splits.items()}
     for finding in data_findings(task):
         noting(Note(finding.note))
     read = [note for loaded in splits.values() for note in loaded.notes]
@@ -79,16 +79,16 @@ def evaluate_model(
         )
     scored: dict[str, tuple[list[Any], Sequence[Any]]]
     scored = {name: (predictor.answers(rows[name]), rows[name]) for name in labelled}
-    scores = {name: task.score(*given) for name, given in scored.items()}
-    there = {split: found for split, found in counts.items() if found}
+    scores = {name: task.score(*answered) for name, answered in scored.items()}
+    repeated = {split: count for split, count in counts.items() if count}
     file = Path(task_name).name if Path(task_name).is_file() else ""
-    return Evaluation(task=task, scores=scores, notes=tuple(notes), shared=there, file=file)
+    return Evaluation(task=task, scores=scores, notes=tuple(notes), shared=repeated, file=file)
 
 
-def _known(task: Task, rows: Sequence[Row], known: Mapping[str, Keys]) -> dict[str, int]:
+def _known(task: Task, rows: Sequence[Row], trained_on: Mapping[str, Keys]) -> dict[str, int]:
     """By the id of a run how many rows have texts that it was trained on; of those that have some."""
-    keys = keys_of(task, rows) if known else None
-    return {run: count for run, others in known.items() if keys is not None and (count := shared(keys, others))}
+    keys = keys_of(task, rows) if trained_on else None
+    return {run: count for run, others in trained_on.items() if keys is not None and (count := shared(keys, others))}
 
 
 def _reuse(
@@ -121,15 +121,15 @@ def task_of_data(model: str, data: str, out: Path, options: Mapping[str, str]) -
 
     Raises UserError for data without the columns of training that `options` name no others for.
     """
-    found, encoding = saved(model, out=out), options.get("encoding", "")
-    if (of_text := scored_on(found.task(), data, options)) is not None:
+    saved_model, encoding = saved(model, out=out), options.get("encoding", "")
+    if (of_text := scored_on(saved_model.task(), data, options)) is not None:
         return of_text
     files = split_files(Path(data)) if is_folder(Path(data)) else {"dev": Path(data)}
     scored = tuple(split for split in ("dev", "test") if split in files) or ("train",)
-    task, layouts = found.task(), list[Layout]()
+    task, layouts = saved_model.task(), list[Layout]()
     for split in scored:
-        read = columns_read(files[split], known_type(task), found.layout, options, inputs=task.inputs)
-        _require_label(read.layout, found.layout, read.sample)
+        read = columns_read(files[split], known_type(task), saved_model.layout, options, inputs=task.inputs)
+        _require_label(read.layout, saved_model.layout, read.sample)
         layouts.append(read.layout)
     files = {"train": files[scored[0]], **files}
     return task_on(task, layouts[0], files, name=data, scored=scored, encoding=encoding, sheet=options.get("sheet", ""))

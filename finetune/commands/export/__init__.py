@@ -115,10 +115,10 @@ def require_new_folder(folder: Path, *, force: bool) -> None:
         raise UserError(f"{folder}: is there, and not an export", "Name another folder")
     if not force:
         raise UserError(f"{folder}: is an export already", "Name another folder, or replace it with `force`")
-    own = {CHECKSUMS, EXPORT, ABOUT}
+    our_files = {CHECKSUMS, EXPORT, ABOUT}
     with suppress(OSError, ValueError, TypeError):  # where the checksums are damaged, nothing else is known to be its
-        own.update(json.loads((folder / CHECKSUMS).read_text(encoding="utf-8")))
-    if others := sorted({file.name for file in folder.iterdir()} - own):
+        our_files.update(json.loads((folder / CHECKSUMS).read_text(encoding="utf-8")))
+    if others := sorted({file.name for file in folder.iterdir()} - our_files):
         raise UserError(f"{folder}: has {first_of(others, 3)} too, which would be deleted", "Name another folder")
 
 

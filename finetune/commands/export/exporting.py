@@ -193,6 +193,6 @@ def _changed(task: Task, rows: Sequence[Row], sides: Sequence[Sequence[Answer]])
     apart = ALIKE * float(np.std(a)) if isinstance(a[0], float) else None
     return tuple(
         row.id
-        for row, own, other in zip(rows, a, b, strict=True)
-        if (own != other if apart is None else abs(own - other) > apart)
+        for row, before, other in zip(rows, a, b, strict=True)
+        if (before != other if apart is None else abs(before - other) > apart)
     )

@@ -69,7 +69,9 @@ def vectors_of(
     backbone.vector = pool
     accelerator = build_accelerator(where, resolve_precision(recipe.train.precision, where))
     engine = Engine(model=encoder, accelerator=accelerator, pad_id=tokenizer.pad_token_id, watch=watch)
-    usable: list[tuple[int, Row]] = [(number, one.row) for number, one in enumerate(rows) if one.row is not None]
+    usable: list[tuple[int, Row]] = [
+        (number, prepared.row) for number, prepared in enumerate(rows) if prepared.row is not None
+    ]
     features = encode_rows(task, [row for _, row in usable], tokenizer, recipe.max_length, engine.most_tokens)
     if cut := len({feature.row for feature in features if feature.truncated}):
         watch(Note(f"{cut:,} of {so_many(len(usable))} {task.truncated.format(max_length=recipe.max_length)}"))
@@ -83,7 +85,7 @@ def vectors_of(
     np.add.at(totals, of_row, vectors * lengths[:, None])
     with np.errstate(invalid="ignore"):
         means = totals / np.bincount(of_row, lengths, len(rows))[:, None]
-    ids = [str(one.record.row) if one.row is None else one.row.id for one in rows]
+    ids = [str(prepared.record.row) if prepared.row is None else prepared.row.id for prepared in rows]
     return np.array(ids), means.astype(np.float32)
 
 
@@ -93,12 +95,12 @@ def _rows_of(
     """How a file is read and encoded, and all its rows; `trained` are the columns and `length` is the max_length of a
     run's model.
     """
-    given = {key: str(value) for key, value in settings.items() if key in OPTIONS}
-    if unused := [key for key in given if key not in OF_A_FILE]:
+    options = {key: str(value) for key, value in settings.items() if key in OPTIONS}
+    if unused := [key for key in options if key not in OF_A_FILE]:
         raise UserError(f"{unused[0]}= does not apply: every row of {path} is embedded", "Leave it out")
-    form = form_for(path, trained, given)
+    form = form_for(path, trained, options)
     sample = first_rows(path, form, most=SAMPLE_ROWS)
-    columns = {key: value for key, value in given.items() if key not in ("encoding", "sheet")}
+    columns = {key: value for key, value in options.items() if key not in ("encoding", "sheet")}
     layout, notes = _columns_of(sample, trained, columns)
     model = str(settings["model"])
     table = {"task": str(path), "model": model, "max_length": length or fitting_length(layout, sample.columns, model)}
@@ -106,8 +108,8 @@ def _rows_of(
     recipe = parse(table, origin=str(path)).with_settings(rest, origin="settings", options=lambda _: every_option())
     task = configured(trained_task(layout, name=data_name(str(path))), recipe.options)
     rows = rows_of_records(task, ((record, layout) for record in islice(records(path, form), recipe.limit)))
-    unusable = [(one.record.row, one.record.line) for one in rows if one.row is None]
-    first = next((one.error for one in rows if one.error), "")
+    unusable = [(prepared.record.row, prepared.record.line) for prepared in rows if prepared.row is None]
+    first = next((prepared.error for prepared in rows if prepared.error), "")
     if len(unusable) == len(rows):
         raise UserError(f"{path}: no row can be used: the first {first}", "Run `finetune check` to see why")
     if unusable:
@@ -118,18 +120,18 @@ def _rows_of(
     return task, recipe, rows
 
 
-def _columns_of(sample: Table, trained: Layout | None, given: Mapping[str, str]) -> tuple[Layout, list[str]]:
+def _columns_of(sample: Table, trained: Layout | None, options: Mapping[str, str]) -> tuple[Layout, list[str]]:
     """The columns, and a note on those of the text where they were inferred."""
     if trained is not None:
-        given = {"shape": trained.shape, **given}
+        options = {"shape": trained.shape, **options}
         lines = len(sample.columns) == 1 and not names_columns(sample.form)
-        if "text" in given or lines or set(trained.text) <= set(sample.columns):
-            columns = {name: value for name, value in given.items() if name in ("text", "label")}
+        if "text" in options or lines or set(trained.text) <= set(sample.columns):
+            columns = {name: value for name, value in options.items() if name in ("text", "label")}
             layout, notes = layout_for(named_type(trained.shape), trained, sample, columns)
             return replace(layout, id=trained.id if trained.id in sample.columns else ""), notes
     try:
-        layout = guess(sample, given)
+        layout = guess(sample, options)
     except UserError:  # it has no label
-        layout = guess(sample, given, labelled="label" in given)
-    sure = "text" in given or len(sample.columns) == 1
+        layout = guess(sample, options, labelled="label" in options)
+    sure = "text" in options or len(sample.columns) == 1
     return layout, [] if sure else [f"text column: {', '.join(layout.text)} (text=COLUMN names another)"]

@@ -76,8 +76,8 @@ def read_run_files(folder: RunFolder) -> RunFiles:
     """Reads a run's files. Raises UserError for a damaged record or damaged predictions; missing files are listed."""
     record = without_folders(load_record(folder.record_file))
     files = {split: folder.predictions(split) for split in record.scores}
-    there = [split for split, file in files.items() if file.is_file()]
+    existing = [split for split, file in files.items() if file.is_file()]
     return RunFiles(
-        folder=folder, record=record, tables={split: run_predictions(record, folder, split) for split in there},
-        missing=[f"{files[split].name}, so no rows of {split} are shown" for split in files if split not in there],
+        folder=folder, record=record, tables={split: run_predictions(record, folder, split) for split in existing},
+        missing=[f"{files[split].name}, so no rows of {split} are shown" for split in files if split not in existing],
     )  # fmt: skip

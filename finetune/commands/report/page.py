@@ -94,7 +94,9 @@ def _sections(run: RunFiles, name: str, *, several: bool, folded: bool, budget: 
 def _headline(group: Group, link: str) -> dict[str, Any]:
     """The verdict on runs that differ only in seeds, facts as (name, value), and why the model is bad."""
     record, verdict = group[0].record, verdict_of([run.record for run in group])
-    found = diagnosis_of_seeds([(run.record, run.folder) for run in group]).for_runs_in(group[0].folder.path.parents[1])
+    diagnosis = diagnosis_of_seeds([(run.record, run.folder) for run in group]).for_runs_in(
+        group[0].folder.path.parents[1]
+    )
     facts = {
         "task": record.task,
         "model": record.model,
@@ -107,5 +109,5 @@ def _headline(group: Group, link: str) -> dict[str, Any]:
         "level": verdict.level, "sentence": cut(verdict.sentence), "score": verdict.metric.shown(verdict.score),
         "under": f"{verdict.split} {verdict.metric.name}",
         "facts": [(name, cut(value)) for name, value in facts.items() if value], "link": link,
-        "cause": next((replace(cause, words=tuple(names_only(cause.words))) for cause in found.causes), None),
+        "cause": next((replace(cause, words=tuple(names_only(cause.words))) for cause in diagnosis.causes), None),
     }  # fmt: skip

@@ -30,8 +30,11 @@ def score_blocks(record: RunRecord) -> Iterator[Block]:
             name = f"published: {anchor.source}"
             methods[name] = {**methods.get(name, {}), anchor.metric: anchor.score}
         cells = [
-            [baseline_words(name), *(one.shown(own[one.name]) if one.name in own else "" for one in metrics)]
-            for name, own in methods.items()
+            [
+                baseline_words(name),
+                *(metric.shown(by_metric[metric.name]) if metric.name in by_metric else "" for metric in metrics),
+            ]
+            for name, by_metric in methods.items()
         ]
         margin = record.margins.get(split)
         note = so_many(record.rows.get(split, 0))
@@ -78,7 +81,9 @@ def settings_blocks(record: RunRecord) -> Iterator[Block]:
     """The settings that differ from the defaults, then facts from the record; and its notes."""
     settings = settings_of([record])
     cells = [
-        [one.key, *(_value_text(value) for value in (one.values[0], one.default))] for one in settings if one.changed
+        [setting.key, *(_value_text(value) for value in (setting.values[0], setting.default))]
+        for setting in settings
+        if setting.changed
     ]
     others = so_many(len(settings) - len(cells), "other setting")
     facts = {

@@ -125,7 +125,9 @@ def class_block(table: Predictions) -> Iterator[Block]:
     if not classes:
         return
     counts = np.array([table.classes[name] for name in shown])
-    scores = np.array([precision_recall_f1(right, answered, there) for there, answered, right in counts])[:, [2, 0, 1]]
+    scores = np.array([precision_recall_f1(right, answered, labelled) for labelled, answered, right in counts])[
+        :, [2, 0, 1]
+    ]
     lines = [*zip(shown, counts, scores, strict=True)]
     if len(shown) == len(classes) > 1:
         seen = counts.any(axis=1)
@@ -133,8 +135,8 @@ def class_block(table: Predictions) -> Iterator[Block]:
             if weights.any():
                 lines.append((name, counts.sum(axis=0), weights @ scores[seen] / weights.sum()))
     cells = [
-        [cut(name, NAME), f"{there:,}", *(f"{100 * score:.1f}" for score in own), f"{answered:,}"]
-        for name, (there, answered, _), own in lines
+        [cut(name, NAME), f"{labelled:,}", *(f"{100 * score:.1f}" for score in scored), f"{answered:,}"]
+        for name, (labelled, answered, _), scored in lines
     ]
     note = "Support is the number of labels."
     note += f" The {len(shown)} most frequent of {len(classes):,}." * (len(shown) < len(classes))

@@ -125,7 +125,7 @@ def _tried(study: "optuna.Study", plan: SearchPlan, most: int, trained: Trained,
     failed: dict[str, Trial] = {}  # not in the journal: memory or a disk may have room next time
     lost = 0  # proposals of settings that failed
     for _ in range(PROPOSALS * most):
-        ended: list[Trial] = [one.user_attrs[TRIAL] for one in study.trials if TRIAL in one.user_attrs]
+        ended: list[Trial] = [past.user_attrs[TRIAL] for past in study.trials if TRIAL in past.user_attrs]
         tried = {_key(trial["settings"]): trial for trial in ended} | failed
         if len(tried) >= most:
             break
@@ -173,6 +173,6 @@ def _held_out_scores(
     for record in records:
         folder = RunFolder.of(options.out, task.name, record.id).path
         model = load_predictor(folder, task=task, out=options.out, watch=watch, device=options.device)
-        found = model.task.score(model.answers(rows.rows), rows.rows)
-        scores.append(float(found[task.metrics[0].name]))
+        test_scores = model.task.score(model.answers(rows.rows), rows.rows)
+        scores.append(float(test_scores[task.metrics[0].name]))
     return scores

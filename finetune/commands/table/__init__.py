@@ -127,15 +127,15 @@ def table(
             if not any(line.published for line in lines):
                 raise nothing
             note = str(nothing)
-    found = ResultTable(
+    shown_table = ResultTable(
         name=str(name), table=declared, lines=lines, note=note, cost=cost, asked=form,
         path=None if path is None else Path(path),
     )  # fmt: skip
-    if found.path is not None:
-        made = found.form()
+    if shown_table.path is not None:
+        made = shown_table.form()
         command = f"finetune table {name}{made.option} -o results/tables/{name}.md"
-        made.write(found.path, made=command, reads=str(name), force=force)
-    return found
+        made.write(shown_table.path, made=command, reads=str(name), force=force)
+    return shown_table
 
 
 def as_json(result: ResultTable | dict[str, str]) -> Iterator[Mapping[str, Any]]:

@@ -115,11 +115,11 @@ def paper_form(table: PaperTable, lines: Sequence[TableLine]) -> TextTable:
         raise UserError(f"the table '{table.title}' has no form with tasks as columns", "Leave `form` out")
     lines = [line for line in lines if line.row.key in columns]
     metrics, sources = {line.row.key: line.metric for line in lines}, _sources(lines)
-    every: dict[tuple[str, str], dict[tuple[str, str], list[float]]] = {}
+    values: dict[tuple[str, str], dict[tuple[str, str], list[float]]] = {}
     for line in lines:
         for group, name, score in _system_scores(line, sources):
-            every.setdefault((group, name), {}).setdefault(line.row.key, []).append(score)
-    systems = {system: {key: fmean(of_key) for key, of_key in scores.items()} for system, scores in every.items()}
+            values.setdefault((group, name), {}).setdefault(line.row.key, []).append(score)
+    systems = {system: {key: fmean(of_key) for key, of_key in scores.items()} for system, scores in values.items()}
     ours = {name: scores for (group, name), scores in systems.items() if group == OURS}
     common = [key for key in columns if ours and all(key in scores for scores in ours.values())]
     averages = {"Avg": [*columns]} | ({f"Avg of {len(common)}": common} if 1 < len(common) < len(columns) else {})
@@ -163,7 +163,9 @@ def paper_form(table: PaperTable, lines: Sequence[TableLine]) -> TextTable:
 
 def _system_scores(line: TableLine, sources: Mapping[str, int]) -> Iterator[tuple[str, str, float]]:
     """(group, system, score) of our means, of baselines, and of published scores."""
-    yield from ((group, line.model, own.mean) for group, own in ((OURS, line.dev), (OUR_TEST, line.test)) if own)
+    yield from (
+        (group, line.model, summary.mean) for group, summary in ((OURS, line.dev), (OUR_TEST, line.test)) if summary
+    )
     for run in line.runs:
         for name, scores in run.baselines[line.row.split].items():
             system = "TF-IDF" if name.startswith("tfidf") else CONSTANT.get(name, name)
@@ -250,8 +252,8 @@ def score_words(summary: Summary | None, metric: Metric) -> str:
 def _cost(line: TableLine) -> list[float | None]:
     """The mean time of the runs whose cost is known, their most memory, and that of GPUs."""
     costs = [run.cost for run in line.runs if run.cost is not None]
-    known = [[value for cost in costs if (value := getattr(cost, name)) is not None] for name in Cost.model_fields]
-    return [None if not values else max(values) if number else fmean(values) for number, values in enumerate(known)]
+    measured = [[value for cost in costs if (value := getattr(cost, name)) is not None] for name in Cost.model_fields]
+    return [None if not values else max(values) if number else fmean(values) for number, values in enumerate(measured)]
 
 
 def _time(seconds: float) -> str:
@@ -268,8 +270,8 @@ COST = {"device time": _time, "memory": _memory, "GPU memory": _memory}  # colum
 
 
 def _sources(lines: Sequence[TableLine]) -> dict[str, int]:
-    every = dict.fromkeys(anchor.source for line in lines for anchor in line.published)
-    return {source: number for number, source in enumerate(every, start=1)}
+    sources = dict.fromkeys(anchor.source for line in lines for anchor in line.published)
+    return {source: number for number, source in enumerate(sources, start=1)}
 
 
 def _version(anchor: Anchor) -> str:

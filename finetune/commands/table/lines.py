@@ -100,7 +100,7 @@ def lines_of(table: PaperTable, records: Sequence[RunRecord]) -> list[TableLine]
     """
     runs, lines = list(zip(records, applied(records), strict=True)), list[TableLine]()
     for row in table.row:
-        fitting = [run for run, own in runs if _fits(run, own, row)]
+        fitting = [run for run, settings in runs if _fits(run, settings, row)]
         metric = fitting[0].metric(row.metric) if fitting else Metric(row.metric)
         published = [
             anchor
@@ -126,7 +126,7 @@ def left_out(table: PaperTable, records: Sequence[RunRecord]) -> list[str]:
     """For each task whose runs fit no row, how many: `1 run of rte left out: other rows, settings or metrics`."""
     runs = list(zip(records, applied(records), strict=True))
     counts = Counter(run.task for run, _ in runs)
-    fitting = {row.task for row in table.row if any(_fits(run, own, row) for run, own in runs)}
+    fitting = {row.task for row in table.row if any(_fits(run, settings, row) for run, settings in runs)}
     tasks = [task for task in dict.fromkeys(row.task for row in table.row) if counts[task] and task not in fitting]
     return [f"{so_many(counts[task], 'run')} of {task} left out: other rows, settings or metrics" for task in tasks]
 
@@ -191,9 +191,11 @@ def _planned(system: System, row: TableRow, plan: Sequence[ResolvedRun]) -> list
     runs: list[ResolvedRun] = []
     for run in plan if system.settings else ():
         settings = flat(run.recipe.model_dump())
-        wanted = [(key, some if isinstance(some, list) else [some]) for key, some in system.settings.items()]
+        wanted = [
+            (key, setting if isinstance(setting, list) else [setting]) for key, setting in system.settings.items()
+        ]
         if all(settings.get(key) in values for key, values in wanted):
-            runs += [one for one in (run, run.first) if one is not None and one.task.name == row.task]
+            runs += [tried for tried in (run, run.first) if tried is not None and tried.task.name == row.task]
     return runs
 
 
@@ -214,6 +216,6 @@ def _point(run: Lineage) -> Point:
 
 
 def _planned_point(run: ResolvedRun) -> Point:
-    every = flat(run.recipe.model_dump(exclude={"grid", *SEEDS, "task", "model"}))
-    settings = {key: value for key, value in every.items() if value != DEFAULTS.get(key)}
+    flat_settings = flat(run.recipe.model_dump(exclude={"grid", *SEEDS, "task", "model"}))
+    settings = {key: value for key, value in flat_settings.items() if value != DEFAULTS.get(key)}
     return run.task.name, settings, run.recipe.model if run.first is None else _planned_point(run.first)

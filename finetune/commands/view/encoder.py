@@ -86,13 +86,13 @@ def hidden_words(encoder: Encoder, inputs: dict[str, Any], numbers: Sequence[int
         with torch.inference_mode():
             shares = model(**inputs | {"input_ids": hidden}).logits[0].softmax(-1)
         for place in places:
-            best, own = shares[place].topk(min(BEST, shares.shape[-1])), int(ids[0, place])
+            best, token_id = shares[place].topk(min(BEST, shares.shape[-1])), int(ids[0, place])
             guesses.append({
                 "place": place,
                 "tokens": encoder.shown_tokens(best.indices.tolist()),
                 "probabilities": best.values.tolist(),
-                "probability": None if own == mask else float(shares[place, own]),
-                "rank": None if own == mask else int((shares[place] > shares[place, own]).sum()) + 1,
+                "probability": None if token_id == mask else float(shares[place, token_id]),
+                "rank": None if token_id == mask else int((shares[place] > shares[place, token_id]).sum()) + 1,
             })  # fmt: skip
         words.append(guesses)
     return words

@@ -61,11 +61,11 @@ class HeadWeights:
         all of the text give to that one; a mean over tokens. It is near 0 for a head that spreads its weight evenly,
         and for one in which all look at the same token or at themselves.
         """
-        own = ~self.special
-        allowed = own[:, None] & own[None] & (self.apart > 1)
+        words = ~self.special
+        allowed = words[:, None] & words[None] & (self.apart > 1)
         if not allowed.any():
             return np.zeros(self.weights.shape[:2])
-        more = self.weights - self.weights[:, :, own].mean(2, keepdims=True)
+        more = self.weights - self.weights[:, :, words].mean(2, keepdims=True)
         return np.asarray(np.where(allowed, more, 0).max(-1)[..., allowed.any(1)].mean(-1))
 
 
@@ -139,7 +139,7 @@ def token_inputs(encoder: Encoder, texts: Sequence[str], inputs: dict[str, Any])
     normed = list[Tensor]()
     for part in model.modules():
         if type(part).__name__.endswith("Norm"):
-            part.register_forward_pre_hook(lambda _, given: None if normed else normed.append(given[0]))
+            part.register_forward_pre_hook(lambda _, hook_inputs: None if normed else normed.append(hook_inputs[0]))
     with torch.inference_mode():
         first = model(**inputs, output_hidden_states=True).hidden_states[0][0, : len(ids)]
         vectors = {"token": model.get_input_embeddings()(ids)}

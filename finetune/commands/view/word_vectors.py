@@ -74,24 +74,24 @@ def sentences_of(
     elif isinstance(lines, str | Path):
         lines = read_small_text(Path(lines), most=MOST_BYTES, encoding="utf-8-sig").splitlines()
     parts = (line.rpartition("\t") if "\t" not in line else line.partition("\t") for line in lines)
-    found = [marked for meaning, _, text in parts if (marked := _marked(text, word, meaning.strip()))]
-    if len(found) < FEWEST_SENTENCES:
+    marked_texts = [marked for meaning, _, text in parts if (marked := _marked(text, word, meaning.strip()))]
+    if len(marked_texts) < FEWEST_SENTENCES:
         raise UserError(
-            f"{source}: {len(found)} of its lines have the word '{word}'",
+            f"{source}: {len(marked_texts)} of its lines have the word '{word}'",
             f"Give at least {FEWEST_SENTENCES} sentences with it",
         )
-    return [*found[:MOST_SENTENCES], *filter(None, (_marked(text, word, None) for text in typed))]
+    return [*marked_texts[:MOST_SENTENCES], *filter(None, (_marked(text, word, None) for text in typed))]
 
 
 def word_of(texts: Sequence[str]) -> str:
     """The word of ours that the texts have, with a particle or without; else one of ours in their script."""
     text, ours = " ".join(texts), built_in_words()
     particles = "|".join(word_list("particles"))
-    there = [
+    tokens_of_word = [
         word for word in ours if re.search(rf"(?<!\w){re.escape(word)}(?:{particles})?(?!\w)", text, re.IGNORECASE)
     ]
     korean = [word for word in ours if HANGUL.search(word)] if HANGUL.search(text) else []
-    return next(iter([*there, *korean, DEFAULT_WORD]))
+    return next(iter([*tokens_of_word, *korean, DEFAULT_WORD]))
 
 
 def _marked(text: str, word: str, meaning: str | None) -> MarkedSentence | None:

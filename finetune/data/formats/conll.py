@@ -91,8 +91,10 @@ def _write(file: IO[bytes], rows: Iterable[FileRow], output: OutputFormat) -> in
     with utf_8(file) as text:
         for row in rows:
             words = _words(row) if "words" in row else _column(row.get(names[0]))
-            given = [words if name == "words" else _column(row.get(name)) for name in names]
-            lists = [cells for cells in given if len(cells) == len(words)] + _predicted(row.get(prediction), len(words))
+            columns = [words if name == "words" else _column(row.get(name)) for name in names]
+            lists = [cells for cells in columns if len(cells) == len(words)] + _predicted(
+                row.get(prediction), len(words)
+            )
             text.writelines("\t".join(cells) + "\n" for cells in zip(*lists, strict=True))
             text.write("\n")
     return 0
@@ -107,8 +109,8 @@ def _predicted(cell: Any, length: int) -> list[list[str]]:
 
 def _words(row: FileRow) -> list[str]:
     """The words of a row; of a raw text those that were found in it."""
-    cell, found = row.get("words"), row.get("characters")
-    return _column([cell[start:end] for start, end in found] if isinstance(cell, str) and found else cell)
+    cell, characters = row.get("words"), row.get("characters")
+    return _column([cell[start:end] for start, end in characters] if isinstance(cell, str) and characters else cell)
 
 
 def _column(cell: Any) -> list[str]:
@@ -122,16 +124,16 @@ def sniff(start: FileStart) -> WordLines | None:
     Raises UserError where there are words and tags, but neither empty lines nor a column of sentence numbers.
     """
     lines = LINE_ENDS.split(start.text)[:LINES]
-    found = (_read_by(lines, delimiter, start.path) for delimiter in DELIMITERS)
-    return next(filter(None, found), None) or _bare_words(lines)
+    layouts = (_read_by(lines, delimiter, start.path) for delimiter in DELIMITERS)
+    return next(filter(None, layouts), None) or _bare_words(lines)
 
 
 def _read_by(lines: Sequence[str], delimiter: str, path: Path) -> WordLines | None:
     """The layout of the lines if this delimiter separates their columns, one of which holds words."""
-    some = [line for line in lines if line.strip()]
-    if sum(delimiter in line for line in some[:200]) < 0.5 * len(some[:200]):
+    nonblank = [line for line in lines if line.strip()]
+    if sum(delimiter in line for line in nonblank[:200]) < 0.5 * len(nonblank[:200]):
         return None
-    quoted = delimiter in ",;" or _quotes_words(some, delimiter)
+    quoted = delimiter in ",;" or _quotes_words(nonblank, delimiter)
     cells = [(line, fields_of(line, delimiter, quoted=quoted)) for line in lines]
     blank = [is_blank(line, row) for line, row in cells]
     filled = [(line, row) for line, row in cells if not is_blank(line, row) and row[:1] != [DOCUMENT]]
@@ -143,8 +145,8 @@ def _read_by(lines: Sequence[str], delimiter: str, path: Path) -> WordLines | No
     if width < 2 or len(rows) < max(2, REGULAR * len(words)):
         return None
     columns = [[row[place] for row in rows[1:]] or [rows[0][place]] for place in range(width)]
-    found = {place: form_of(Counter(map(str.strip, column))) for place, column in enumerate(columns)}
-    forms = {place: form for place, form in found.items() if form is not None}
+    tag_forms = {place: form_of(Counter(map(str.strip, column))) for place, column in enumerate(columns)}
+    forms = {place: form for place, form in tag_forms.items() if form is not None}
     word = _word_column(columns, forms)
     if word is None:
         return None
@@ -207,11 +209,11 @@ def _word_column(columns: Sequence[Sequence[str]], tags: Container[int]) -> int 
 def _is_running_number(cells: Sequence[str]) -> bool:
     """Whether cells number the words of a sentence, or of the file: 1, 2, 3 (and 4-5, 5.1 as in CoNLL-U)."""
     numbers = [as_number(cell) for cell in cells if not JOINED.fullmatch(cell.strip())]
-    found = [number for number in numbers if number is not None]
-    if not found or len(found) < 0.98 * len(numbers):
+    whole = [number for number in numbers if number is not None]
+    if not whole or len(whole) < 0.98 * len(numbers):
         return False
-    rising = sum(after == before + 1 or after <= 1 for before, after in pairwise(found))
-    return rising >= 0.9 * max(1, len(found) - 1) or counts_up(found)
+    rising = sum(after == before + 1 or after <= 1 for before, after in pairwise(whole))
+    return rising >= 0.9 * max(1, len(whole) - 1) or counts_up(whole)
 
 
 def _names_columns(
@@ -238,7 +240,7 @@ def _names(word: int, tags: Sequence[int], columns: Sequence[Sequence[str]]) -> 
 
 def _sentence_column(columns: Sequence[Sequence[str]], names: Sequence[str], taken: set[int]) -> str:
     """The column that numbers the sentences: one value for each run of rows, or only in its first row."""
-    found: list[tuple[bool, int, str]] = []
+    candidates: list[tuple[bool, int, str]] = []
     for place, cells in enumerate(columns):
         values = [cell.strip() for cell in cells]
         filled = [value for value in values if value]
@@ -246,8 +248,8 @@ def _sentence_column(columns: Sequence[Sequence[str]], names: Sequence[str], tak
             continue
         runs = [value for value, _ in groupby(filled)]
         if len(set(runs)) == len(runs) and 2 <= len(runs) <= 0.5 * len(values):
-            found.append(("sent" in names[place].lower(), len(runs), names[place]))
-    return max(found)[2] if found else ""
+            candidates.append(("sent" in names[place].lower(), len(runs), names[place]))
+    return max(candidates)[2] if candidates else ""
 
 
 def _single(cells: Sequence[str]) -> bool:

@@ -48,8 +48,8 @@ class Dialect:
         single = " in single quotes" if self.quote == "'" else ""
         parts = [f"{DELIMITERS[self.delimiter]}-separated" if self.delimiter else "one column"]
         parts += [f"cells may be quoted{single}" if self.quoted else "quotes are part of the text"]
-        known = f": columns {', '.join(self.names)}, as in training" if self.names else ""
-        parts += [] if self.header else [f"no header{known}"]
+        names = f": columns {', '.join(self.names)}, as in training" if self.names else ""
+        parts += [] if self.header else [f"no header{names}"]
         parts += ["the first column has no name"] if self.indexed else []
         above = f"{so_many(self.skip, 'line')} above the header {noun(self.skip, 'is', 'are')} not read"
         parts += [above] if self.skip else []
@@ -248,6 +248,6 @@ def is_header_of_texts(first: Sequence[str], rest: Sequence[Sequence[str]]) -> b
     names = [cell.strip().casefold() for cell in first]
     numbers = names[names[0] == "" :]  # pandas gives its index no name
     counted = len(names) > 1 and numbers == list(map(str, range(len(numbers))))
-    known = {*word_list("text"), *word_list("text_weak")}
-    texts = [column for column, name in enumerate(names) if counted or {name, name.removesuffix("s")} & known]
+    text_words = {*word_list("text"), *word_list("text_weak")}
+    texts = [column for column, name in enumerate(names) if counted or {name, name.removesuffix("s")} & text_words]
     return any(sum(" " in row[column] for row in rest) > SHARE_OF_CELLS * len(rest) for column in texts)

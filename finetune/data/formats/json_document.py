@@ -106,8 +106,8 @@ def json_records(values: Iterable[tuple[int, Any]]) -> Iterator[Record]:
 
 def _asked(question: dict[str, Any]) -> dict[str, Any]:
     """The columns of a question, which may have a `guid` for its id, and no list of answers where it is impossible."""
-    known: dict[str, Any] = {"id": question.get("guid"), "answers": [] if question.get("is_impossible") else None}
-    return {name: known.get(name) if question.get(name) is None else question[name] for name in QUESTION}
+    fields: dict[str, Any] = {"id": question.get("guid"), "answers": [] if question.get("is_impossible") else None}
+    return {name: fields.get(name) if question.get(name) is None else question[name] for name in QUESTION}
 
 
 def _is_squad(content: Any) -> bool:

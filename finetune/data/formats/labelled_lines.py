@@ -55,8 +55,8 @@ class LabelledLines:
 
 def sniff(start: FileStart) -> LabelledLines | None:
     """Detects how lines hold labels; None where they are something else, such as delimited rows."""
-    found = labelled_lines_of(start.lines)
-    return found if found and (found.separator == FASTTEXT or not are_rows(start.text)) else None
+    split = labelled_lines_of(start.lines)
+    return split if split and (split.separator == FASTTEXT or not are_rows(start.text)) else None
 
 
 def read(path: Path, form: FileFormat) -> Iterator[Record]:
@@ -70,20 +70,20 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
 
 def labelled_lines_of(lines: Sequence[str]) -> LabelledLines | None:
     """Detects how lines hold labels; None where they are something else."""
-    some = [line.strip() for line in lines[:LINES] if line.strip()]
-    marked = [line for line in some if line.startswith(FASTTEXT) or line.split()[-1].startswith(FASTTEXT)]
-    if len(marked) >= max(1, MARKED * len(some)):
+    filled = [line.strip() for line in lines[:LINES] if line.strip()]
+    marked = [line for line in filled if line.startswith(FASTTEXT) or line.split()[-1].startswith(FASTTEXT)]
+    if len(marked) >= max(1, MARKED * len(filled)):
         place, most = "first" if marked[0].startswith(FASTTEXT) else "last", max(map(_count_labels, marked))
         return LabelledLines(place=place, separator=FASTTEXT, several=most > 1)
-    first = [line.split(None, 1)[0] for line in some]
-    if _are_labels(first) and all(" " in line for line in some) and not _are_usual(first, some):
+    first = [line.split(None, 1)[0] for line in filled]
+    if _are_labels(first) and all(" " in line for line in filled) and not _are_usual(first, filled):
         return LabelledLines(place="first", separator=" ")
     for separator in ENDS:
-        parts = [line.rpartition(separator) for line in some]
-        if sum(bool(text.strip() and label.strip()) for text, _, label in parts) >= MOST_OF_LINES * len(some):
+        parts = [line.rpartition(separator) for line in filled]
+        if sum(bool(text.strip() and label.strip()) for text, _, label in parts) >= MOST_OF_LINES * len(filled):
             last = [label.strip() for _, _, label in parts]
             if _are_labels(last) or (
-                len(some) >= 4 and len(set(last)) <= max(2, 0.1 * len(some)) and all(map(str.isalpha, last))
+                len(filled) >= 4 and len(set(last)) <= max(2, 0.1 * len(filled)) and all(map(str.isalpha, last))
             ):
                 return LabelledLines(place="last", separator=separator)
     return None
@@ -113,8 +113,8 @@ def _are_labels(words: Sequence[str]) -> bool:
 
 def _are_usual(words: Sequence[str], lines: Sequence[str]) -> bool:
     """Whether most lines have one of their first words again: they are words of the texts, few as these may be."""
-    every = set(words)
-    return sum(not every.isdisjoint(line.split()[1:]) for line in lines) > SHARE_OF_LINES * len(lines)
+    distinct = set(words)
+    return sum(not distinct.isdisjoint(line.split()[1:]) for line in lines) > SHARE_OF_LINES * len(lines)
 
 
 FORMAT = Format(name="labelled-lines", title="a label and a text per line", names_columns=False, sniff=sniff, read=read)

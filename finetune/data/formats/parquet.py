@@ -92,7 +92,7 @@ def _files(path: Path) -> list[Path]:
         return [path]
     try:
         listed = json.loads(read_small_text(path / STATE, most=MOST_BYTES))["_data_files"]
-        return [path / Path(each["filename"]).name for each in listed]
+        return [path / Path(entry["filename"]).name for entry in listed]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(f"{path / STATE}: lists no files ({first_line(error)})", "Save the data again") from error
 

@@ -125,7 +125,7 @@ def _stated(item: Any, form: Sequence[str], text: str) -> str:
     """The text that a span has by its own words; empty where it has none."""
     if isinstance(item, dict):
         texts = ((name, item[name].strip()) for name in TEXTS if name != form[2] and isinstance(item.get(name), str))
-        return next((own for name, own in texts if name not in MAY_DIFFER or own in text), "")
+        return next((stated for name, stated in texts if name not in MAY_DIFFER or stated in text), "")
     place = LIST_TEXTS.get((form[0], form[1], form[2]), "")
     return str(item[int(place)]).strip() if place and isinstance(item, list | tuple) and len(item) > int(place) else ""
 
@@ -142,14 +142,14 @@ def read_spans(cell: Any, form: Sequence[str], text: str) -> tuple[list[Span], C
     places, how = _in_characters([(start, end) for start, end, _ in parts], text)
     changes[how] += len(places) * bool(how)
     for item, (start, end), (_, _, labels) in zip(items, places, parts, strict=True):
-        own = _stated(item, form, text)
-        if own and start >= 0 and not _is_at(own, text, start, end):
-            known = text.startswith(own, start) or text.count(own) == 1
-            changes[MOVED if known else ELSEWHERE] += 1
-            if not known:
+        stated = _stated(item, form, text)
+        if stated and start >= 0 and not _is_at(stated, text, start, end):
+            unique = text.startswith(stated, start) or text.count(stated) == 1
+            changes[MOVED if unique else ELSEWHERE] += 1
+            if not unique:
                 continue
-            start = start if text.startswith(own, start) else text.index(own)
-            end = start + len(own)
+            start = start if text.startswith(stated, start) else text.index(stated)
+            end = start + len(stated)
         if len(text) < end < 2 * len(text) - start:  # most of it is within the text
             changes[CLIPPED] += 1
             end = len(text)
@@ -187,8 +187,8 @@ def _begin_words(places: Sequence[Place], text: str) -> bool:
     )
 
 
-def _is_at(own: str, text: str, start: int, end: int) -> bool:
-    return own.casefold().split() == text[start:end].casefold().split()
+def _is_at(stated: str, text: str, start: int, end: int) -> bool:
+    return stated.casefold().split() == text[start:end].casefold().split()
 
 
 def in_form(spans: Sequence[Span], form: Sequence[str], text: str, key: str = "text") -> list[Any]:

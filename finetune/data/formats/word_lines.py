@@ -172,8 +172,8 @@ def sentences(lines: Iterable[tuple[int, str]], form: WordLines, *, blanks: bool
         if not between and (header or (not rows and is_comment(text, fields, len(form.names)))):
             header = False
             continue
-        given = "" if between else form.number_in(fields)
-        if rows and (between or (given and number and given != number)):
+        sentence_number = "" if between else form.number_in(fields)
+        if rows and (between or (sentence_number and number and sentence_number != number)):
             row += 1
             if fault:
                 yield Record(row=row, line=faulty, fault=Finding(UNREADABLE, fault))
@@ -182,7 +182,7 @@ def sentences(lines: Iterable[tuple[int, str]], form: WordLines, *, blanks: bool
                 place = {"document": str(document)} if document else {}
                 yield Record(row=row, line=first, values=values | place, change=change)
             rows, first, fault, change = [], 0, "", ""
-        number = given or number
+        number = sentence_number or number
         document += mark
         if between:
             first = 0
@@ -200,8 +200,8 @@ def sentences(lines: Iterable[tuple[int, str]], form: WordLines, *, blanks: bool
 
 def _place_of(names: Sequence[str], kind: str) -> int:
     """The place of the column of words or tags by its name, else the first or the last."""
-    known = word_list(kind)
-    return next((place for place, name in enumerate(names) if name.lower() in known), 0 if kind == "words" else -1)
+    words = word_list(kind)
+    return next((place for place, name in enumerate(names) if name.lower() in words), 0 if kind == "words" else -1)
 
 
 def fields_of(line: str, delimiter: str, *, quoted: bool) -> list[str]:

@@ -58,17 +58,17 @@ def _rows(root: Any) -> list[Any]:
 
 def _value(element: Any) -> Any:
     """An element's text, or an object of its attributes and children; repeated ones are a list."""
-    own = dict(element.attrib)
+    attributes = dict(element.attrib)
     if not len(element) or any(part and part.strip() for part in (element.text, *(child.tail for child in element))):
         text = " ".join("".join(element.itertext()).split()) or None  # of all, where words in it are marked
-        return own | {"text": text} if own and text else own or text
+        return attributes | {"text": text} if attributes and text else attributes or text
     for tag, count in Counter(child.tag for child in element).items():
         same = [child for child in element if child.tag == tag]
         inner = {part.tag for part in same[0]}
         wrapper = len(inner) == 1 and (len(same[0]) > 1 or tag.startswith(min(inner)[:-1]))  # `Terms` of `Term`
         values = [_value(part) for part in (same[0] if wrapper and count == 1 else same)]
-        own[tag] = values if count > 1 or wrapper else values[0]
-    return own
+        attributes[tag] = values if count > 1 or wrapper else values[0]
+    return attributes
 
 
 def _read_yaml(path: Path, form: FileFormat) -> Iterator[Record]:

@@ -53,14 +53,14 @@ LISTS = {  # what each list holds; names of columns are in lower case, without s
 @cache
 def word_list(name: str) -> tuple[str, ...]:
     """The words of a list in all languages, each once."""
-    return tuple(dict.fromkeys(word for some in by_language(name).values() for word in some))
+    return tuple(dict.fromkeys(word for words in by_language(name).values() for word in words))
 
 
 @cache
 def pair_list(name: str) -> tuple[tuple[str, str], ...]:
     """The pairs of words of a list in all languages, each once."""
-    found = ((first, second) for some in by_language(name).values() for first, second in some)
-    return tuple(dict.fromkeys(found))
+    pairs = ((first, second) for listed in by_language(name).values() for first, second in listed)
+    return tuple(dict.fromkeys(pairs))
 
 
 def by_language(name: str) -> Mapping[str, Sequence[Any]]:
@@ -73,6 +73,6 @@ def by_language(name: str) -> Mapping[str, Sequence[Any]]:
 @cache
 def _files() -> Mapping[str, Mapping[str, Sequence[Any]]]:
     """The lists of each language, English first."""
-    found = {file.name.removesuffix(".toml"): file for file in FOLDER.iterdir() if file.name.endswith(".toml")}
-    order = sorted(found, key=lambda language: (language != FIRST, language))
-    return {language: tomllib.loads(found[language].read_text(encoding="utf-8")) for language in order}
+    files = {file.name.removesuffix(".toml"): file for file in FOLDER.iterdir() if file.name.endswith(".toml")}
+    order = sorted(files, key=lambda language: (language != FIRST, language))
+    return {language: tomllib.loads(files[language].read_text(encoding="utf-8")) for language in order}

@@ -164,8 +164,8 @@ class IntentTask(Task):
             chances = dict(zip(self.intents, intent.probabilities or (), strict=True))
             parts: dict[str, Any] = {"probabilities": [chances[intent.value], *(ours.probabilities or ())]}
             if row.gold is not None:
-                own = getattr(ours, "label_probabilities", None) or ()
-                parts["label_probabilities"] = [chances[row.gold[0]], *own]
+                probabilities = getattr(ours, "label_probabilities", None) or ()
+                parts["label_probabilities"] = [chances[row.gold[0]], *probabilities]
             answers.append(replace(ours, value={INTENT: intent.value, SLOTS: list(ours.value)}, **parts))
         return answers
 
@@ -211,9 +211,9 @@ class IntentAndSlots(Tagging):
         columns = [(label[:1], label[1]), (label[1:], label[0])] if len(label) == 2 else []
         if not label:
             columns = [([], intent) for intent in _called_intent(evidence)]
-        found = next(filter(None, (self._of(evidence, *pair) for pair in columns)), None)
-        layout = with_chosen(self, evidence, found)
-        return layout and with_signs(replace(layout, label=found.label if found else layout.label), evidence)
+        match = next(filter(None, (self._of(evidence, *pair) for pair in columns)), None)
+        layout = with_chosen(self, evidence, match)
+        return layout and with_signs(replace(layout, label=match.label if match else layout.label), evidence)
 
     def _of(self, evidence: Evidence, tags: list[str], intent: str) -> Layout | None:
         """The layout of columns of words and `tags`, or any if they are not named, next to one of names, a row each."""
@@ -254,8 +254,8 @@ class IntentAndSlots(Tagging):
             raise NoRow(f"has several values in the column '{column}'; a row has one {INTENT}")
         if (missing := layout.lacks(intent)) == (tagged.gold is None):
             return bare if missing else replace(bare, gold=(as_text(intent).strip(), tagged.gold))
-        there, lacking = (slots, column) if missing else (column, slots)
-        raise NoRow(f"has a label in the column '{there}' and none in '{lacking}'", HALF_LABEL)
+        present, lacking = (slots, column) if missing else (column, slots)
+        raise NoRow(f"has a label in the column '{present}' and none in '{lacking}'", HALF_LABEL)
 
     def label_words(self, row: Any) -> str:
         return "none" if row.gold is None else f"{row.gold[0]}: {super().label_words(row.tagged)}"

@@ -124,7 +124,9 @@ class OverlapTask(Task):
         return "" if all(inside) else wrong
 
     def fits(self, value: Any, row: OverlapRow) -> bool:
-        whole = isinstance(value, list) and all(isinstance(one, dict) and {*SPAN_KEYS} <= one.keys() for one in value)
+        whole = isinstance(value, list) and all(
+            isinstance(span, dict) and {*SPAN_KEYS} <= span.keys() for span in value
+        )
         return whole and not self.fault(replace(row, gold=value))
 
     def row(self, text: str) -> OverlapRow:
@@ -162,11 +164,16 @@ class OverlapTask(Task):
         chances = [dict[LabelledSpan, float]() for _ in rows]
         for place, tagger in enumerate(self.taggers.values()):
             scores = [of_all[:, TAGS * place : TAGS * (place + 1)] for of_all in logits]
-            for row, tags, found in zip(words, tagger.decode(scores, features, words), chances, strict=True):
-                for one in entities_of(tags, row):
-                    found[one["start"], one["end"], one["type"]] = one["probability"]
-        ordered = [{span: found[span] for span in sorted(found, key=in_order)} for found in chances]
-        return [Answer(value=as_values(found), probabilities=[*found.values()]) for found in ordered]
+            for row, tags, chances_of_row in zip(words, tagger.decode(scores, features, words), chances, strict=True):
+                for entity in entities_of(tags, row):
+                    chances_of_row[entity["start"], entity["end"], entity["type"]] = entity["probability"]
+        ordered = [
+            {span: chances_of_row[span] for span in sorted(chances_of_row, key=in_order)} for chances_of_row in chances
+        ]
+        return [
+            Answer(value=as_values(chances_of_row), probabilities=[*chances_of_row.values()])
+            for chances_of_row in ordered
+        ]
 
     def labels_of(self, rows: Sequence[OverlapRow]) -> list[Answer]:
         return [Answer(value=None if row.gold is None else as_values(row.gold)) for row in rows]
@@ -208,13 +215,13 @@ class OverlappingSpans(OwnType):
             )
         columns = [evidence.columns[name][:ROWS_LOOKED_AT] for name in (*layout.text, *layout.label)]
         rows = [read_once(cell, layout, text) for text, cell in zip(*columns, strict=True)]
-        every, overlapping = sum(map(len, rows)), sum(map(overlaps, rows))
-        if evidence.shape is None and overlapping < max(1, OFTEN * every):
+        count, overlapping = sum(map(len, rows)), sum(map(overlaps, rows))
+        if evidence.shape is None and overlapping < max(1, OFTEN * count):
             return None
-        share = f"{overlapping:,} of {every:,} ({percent(overlapping / max(1, every))})"
+        share = f"{overlapping:,} of {count:,} ({percent(overlapping / max(1, count))})"
         why = f"{layout.label[0]} holds character spans in {layout.text[0]}, of which {share} overlap a longer one"
-        found = replace(layout, shape=self.name, reasons={"shape": f"{why}; shape=tagging leaves those out"})
-        return with_chosen(self, evidence, found)
+        as_spans = replace(layout, shape=self.name, reasons={"shape": f"{why}; shape=tagging leaves those out"})
+        return with_chosen(self, evidence, as_spans)
 
     def labels_in(self, gold: Iterable[Any] | None) -> Sequence[str]:
         """The labels of the spans, of a label or a prediction."""
@@ -222,7 +229,7 @@ class OverlappingSpans(OwnType):
 
     def changes(self, layout: Layout, table: Table) -> dict[str, Sequence[int]]:
         """The spans that are trimmed or left out."""
-        return changed_spans(layout, table.columns, lambda *given: spans.read_spans(*given)[1])
+        return changed_spans(layout, table.columns, lambda *arguments: spans.read_spans(*arguments)[1])
 
     def findings(self, rows: SplitRows) -> Iterator[Finding]:
         """The spans that were changed."""
@@ -249,11 +256,11 @@ class OverlappingSpans(OwnType):
 
     def cells(self, task: Task, layout: Layout, answer: Answer, row: OverlapRow) -> dict[str, Any]:
         """The spans in the form of the training file, and each with type, text, place and probability."""
-        found = triples(answer.value)
-        entities = [{"type": kind, "text": row.text[a:b], "start": a, "end": b} for a, b, kind in found]
+        spans_of_row = triples(answer.value)
+        entities = [{"type": kind, "text": row.text[a:b], "start": a, "end": b} for a, b, kind in spans_of_row]
         for entity, chance in zip(entities, answer.probabilities or (), strict=False):
             entity["probability"] = chance
-        return {"prediction": spans.in_form(found, layout.spans, row.text), "entities": entities}
+        return {"prediction": spans.in_form(spans_of_row, layout.spans, row.text), "entities": entities}
 
     def value(self, task: Task, layout: Layout, cell: Any, row: OverlapRow) -> Any:
         return as_values(read_once(cell, layout, row.text))
@@ -265,10 +272,10 @@ class OverlappingSpans(OwnType):
             label, predicted = both = [triples(line["gold"]), triples(line["prediction"])]
             sure = dict(zip(predicted, line.get("probabilities") or (), strict=False))
             for place, kind, chosen in paired_spans(label, predicted, NONE):
-                known, of = sure.get((*place, chosen)), line["text"][slice(*place)]
-                decisions.append(DecisionRow(row, kind, chosen, kind == chosen, known, None, of))
-            every = len(label) + len(predicted)
-            score.append(2 * len({*label} & {*predicted}) / every if every else 1.0)
+                chance, of = sure.get((*place, chosen)), line["text"][slice(*place)]
+                decisions.append(DecisionRow(row, kind, chosen, kind == chosen, chance, None, of))
+            count = len(label) + len(predicted)
+            score.append(2 * len({*label} & {*predicted}) / count if count else 1.0)
             sides.append(both)
         return Predictions(
             lines=lines, texts=[{"label": line["text"], "prediction": line["text"]} for line in lines],
@@ -285,7 +292,7 @@ def as_values(labelled: Iterable[LabelledSpan]) -> list[dict[str, Any]]:
 
 def triples(values: Iterable[Any]) -> list[LabelledSpan]:
     """The reverse of `as_values`; triples stay as they are."""
-    return [tuple(one[key] for key in SPAN_KEYS) if isinstance(one, Mapping) else tuple(one) for one in values]
+    return [tuple(item[key] for key in SPAN_KEYS) if isinstance(item, Mapping) else tuple(item) for item in values]
 
 
 def in_order(span: LabelledSpan) -> tuple[int, int, str]:
@@ -306,14 +313,14 @@ def read_once(cell: Any, layout: Layout, text: Any) -> list[LabelledSpan]:
 
 def in_layers(labelled: Iterable[LabelledSpan]) -> dict[str, list[list[LabelledSpan]]]:
     """For each label its spans in layers, in which none overlap: each in the first that is free, the longest first."""
-    found: dict[str, list[list[LabelledSpan]]] = {}
+    by_type: dict[str, list[list[LabelledSpan]]] = {}
     for span in sorted(labelled, key=lambda span: span[0] - span[1]):
-        layers = found.setdefault(span[2], [])
+        layers = by_type.setdefault(span[2], [])
         free = next((layer for layer in layers if not any(_meet(span, other) for other in layer)), None)
         if free is None:
             layers.append(free := [])
         free.append(span)
-    return found
+    return by_type
 
 
 def overlaps(labelled: Sequence[LabelledSpan]) -> int:

@@ -87,7 +87,7 @@ class RankingTask(PooledTask, BatchMaker):
         which nothing can be ranked.
         """
         loaded = super().load(source, split)
-        queries = [{bool(loaded.rows[index].gold) for index in some} for some in by_query(loaded.rows)]
+        queries = [{bool(loaded.rows[index].gold) for index in indexes} for indexes in by_query(loaded.rows)]
         if any(row.gold is None for row in loaded.rows) or not queries:
             return loaded
         if not any(len(relevant) == 2 for relevant in queries):
@@ -129,9 +129,10 @@ class RankingTask(PooledTask, BatchMaker):
 
     def sums(self, answers: Sequence[Answer], rows: Sequence[RankingRow]) -> dict[str, Counted]:
         """Means over the queries with a relevant passage, which are resampled in place of rows; none without any."""
-        queries = [some for some in by_query(rows) if any(rows[index].gold for index in some)]
+        queries = [indexes for indexes in by_query(rows) if any(rows[index].gold for index in indexes)]
         scores = [
-            ranking_scores([rows[i].gold or 0 for i in some], [answers[i].value for i in some]) for some in queries
+            ranking_scores([rows[i].gold or 0 for i in indexes], [answers[i].value for i in indexes])
+            for indexes in queries
         ]
         return {name: mean_counted([of[name] for of in scores]) for name in self.metric_names if scores}
 
@@ -154,13 +155,13 @@ class RankingTask(PooledTask, BatchMaker):
         if self.loss == "row":
             return None
         passages, features = self.encode(rows, tokenizer, max_length), list[Feature]()
-        for some in by_query(rows):
-            grades = np.array([rows[i].gold for i in some], float)
+        for indexes in by_query(rows):
+            grades = np.array([rows[i].gold for i in indexes], float)
             if len({*grades}) > 1:
                 shares = (grades / grades.max() / (grades / grades.max()).sum())[None].astype(np.float32)
-                choices = [passages[i] for i in some]
+                choices = [passages[i] for i in indexes]
                 truncated = any(passage.truncated for passage in choices)
-                features.append(Feature(row=some[0], choices=choices, label=shares, truncated=truncated))
+                features.append(Feature(row=indexes[0], choices=choices, label=shares, truncated=truncated))
         return features
 
 
@@ -258,8 +259,10 @@ class Ranking(TextType):
         """
         score = np.ones(len(lines))
         for rows in grouped(same_text(line["text"]) for line in lines):
-            labels, given = (np.array([lines[row][side] for row in rows], float) for side in ("gold", "prediction"))
-            wanted, got = (np.sign(values[:, None] - values[None]) for values in (labels, given))
+            labels, predictions = (
+                np.array([lines[row][side] for row in rows], float) for side in ("gold", "prediction")
+            )
+            wanted, got = (np.sign(values[:, None] - values[None]) for values in (labels, predictions))
             pairs = np.abs(wanted).sum(1)
             in_order = (np.abs(wanted) * (1 + wanted * got) / 2).sum(1)
             score[rows] = np.divide(in_order, pairs, out=np.ones(len(rows)), where=pairs > 0)
@@ -287,10 +290,10 @@ def _is_ranking(columns: Mapping[str, Sequence[Any]], query: str, passage: str, 
     queries = [
         [grades[index] or 0 for index in rows] for rows in grouped(same_text(as_text(t)) for t in columns[query])
     ]
-    mixed = [some for some in queries if min(some) == 0 < max(some)]
+    mixed = [query_grades for query_grades in queries if min(query_grades) == 0 < max(query_grades)]
     rows = sum(map(len, mixed))
     if len(mixed) < FEWEST_QUERIES or 2 * rows < len(grades) or rows < FEWEST_PASSAGES * len(mixed):
         return False
-    relevant = sum(grade > 0 for some in mixed for grade in some)
+    relevant = sum(grade > 0 for query_grades in mixed for grade in query_grades)
     few = 2 * relevant <= rows and 2 * len({*map(as_text, columns[passage])}) > len(grades)
     return few or bool(_called(RELEVANCE, [label]))

@@ -84,7 +84,9 @@ class SeveralTasks(Task):
     def load(self, source: Source, split: str) -> Rows:
         """The rows of that split of each task, one task after another."""
         named = [{"train": task.train_split, "dev": task.dev_splits[0]}.get(split, split) for task in self.tasks]
-        parts = [(task.name, task.load(source, own)) for task, own in zip(self.tasks, named, strict=True)]
+        parts = [
+            (task.name, task.load(source, source_part)) for task, source_part in zip(self.tasks, named, strict=True)
+        ]
         return Rows(
             rows=[PartRow(id=f"{name}: {row.id}", parts={name: row}) for name, part in parts for row in part.rows],
             origin=" and ".join(part.origin for _, part in parts),
@@ -111,8 +113,8 @@ class SeveralTasks(Task):
     def encode(self, rows: Sequence[PartRow], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> list[Feature]:
         """The features of each task, with its label under its name."""
         features = []
-        for task, places, own in self._parts(rows):
-            for feature in task.encode(own, tokenizer, max_length):
+        for task, places, task_rows in self._parts(rows):
+            for feature in task.encode(task_rows, tokenizer, max_length):
                 label = None if feature.label is None else {task.name: feature.label}
                 reads = [0] if self.has_words and not _reads_words(task) else feature.reads
                 features.append(replace(feature, row=places[feature.row], label=label, reads=reads))
@@ -124,25 +126,25 @@ class SeveralTasks(Task):
         ends = list(accumulate(map(_outputs, self.tasks)))
         columns = {task.name: slice(end - _outputs(task), end) for task, end in zip(self.tasks, ends, strict=True)}
 
-        def answers(task: Task, places: list[int], own: list[Any]) -> Answers:
+        def answers(task: Task, places: list[int], task_rows: list[Any]) -> Answers:
             number, chosen = {place: n for n, place in enumerate(places)}, columns[task.name]
             pairs = [(scores, f) for scores, f in zip(logits, features, strict=True) if f.row in number]
             of_text = self.has_words and not _reads_words(task)
             parts = [(scores[0] if of_text else scores)[..., chosen] for scores, _ in pairs]
-            return task.decode(parts, [replace(f, row=number[f.row]) for _, f in pairs], own)
+            return task.decode(parts, [replace(f, row=number[f.row]) for _, f in pairs], task_rows)
 
         return self._joined(rows, answers)
 
     def labels_of(self, rows: Sequence[PartRow]) -> list[Answer]:
-        return self._joined(rows, lambda task, _, own: task.labels_of(own))
+        return self._joined(rows, lambda task, _, task_rows: task.labels_of(task_rows))
 
     def score(self, answers: Answers, rows: Sequence[PartRow]) -> dict[str, float]:
         """The metrics of each task on its own rows, and the mean of the first of each."""
         scores, first = dict[str, float](), list[float]()
-        for task, places, own in self._parts(rows):
-            found = task.score([_own_answer(answers[place], task.name) for place in places], own)
-            scores |= {f"{task.name}/{name}": value for name, value in found.items()}
-            first.append(task.metrics[0].towards_better(found[task.metrics[0].name]))
+        for task, places, task_rows in self._parts(rows):
+            scores_of_task = task.score([_own_answer(answers[place], task.name) for place in places], task_rows)
+            scores |= {f"{task.name}/{name}": value for name, value in scores_of_task.items()}
+            first.append(task.metrics[0].towards_better(scores_of_task[task.metrics[0].name]))
         return {MEAN.name: float(np.mean(first)), **scores}
 
     def cells(self, answer: Answer, row: PartRow) -> dict[str, Any]:
@@ -153,7 +155,7 @@ class SeveralTasks(Task):
         return whole and self._named(row.task).fits(value[row.task], self._own(row))
 
     def new_tokens(self, rows: Iterable[PartRow]) -> Sequence[str]:
-        return [token for task, _, own in self._parts(list(rows)) for token in task.new_tokens(own)]
+        return [token for task, _, task_rows in self._parts(list(rows)) for token in task.new_tokens(task_rows)]
 
     def _named(self, name: str) -> Task:
         """Raises UserError for a name that no task has."""
@@ -164,8 +166,10 @@ class SeveralTasks(Task):
 
     def _own(self, row: PartRow) -> Any:
         """The row of its task, also where it was read from saved predictions."""
-        kind, own = self._named(row.task).row_type, row.parts[row.task]
-        return kind(**{name: _tuples(cell) for name, cell in own.items()}) if kind and isinstance(own, Mapping) else own
+        kind, part = self._named(row.task).row_type, row.parts[row.task]
+        return (
+            kind(**{name: _tuples(cell) for name, cell in part.items()}) if kind and isinstance(part, Mapping) else part
+        )
 
     def _parts(self, rows: Sequence[PartRow]) -> Iterator[Part]:
         """The tasks that have some of these rows, with them."""
@@ -178,11 +182,11 @@ class SeveralTasks(Task):
         self, rows: Sequence[PartRow], answers: Callable[[Task, list[int], list[Any]], Answers]
     ) -> list[Answer]:
         """What each task answers for its own rows, by its name, in the order of all."""
-        found = dict[int, Answer]()
-        for task, places, own in self._parts(rows):
-            for place, answer in zip(places, answers(task, places, own), strict=True):
-                found[place] = Answer(value={task.name: answer.value}, probabilities=answer.probabilities)
-        return [found[place] for place in range(len(rows))]
+        answers_by_row = dict[int, Answer]()
+        for task, places, task_rows in self._parts(rows):
+            for place, answer in zip(places, answers(task, places, task_rows), strict=True):
+                answers_by_row[place] = Answer(value={task.name: answer.value}, probabilities=answer.probabilities)
+        return [answers_by_row[place] for place in range(len(rows))]
 
 
 def _outputs(task: Task) -> int:

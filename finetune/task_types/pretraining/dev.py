@@ -43,9 +43,9 @@ class ChosenWord:
 def words_of(document: Document) -> list[ChosenWord]:
     """Runs of letters, marks and digits, and single ideographs, in order."""
     return [
-        ChosenWord(number, found.start(), found.end(), found.group())
+        ChosenWord(number, match.start(), match.end(), match.group())
         for number, line in enumerate(document.lines)
-        for found in WORD.finditer(line)
+        for match in WORD.finditer(line)
     ]
 
 
@@ -67,8 +67,8 @@ def _numbers(document: Document, count: int, *, first: int = 0, purpose: bytes =
     """Numbers of 64 bits by position: hashes, since a generator's may change with its library's version."""
     key = hashlib.sha256(document.text.encode()).digest()
     for number in range(first, first + count):
-        own = hashlib.blake2b(number.to_bytes(8, "big"), digest_size=8, key=key, person=purpose)
-        yield int.from_bytes(own.digest(), "big")
+        hashed = hashlib.blake2b(number.to_bytes(8, "big"), digest_size=8, key=key, person=purpose)
+        yield int.from_bytes(hashed.digest(), "big")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -171,11 +171,11 @@ def pair_features(
         for pair, (cut, is_next) in enumerate(pairs_of(documents[row])):
             bits = random_bits(documents[row], pair) >> 1  # the lowest bit is the label
             source = others[bits % len(others)]
-            first, own = tokens.of_lines(row, 0, cut), tokens.of_lines(row, cut)
+            first, rest = tokens.of_lines(row, 0, cut), tokens.of_lines(row, cut)
             other = tokens.of_lines(source, max(1, len(documents[source].lines) // 2))
-            lengths = len(first), len(own), len(other)
+            lengths = len(first), len(rest), len(other)
             left, right = pair_lengths(*lengths, size=size, share=(bits >> 32) / 2**31)
-            second, label = (own, IS_NEXT) if is_next else (other, IS_RANDOM)
+            second, label = (rest, IS_NEXT) if is_next else (other, IS_RANDOM)
             yield pair_feature(row, pair, first[-left:], second[:right], label=label, vocabulary=vocabulary)
 
 
@@ -197,7 +197,7 @@ def pair_answers(
         for reduced, feature in zip(logits, features, strict=True)
         if feature.note.pair is not None
     }
-    return [{"next": [following[row, pair] for pair in range(len(pairs_of(each)))]} for row, each in enumerate(rows)]
+    return [{"next": [following[row, pair] for pair in range(len(pairs_of(text)))]} for row, text in enumerate(rows)]
 
 
 def _owners(

@@ -153,7 +153,7 @@ def _longest_rest(features: Sequence[Feature], length: int) -> tuple[Feature, in
     return best
 
 
-def pair_lengths(first: int, own: int, other: int | None, *, size: int, share: float) -> tuple[int, int]:
+def pair_lengths(first: int, following: int, other: int | None, *, size: int, share: float) -> tuple[int, int]:
     """How many tokens are taken of the end of a first text and of the beginning of a second, at most `size` together.
 
     The second is `own`, what follows the first, or the `other`. Neither length tells which it is: what both have is
@@ -161,9 +161,9 @@ def pair_lengths(first: int, own: int, other: int | None, *, size: int, share: f
     code fills a random text to the length of the one that follows (Devlin et al. 2019, appendix A.2); if its rest is
     longer, that gives the label away.
     """
-    second, size = own, max(2, size)
+    second, size = following, max(2, size)
     if other is not None:
-        second = min(own, other)
+        second = min(following, other)
         second = max(1, second - int(share * second / TRIMMED))
     left = max(1, min(first, max(size - second, size // 2)))
     return left, min(second, size - left)

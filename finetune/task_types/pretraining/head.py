@@ -52,9 +52,9 @@ class WordHead(Head):
         embeddings = backbone.encoder.get_input_embeddings()
         self._shared: tuple[nn.Embedding] = (embeddings,)  # in a tuple, so that it is not a part of this module
         self.vocabulary, width = embeddings.weight.shape
-        own = names.own_matrix and not config.tie_word_embeddings
-        width = getattr(config, "output_embedding_size", width) if own else width
-        self.checkpoint_names = {"decoder" if own else "": names.output}
+        has_matrix = names.own_matrix and not config.tie_word_embeddings
+        width = getattr(config, "output_embedding_size", width) if has_matrix else width
+        self.checkpoint_names = {"decoder" if has_matrix else "": names.output}
         if names.dense is not None:
             self.dense = dense_layer(config, backbone.width, width)
             own_activation = names.activation or getattr(config, "hidden_act", None)
@@ -62,8 +62,8 @@ class WordHead(Head):
             self.norm = norm_layer(config, width, epsilon=names.epsilon)
             self.checkpoint_names |= {"dense": names.dense, "norm": names.norm}
         biased = getattr(config, names.bias, True)
-        self.decoder = nn.Linear(width, self.vocabulary, bias=biased) if own else None
-        self.bias = nn.Parameter(torch.zeros(self.vocabulary)) if biased and not own else None
+        self.decoder = nn.Linear(width, self.vocabulary, bias=biased) if has_matrix else None
+        self.bias = nn.Parameter(torch.zeros(self.vocabulary)) if biased and not has_matrix else None
 
     def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Any:
         """`(batch, positions, width)` to `(batch, positions, vocabulary)`."""
@@ -87,10 +87,10 @@ class WordHead(Head):
     def reduced(self, logits: Any, labels: Mapping[str, Tensor]) -> Tensor:
         """`(batch, positions, 2)`: the loss of each label in nats, 0 where it is ignored, and the most probable id."""
         flat, wanted = logits.flatten(0, 1), labels[WORDS].flatten()  # classes last, twice as fast as in the middle
-        parts = (torch.split(each, POSITIONS_AT_ONCE) for each in (flat, wanted))  # since cross-entropy copies
+        parts = (torch.split(values, POSITIONS_AT_ONCE) for values in (flat, wanted))  # since cross-entropy copies
         nats = [
-            functional.cross_entropy(some, ids, ignore_index=IGNORED, reduction="none")
-            for some, ids in zip(*parts, strict=True)
+            functional.cross_entropy(vectors, ids, ignore_index=IGNORED, reduction="none")
+            for vectors, ids in zip(*parts, strict=True)
         ]
         return torch.stack([torch.cat(nats).view_as(labels[WORDS]), logits.argmax(-1).to(nats[0].dtype)], dim=-1)
 

@@ -84,7 +84,7 @@ class Text(OwnType):
         nats = [line["prediction"]["nats"] for line in lines]
         return Predictions(
             lines=lines, texts=[{"text": "\n".join(line["lines"])} for line in lines], annotated=False, unit="words",
-            score=np.array([sum(some) / len(some) if some else 0.0 for some in nats], float),
+            score=np.array([sum(row_nats) / len(row_nats) if row_nats else 0.0 for row_nats in nats], float),
             says=lambda _, value: first_of(value["words"], WORDS_SHOWN), sorted_by="nats per word",
         )  # fmt: skip
 
@@ -128,12 +128,12 @@ class CorpusReader:
         if self.dev:
             train, dev = documents, read_documents(self.dev, column=self.column, encoding=self.encoding)
             lines = {line for document in dev for line in document.lines}
-            twice = [2 * sum(len(line) for line in one.lines if line in lines) for one in documents]
-            known = np.array([part > sum(map(len, one.lines)) for part, one in zip(twice, documents, strict=True)])
-            if count := int(known.sum()):
-                train = documents.choose(~known)
-                there = f"{so_many(count, 'document')} of {self.path.name} {noun(count, 'is', 'are')} in {self.dev} too"
-                notes = (f"{there}, and left out of train", *notes)
+            twice = [2 * sum(len(line) for line in item.lines if line in lines) for item in documents]
+            repeated = np.array([part > sum(map(len, item.lines)) for part, item in zip(twice, documents, strict=True)])
+            if count := int(repeated.sum()):
+                train = documents.choose(~repeated)
+                note = f"{so_many(count, 'document')} of {self.path.name} {noun(count, 'is', 'are')} in {self.dev} too"
+                notes = (f"{note}, and left out of train", *notes)
         else:
             train, dev = split_documents(documents)
             rule = (f"{self.path.name}: {len(dev):,} documents are dev, selected by their text; dev=FILE names others",)

@@ -157,11 +157,11 @@ class PieceFeatures(LazyFeatures):
     def at(self, index: int) -> Feature:
         """The feature with this index, which is not negative."""
         begin, end = int(self.starts[index]), int(self.ends[index])
-        template, own = self.vocabulary.single, self.tokens.ids[begin:end]
-        ids, segments = template.fill(own, own[:0])
-        special, before = self.vocabulary.special[own], len(template.before)
+        template, piece = self.vocabulary.single, self.tokens.ids[begin:end]
+        ids, segments = template.fill(piece, piece[:0])
+        special, before = self.vocabulary.special[piece], len(template.before)
         units = np.full(len(ids), SPECIAL, np.int8)
-        text = units[before : before + len(own)]
+        text = units[before : before + len(piece)]
         text[:] = np.where(self.tokens.starts[begin:end], STARTS, INSIDE)
         text[0] = STARTS
         text[1:][special[:-1]] = STARTS  # what follows the name of a special token in a text begins a word

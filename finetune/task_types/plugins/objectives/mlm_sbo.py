@@ -43,7 +43,9 @@ class SpanBoundaries(Objective):
         """Spans of about the share of each feature's tokens; all tokens of a span become [MASK], random or stay."""
         drawn = [span_positions(feature.note.units, share, generator) for feature in features]
         starts = np.cumsum([0, *map(len, features)])
-        positions = np.concatenate([own + start for own, start in zip(drawn, starts, strict=False)])
+        positions = np.concatenate(
+            [positions_of_feature + start for positions_of_feature, start in zip(drawn, starts, strict=False)]
+        )
         span = np.cumsum(np.diff(positions, prepend=-2) > 1) - 1
         chances = generator.random(len(positions))[span]
         return [with_boundaries(feature) for feature in masked_at(features, positions, chances, generator)]
@@ -76,16 +78,16 @@ def span_positions(units: np.ndarray, share: float, generator: np.random.Generat
 
 def with_boundaries(feature: Feature) -> Feature:
     """A feature that reads masked spans, which then reads the tokens around them too, and has the labels BOUNDARY."""
-    own, ids, most = np.asarray(feature.reads), np.asarray(feature.label[WORDS]), len(feature) - 1
-    starts = np.diff(own, prepend=-2) > 1
+    positions, ids, most = np.asarray(feature.reads), np.asarray(feature.label[WORDS]), len(feature) - 1
+    starts = np.diff(positions, prepend=-2) > 1
     first, span = np.flatnonzero(starts), np.cumsum(starts) - 1
-    before, after = own[first][span] - 1, own[np.append(first, len(own))[1:] - 1][span] + 1
-    there = (before >= 0) & (after <= most) & (own - before <= PLACES)
-    reads = np.unique(np.concatenate([own, before, after]).clip(0, most))
+    before, after = positions[first][span] - 1, positions[np.append(first, len(positions))[1:] - 1][span] + 1
+    valid = (before >= 0) & (after <= most) & (positions - before <= PLACES)
+    reads = np.unique(np.concatenate([positions, before, after]).clip(0, most))
     words = np.full(len(reads), IGNORED)
-    words[np.searchsorted(reads, own)] = ids
+    words[np.searchsorted(reads, positions)] = ids
     ends = (np.searchsorted(reads, position.clip(0, most)) for position in (before, after))
-    table = np.stack([np.where(there, ids, IGNORED), *ends, own - before - 1], axis=1)
+    table = np.stack([np.where(valid, ids, IGNORED), *ends, positions - before - 1], axis=1)
     return replace(feature, reads=reads, label=feature.label | {WORDS: words, BOUNDARY: table})
 
 
@@ -114,7 +116,7 @@ class BoundaryHead(TrainingParts, WordHead):
         if isinstance(logits, Tensor):
             return super().losses(logits, labels)
         ids, before, after, places = labels[BOUNDARY].long().unbind(-1)
-        ends = (at_positions(logits[HIDDEN], each) for each in (before, after))
+        ends = (at_positions(logits[HIDDEN], boundary) for boundary in (before, after))
         of_ends = self.words(self.boundary(*ends, places))
         return super().losses(logits[WORDS], labels) | {BOUNDARY: self.loss(of_ends, ids)}
 

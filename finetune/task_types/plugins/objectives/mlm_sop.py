@@ -40,8 +40,8 @@ def with_sentence_order(features: Sequence[Feature], generator: np.random.Genera
             label = IS_SWAPPED if chance >= 0.5 else IN_ORDER
         if label != IGNORED and not whole:
             first, second = _within(first, ends[:2]), _within(second, ends[2:])
-        one, two = (second, first) if label == IS_SWAPPED else (first, second)
-        pairs.append(pair_of((feature, one), (feature, two), label))
+        leading, following = (second, first) if label == IS_SWAPPED else (first, second)
+        pairs.append(pair_of((feature, leading), (feature, following), label))
     return pairs
 
 

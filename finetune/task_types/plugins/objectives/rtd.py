@@ -97,10 +97,10 @@ def _named(row: Document, scores: np.ndarray) -> dict[str, Any]:
     )  # of words without tokens
     named = np.argsort(-scores, kind="stable")[: len(numbers)].tolist()
     instead = iter(sorted(set(named) - set(numbers)))
-    found = [words_of(row)[n].text if n in named else f"[{words[next(instead)].text}]" for n in numbers]
+    named_words = [words_of(row)[n].text if n in named else f"[{words[next(instead)].text}]" for n in numbers]
     others = np.logaddexp.reduce(np.delete(scores, numbers)) if len(words) > len(numbers) else -np.inf
     nats = [round(float(np.logaddexp(others, scores[n]) - scores[n]), DIGITS) for n in numbers]
-    return {"words": found, "nats": nats}
+    return {"words": named_words, "nats": nats}
 
 
 @lru_cache(maxsize=8_192)  # of dev, which is scored again and again
@@ -173,9 +173,12 @@ class ReplacedHead(TrainingParts):
             return {REPLACED: _binary(logits.squeeze(-1), labels[REPLACED] == 1, labels[REPLACED] != IGNORED)}
         width = logits[READ].shape[1]
         before = functional.pad(labels[REPLACED], (0, width), value=IGNORED)[:, :width]
-        found = _binary(logits[REPLACED], logits[READ].long() != before, before != IGNORED)
+        detection = _binary(logits[REPLACED], logits[READ].long() != before, before != IGNORED)
         flat = logits[WORDS].flatten(0, 1), labels[WORDS].flatten()
-        return {WORDS: functional.cross_entropy(*flat, ignore_index=IGNORED, reduction="sum"), REPLACED: WEIGHT * found}
+        return {
+            WORDS: functional.cross_entropy(*flat, ignore_index=IGNORED, reduction="sum"),
+            REPLACED: WEIGHT * detection,
+        }
 
     def config_settings(self) -> dict[str, Any]:
         return {}
@@ -247,5 +250,5 @@ def with_samples(ids: Any, positions: Tensor, samples: Tensor) -> Tensor:
     return wide.scatter(1, torch.where(positions < 0, ids.shape[1], positions), samples)[:, :-1]
 
 
-def _binary(logits: Tensor, wrong: Tensor, there: Tensor) -> Tensor:
-    return functional.binary_cross_entropy_with_logits(logits, wrong.float(), there.float(), reduction="sum")
+def _binary(logits: Tensor, wrong: Tensor, counted: Tensor) -> Tensor:
+    return functional.binary_cross_entropy_with_logits(logits, wrong.float(), counted.float(), reduction="sum")

@@ -51,8 +51,8 @@ class SkipGram(Objective):
         labels[:, 0] = np.where((at == near) & (owners[at] == owners), ids[text[at]], IGNORED)
         starts, drawn = np.cumsum([0, *map(len, features)]), list[Feature]()
         for number, feature in enumerate(features):
-            own = owners == number
-            drawn.append(replace(feature, reads=text[own] - starts[number], label={WORDS: labels[own]}))
+            tokens = owners == number
+            drawn.append(replace(feature, reads=text[tokens] - starts[number], label={WORDS: labels[tokens]}))
         return drawn
 
 
@@ -69,8 +69,8 @@ class SkipGramHead(WordHead):
 
     def losses(self, logits: Any, labels: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Binary cross-entropy of each id `(batch, tokens, 1 + NEGATIVES)`, summed; the first id is a near one."""
-        there = labels[WORDS][..., 0] != IGNORED
-        scores = logits[there].gather(-1, labels[WORDS][there].long())
+        counted = labels[WORDS][..., 0] != IGNORED
+        scores = logits[counted].gather(-1, labels[WORDS][counted].long())
         near = torch.zeros_like(scores)
         near[:, 0] = 1
         return {WORDS: functional.binary_cross_entropy_with_logits(scores, near, reduction="sum")}
