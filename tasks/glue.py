@@ -22,12 +22,12 @@ BINARY = ("0", "1")
 class Glue:
     """Reads one GLUE task: `Glue(...)(source, split)` returns its rows.
 
-    `text`, `pair` and `gold` are columns of the official files, `hub` and `hub_gold` those of the Hub. `spelled` has
-    the labels as the files spell them, in the order of `labels`; both are empty where the label is a number. `headless`
+    `text`, `pair` and `gold` are columns of the official files, `hub` and `hub_gold` of the Hub's. `spelled` has the
+    labels as the files spell them, in the order of `labels`; both are empty where the label is a number. `headless`
     names the columns of a training or dev file without a header line. `splits` gives each split's file and its name on
     the Hub. `skips`: malformed lines are left out and counted, which only official QQP needs; in a test file, where
-    GLUE wants a prediction for every line, they are empty rows. Other sets of such files have their own
-    `repository` and `revision`; `hub_note` says how the copy there differs.
+    GLUE wants a prediction for every line, they are empty rows. Other sets of such files have their own `repository`
+    and `revision`; `hub_note` says how the copy there differs. 
     """
 
     folders: tuple[str, ...]

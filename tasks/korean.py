@@ -41,7 +41,7 @@ class DevFromTrain:
 
 
 def read_kornli(source: Source, split: str) -> Rows:
-    """KorNLI: trained on the translations of SNLI and MultiNLI, scored on those of XNLI."""
+    """KorNLI: trained on translations of SNLI and MultiNLI, scored on translations of XNLI."""
     if split != "train":
         return XNLI(source, split)
     snli, multinli = SNLI(source, "snli"), MULTINLI(source, "multinli")

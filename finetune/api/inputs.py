@@ -86,7 +86,7 @@ def named_options(**columns: str | Sequence[str] | None) -> dict[str, Any]:
 
 
 def model_name(model: Run | Model | str | Path) -> str:
-    """The name by which a model is found: that of a run is its folder."""
+    """The name by which a model is found: of a run, its folder."""
     if isinstance(model, Run):
         return str(model.folder)
     return model.name if isinstance(model, Model) else str(model)

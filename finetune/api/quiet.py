@@ -17,7 +17,7 @@ def without_hints() -> Iterator[None]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Imports transformers, and silences its progress bars and warnings, and those of the Hub's client, until the end.
+    """Imports transformers, and silences progress bars and warnings, its own and the Hub client's, until the end.
 
     Afterwards they are as the program had set them, as is the state of torch, numpy and Python (`own_state`).
     """

@@ -38,7 +38,7 @@ class Run:
     Attributes:
         records: The record of each run.
         out: The folder of runs.
-        moved: The folders of those that are not at `out/task/id`, by id.
+        moved: The folders of runs that are not at `out/task/id`, by id.
         failures: Why others of the same call failed.
     """
 
@@ -49,7 +49,7 @@ class Run:
 
     @property
     def record(self) -> RunRecord:
-        """The record; of several runs that of the best one of the best setting, by the headline on the first split.
+        """The record; of several runs, the best run of the best setting, by the headline on the first split.
 
         The best setting is the one with the best mean over its seeds; smaller sizes of the data take no part.
         """

@@ -267,5 +267,5 @@ def _in_words(error: OSError) -> UserError:
 
 
 def _discard_output() -> None:
-    """Lets what is left of standard output go nowhere, else Python prints an error at exit."""
+    """Sends the rest of standard output to /dev/null; else Python prints an error at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -35,7 +35,7 @@ def function_of(name: str) -> Callable[..., Any]:
 
 @cache
 def takes_settings(name: str) -> bool:
-    """Whether a command takes those of a recipe, as key=value."""
+    """Whether a command takes the settings of a recipe, as key=value."""
     return any(
         parameter.kind is parameter.VAR_KEYWORD
         for parameter in inspect.signature(function_of(name)).parameters.values()
@@ -43,7 +43,7 @@ def takes_settings(name: str) -> bool:
 
 
 def command_line(name: str) -> Callable[..., None]:
-    """The function that typer calls: it asks what is ambiguous, calls the command, and prints its result."""
+    """The function that typer calls: it asks where data is ambiguous, calls the command, and prints its result."""
     function, shown = function_of(name), module_of(name).shown
     ours, display = _parameters(function), _parameters(shown)
     typed = [parameter for parameter in (*ours.values(), *list(display.values())[1:]) if not _mark(parameter).python]

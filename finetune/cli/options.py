@@ -20,5 +20,5 @@ def with_options(text: str) -> str:
 
 
 def note_line(text: str) -> str:
-    """A note of the library as it is printed."""
+    """A note with option names as the command line has them."""
     return f"note: {with_options(text)}"

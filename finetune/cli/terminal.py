@@ -38,7 +38,7 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The text with escapes for its newlines too, which may be those of a file name or a cell."""
+    """The text on one line: newlines, as in a file's name or a cell, are escaped."""
     return printable(text).replace("\n", "\\u000a")
 
 
@@ -107,7 +107,7 @@ def print_error(error: UserError) -> None:
 
 
 def print_errors(errors: Sequence[UserError]) -> None:
-    """Prints the errors of several runs; those that are equal once, with their number."""
+    """Prints the errors of several runs; equal ones once, with their number."""
     for text, count in Counter(map(error_text, errors)).items():
         say(f"{text} ({count:,} runs)" if count > 1 else text, err=True)
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Listed:
-    """A command's line in the list, and its examples (what is typed, what it does).
+    """A command's line in the list, and its examples (typed words, effect).
 
-    `settings` are those that most users need first, `also` the names that the command has elsewhere.
+    `settings` are the ones that most users need first; `also` are the command's names in other tools.
     """
 
     help: str

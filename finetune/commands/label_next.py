@@ -1,4 +1,4 @@
-"""`finetune label-next`: the rows of a pool of which a model is least sure, to be labelled next."""
+"""`finetune label-next`: chooses the rows of a pool that a model is least sure of, to label them next."""
 
 import heapq
 import time

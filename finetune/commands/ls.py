@@ -33,7 +33,7 @@ class Leaderboard:
 
     Attributes:
         name: The task, or the data file.
-        table: What is printed, for each version of the data the best first.
+        table: The printed table: for each version of the data, the best first.
         unfinished: The runs without scores yet, which are left out.
         path: The file that was written, if any.
     """
@@ -210,7 +210,7 @@ def _listing_parts(listing: Listing) -> Iterator[Part]:
 
 
 def runs_table(runs: Sequence[ListedRun], *, title: str = "runs") -> TextTable:
-    """A table with one line per run; its settings are those in which the runs of a task differ."""
+    """A table with one line per run; its settings are the ones that differ between a task's runs."""
     rows = [
         {
             "task": run.task, "id": run.id, "model": run.model, "encoder": run.lineage.words if run.lineage else "",

@@ -90,7 +90,7 @@ def shown(
     predictions: Annotated[int, Cli(least=0)] = 0,
     every: Annotated[bool, Cli(names=("--all",))] = False,
 ) -> Iterator[Part]:
-    """What is wrong with a run and what it is worth, its scores, facts and first predictions; or a recipe as TOML.
+    """A run's diagnosis and verdict, scores, facts and first predictions; or a recipe as TOML.
 
     Args:
         predictions: Show the first N predictions of a run.

@@ -35,7 +35,7 @@ Speller = Callable[["SentenceTask", Any], str]  # a predicted value as the serve
 class OfficialFile:
     """One file of the zip: the task of the run that predicts it, its number of rows, and its test set.
 
-    `task` is that of the test set, if it is another one.
+    `task` is the test set's, if it is another one.
     """
 
     name: str

@@ -1,6 +1,6 @@
 """Files and tables: encodings, formats, what columns hold, and where a task's files are.
 
-The public names are those that a task reads its rows with.
+The public names are what a task needs to read its rows.
 """
 
 from typing import TYPE_CHECKING

@@ -110,7 +110,7 @@ def sync(path: Path) -> None:
 
 
 def remove_scratch(folder: Path) -> None:
-    """Removes what writers left in a locked folder and those in it when their process was killed."""
+    """Removes scratch files of killed processes from a locked folder and its subfolders."""
     for path, folders, files in os.walk(folder):  # which does not follow links
         for name in [name for name in (*folders, *files) if name.startswith(".") and name.endswith(".tmp")]:
             _remove(Path(path, name))
@@ -225,7 +225,7 @@ def _is_ours(file: Path) -> bool:
 
 
 def _note(file: Path, written: Path) -> Path:
-    """The note of a file's path, with the size and time of what is written there."""
+    """The path of a note: a hash of the file's path, size and time."""
     look = written.stat()
     facts = os.fsencode(file.parent.resolve() / file.name) + f" {look.st_size} {look.st_mtime_ns}".encode()
     return cache_root() / "outputs" / hashlib.sha256(facts).hexdigest()[:20]

@@ -125,7 +125,7 @@ def shown_jamo(text: str) -> str:
 
 
 def without_controls(text: str) -> str:
-    """The text without control characters; those that separate words become spaces."""
+    """The text without control characters; separators of words become spaces."""
     return CONTROL.sub(lambda match: " " if match[0].isspace() else "", text)
 
 

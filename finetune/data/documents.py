@@ -51,7 +51,7 @@ class Document:
 
     @classmethod
     def of(cls, id: str, text: str) -> "Document":
-        """The document of a text whose lines end as those of a file do."""
+        """The document of a text with any kind of line ends."""
         return cls(id, filled_lines(text))
 
     @property
@@ -73,8 +73,8 @@ class Document:
 class Documents(list[Document]):
     """Documents of a `path`, with a hash of each text `(documents,)`, uint64, and the `column` of a table's texts.
 
-    The `fingerprint` depends on the texts and their order alone, whatever the files' format and names; that of some
-    documents of a `corpus` on its fingerprint and on their `numbers` in it.
+    The `fingerprint` depends on the texts and their order alone, whatever the files' format and names; of a part of a
+    `corpus`, on the corpus's fingerprint and the documents' `numbers` in it.
     """
 
     column = ""
@@ -150,10 +150,10 @@ def read_documents(paths: Paths, *, column: str = "", encoding: str = "") -> Doc
 def split_documents(documents: Documents) -> tuple[Documents, Documents]:
     """(train, dev): dev are the documents whose texts have the lowest hashes, equal texts on one side.
 
-    Of n different texts dev has 1 %, at least 100, at most 5,000, and never more than half. A longer corpus moves
-    no document from train to dev where the number for dev stays, and keeps dev but for a few at its edge where the
-    share stays (10,000 to 500,000 texts); while the share falls, which it does below and above that, some of dev
-    become train. Raises UserError for fewer than two different texts.
+    Of n different texts dev has 1 %, at least 100, at most 5,000, and never more than half. When the corpus grows, dev
+    changes little: from 10,000 to 500,000 texts, where the share is constant, only a few documents at its edge change
+    sides; outside this range some of dev become train, none of train become dev. Raises UserError for fewer than two
+    different texts.
     """
     different = np.unique(documents.hashes)
     if len(different) < 2:
@@ -233,7 +233,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _is_table(start: FileStart, column: str) -> bool:
-    """Whether a file is a table. Raises UserError for a .txt that is one, of which no column is named."""
+    """Whether a file is a table. Raises UserError for a .txt that is a table, unless a column is named."""
     if start.suffix not in LINES:
         return start.suffix in TABLES or parquet.FORMAT.sniff(start) or json_document.LINES.sniff(start)
     if has_zeros(start.head) and not (start.given or marked(start.head)):

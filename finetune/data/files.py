@@ -125,7 +125,7 @@ def _data_files(folder: Path) -> list[Path]:
 
 
 def _named(folder: Path, paths: Sequence[Path], says: Callable[[Path, str], object]) -> dict[str, Path]:
-    """The paths whose names are those of splits. Raises UserError for two that could be one split."""
+    """The paths that are named like splits. Raises UserError for two that could be one split."""
     splits: dict[str, Path] = {}
     for name, words in NAMES.items():
         matches = [path for path in paths if says(path, words)]

@@ -43,7 +43,7 @@ class Columns(NamedTuple):
 def splits_in(rows_or_splits: Any) -> dict[str, Columns]:
     """The columns of each split (train, dev, test); rows without splits are train.
 
-    Raises UserError for what is not rows, and for rows that have no columns. A column of objects of unknown kinds is
+    Raises UserError for a value that is not rows, and for rows without columns. A column of objects of unknown kinds is
     left out with a warning.
     """
     if not (isinstance(rows_or_splits, Mapping) and rows_or_splits and all(map(_is_table, rows_or_splits.values()))):
@@ -108,7 +108,7 @@ def _is_table(table: Any) -> bool:
 
 
 def _are_names(cells: Sequence[Any], dtype: str) -> bool:
-    """Whether numbers are names: those of a category, and texts that recur."""
+    """Whether numbers are names: of pandas' type category, or texts that recur."""
     filled = [cell for cell in cells if not (cell is None or type(cell).__name__ in MISSING or cell != cell)]
     if not filled or not all(isinstance(cell, str | int | float) and as_number(cell) is not None for cell in filled):
         return False
@@ -149,7 +149,7 @@ def _plain_column(name: str, cells: Sequence[Any], *, unknown: bool) -> list[Any
 
 
 def plain_cell(cell: Any) -> Any:
-    """A cell as None, a text, a number, a list or a dictionary. Raises TypeError for what is none of these."""
+    """A cell as None, a text, a number, a list or a dictionary. Raises TypeError for any other type."""
     if hasattr(cell, "dtype") and hasattr(cell, "tolist"):  # numpy's, or like these
         plain = cell.tolist()
         cell = float(str(cell)) if isinstance(plain, float) else plain  # 3.7 and not 3.700000047

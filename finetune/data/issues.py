@@ -26,8 +26,8 @@ class Issue:
 class Finding(NamedTuple):
     """An issue that was found, in the rows with these indexes; `what` and `remedy` replace its own texts where given.
 
-    Indexes beyond the table's rows are those of the records that could not be read. Of one row, `what` is why it
-    cannot be read or used, in words that follow `row 5`.
+    Indexes beyond the table's rows count the records that could not be read. Of one row, `what` is why it cannot be
+    read or used, in words that follow `row 5`.
     """
 
     issue: Issue

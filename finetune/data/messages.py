@@ -41,7 +41,7 @@ def noun(count: float, singular: str, several: str = "") -> str:
 
 
 def lacking(wanted: Sequence[str], available: Collection[str]) -> str:
-    """`has no column 'text'`, `has no columns 'question' and 'reply'`: those of the wanted that are not there."""
+    """`has no column 'text'`, `has no columns 'question' and 'reply'`: the wanted names that are missing."""
     names = [f"'{name}'" for name in wanted if name not in available]
     return f"has no {noun(len(names), 'column')} {' and '.join(names)}"
 

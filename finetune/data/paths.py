@@ -1,4 +1,4 @@
-"""Names of files that a user or a stranger gives: what is there, and the text of a small file."""
+"""Paths from users and strangers: whether they exist, patterns, and small files as text."""
 
 import os
 import re

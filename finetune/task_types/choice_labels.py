@@ -23,8 +23,8 @@ def choices_of(cells: Sequence[Any]) -> tuple[str, ...]:
 def choices_meant(cell: Any, choices: Sequence[str], columns: Sequence[str] = ()) -> dict[str, int]:
     """The index of the choice that a label means, in each of the WAYS in which it means one.
 
-    Letters and numbers may have a word or signs around them: `option B`, `(b)`, `2번`, `②`. `columns` are those of the
-    choices, whose names are read as letters are.
+    Letters and numbers may have a word or signs around them: `option B`, `(b)`, `2번`, `②`. `columns` are the choices'
+    columns; their names are read like letters.
     """
     text = as_text(cell).strip()
     sign = _sign(text) if len(text) > 1 or not text.isascii() else text

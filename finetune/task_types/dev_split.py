@@ -29,8 +29,8 @@ def dev_rows(
 ) -> set[int]:
     """The indexes of the dev rows: `share` of each stratum, the same for the same rows in any order.
 
-    Rows with one text, and rows of one group, stay on one side: they are a unit. Strata of which the share is less
-    than a row or a unit give one, as long as dev has at most twice the share.
+    Rows with one text, and rows of one group, stay on one side: they are a unit. A stratum whose share is under a row
+    or a unit gives one, as long as dev has at most twice its share.
     """
     share = min(share, MOST_DEV_ROWS / max(1, len(strata)))
     rows, bounds = _units(texts, groups)

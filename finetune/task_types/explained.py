@@ -76,10 +76,10 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainTarget:
-    """A row's prediction in words, its probability, and what is explained of it, which a task type's
-    `explain_target(row, answer, features, asked)` gives.
+    """A row's prediction in words, its probability, and the logit to explain, from a task type's `explain_target(row,
+    answer, features, asked)`.
 
-    `texts` are those that the row's sequences are made of, in order: one list for all of them, or one for each choice.
+    `texts` are the parts of the row's sequences, in order: one list for all of them, or one for each choice.
     """
 
     texts: Sequence[Sequence[NamedText]]

@@ -19,7 +19,7 @@ from finetune.task_types.types import type_of
 
 
 def trained_on_rows(recipe: Recipe, task: Task, splits: Mapping[str, Rows]) -> Rows:
-    """The rows that are trained on: without those that are held out, and of these a share."""
+    """The rows that are trained on: without the held-out rows; of the rest a share."""
     train, _ = divided(task, splits[task.train_split], recipe.held_out)
     return with_share(task, train, recipe.train_share, seed=recipe.seeds[1])
 
@@ -27,7 +27,7 @@ def trained_on_rows(recipe: Recipe, task: Task, splits: Mapping[str, Rows]) -> R
 def with_share(task: Task, train: Rows, share: float, *, seed: int) -> Rows:
     """The training rows with `share` (over 0 to 1) of them, in their order, stratified by label.
 
-    They are a function of the rows' content and of `seed`, and those of a smaller share are among them. Sentences of a
+    They depend on the rows' content and `seed` alone, and a larger share includes a smaller one. Sentences of a
     document that is read as one stay together. Raises UserError for fewer rows than classes.
     """
     if share == 1:

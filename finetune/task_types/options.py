@@ -43,7 +43,7 @@ def data_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def option_names(name: str) -> tuple[str, ...]:
-    """The options that a recipe for this task may set; for user data those of any task type."""
+    """The options that a recipe for this task may set; for user data, of any task type."""
     if not _is_own(name):
         return tuple(task_options(registry.find(name)))
     from finetune.task_types.own_data import every_option

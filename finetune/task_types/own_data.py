@@ -160,7 +160,7 @@ class OwnData:
         return [same_text(without_markers(row.text, markers)) for row in rows] if markers else None
 
     def _chosen(self, table: Table, rows: Sequence[Row], indexes: Sequence[int], groups: Any) -> set[int]:
-        """The indexes of the dev rows: those that a column says, those of an earlier run, or drawn ones."""
+        """The indexes of the dev rows: by a column, by an earlier run, or drawn."""
         if not self.split:
             return drawn_for_dev(named_type(self.layout.shape), rows, groups)
         if is_saved_split(table, self.split):
@@ -242,7 +242,7 @@ def _label_rows(layout: Layout, table: Table) -> Counter[str]:
 
 
 def setting_texts(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of data as texts, but for the names of `labels` and of an `order`."""
+    """The options of data as texts, except `labels` and `order`."""
     return {key: value if key in ("labels", "order") else _text(value) for key, value in options.items()}
 
 

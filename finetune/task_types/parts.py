@@ -44,11 +44,11 @@ class BatchMaker:
     def train_features(
         self, rows: Sequence[Any], tokenizer: "PreTrainedTokenizerBase", max_length: int, watch: "Watcher"
     ) -> "Sequence[Feature] | None":
-        """The features to train on, where they are others than those that are scored; else None."""
+        """The features to train on, where they differ from the scored ones; else None."""
         return None
 
     def draw(self, features: "Sequence[Feature]", generator: np.random.Generator) -> "Sequence[Feature]":
-        """A training batch with what is random in it, such as masks, whenever it is used for an update."""
+        """A training batch with its random parts, such as masks, drawn for each update."""
         return features
 
 

@@ -34,8 +34,8 @@ TEXTS = ("text", "pair")
 class DecisionRow(NamedTuple):
     """What has a label and a confidence of its own: a row, a word, a label of several, an entity.
 
-    `row` is an index of the table, `confidence` that of the prediction, and `chance` the probability of the label. `of`
-    is the text that the decision is about, empty for the row as a whole.
+    `row` is an index of the table, `confidence` the prediction's, and `chance` the probability of the label. `of` is
+    the text that the decision is about, empty for the row as a whole.
     """
 
     row: int
@@ -60,7 +60,7 @@ class Decisions(np.recarray[Any, Any]):
         return np.array([*rows], COLUMNS).view(cls)
 
     def at(self, chosen: np.ndarray) -> "Decisions":
-        """Those of a mask, or of indexes."""
+        """The decisions of a mask, or of indexes."""
         found: Decisions = self[chosen].view(Decisions)
         return found
 
@@ -70,14 +70,14 @@ class Predictions:
     """The labelled rows of a split: `(rows,)` columns, flat sets of decisions, and words for people.
 
     `lines` are the rows as they are saved, with `gold`, their label, `prediction` and probabilities. `texts` are what
-    the model read, by name. `right` is None where predictions are neither right nor wrong; then a `score` is an error,
-    of which less is better, else it is 0 to 1. `chances` has for each row the probabilities of labels by name, or of
-    choices by index; empty where they are not known.
+    the model read, by name. `right` is None where predictions are neither right nor wrong; then `score` is an error
+    (lower is better), else it is 0 to 1. `chances` has for each row the probabilities of labels by name, or of choices
+    by index; empty where they are not known.
 
     `parts` are the decisions that scores of classes count, where these are others: entities of tagged words. A label of
-    `nothing` says that none is there. `names` are those of probabilities, `order` has labels from lowest to highest. A
-    row may have `several` labels; they are `closed` if rows share them, and `annotated` if somebody gave them, so that
-    one may be wrong.
+    `nothing` says that none is there. `names` are the labels of probabilities, `order` has labels from lowest to
+    highest. A row may have `several` labels; they are `closed` if rows share them, and `annotated` if somebody gave
+    them, so that one may be wrong.
     """
 
     lines: Sequence[Line]
@@ -159,7 +159,7 @@ class Predictions:
 
     @cached_property
     def pairs(self) -> list[list[tuple[str, str]]]:
-        """The (label, prediction) pairs of each row's decisions; of several labels those of either side."""
+        """The (label, prediction) pairs of each row's decisions; of several labels, the labels of either side."""
         row_pairs: list[list[tuple[str, str]]] = [[] for _ in self.lines]
         for row, label, prediction, *_ in self.decisions.tolist():
             if not (self.several and {label, prediction} <= {*self.nothing}):
@@ -182,7 +182,7 @@ class Predictions:
 
     def listed(self, row: int) -> Line:
         """A row as a table in the terminal has it: its id, texts and other facts, then its `label`, `prediction` and
-        `confidence`, in words but for numbers; of several labels the probability of each.
+        `confidence`, in words, numbers as they are; of several labels the probability of each.
         """
         line, fields = self.lines[row], Line()
         if not {"text", "question", "context"} & line.keys():  # it is of words, or of lines
@@ -226,7 +226,7 @@ def named_chances(lines: Sequence[Line], names: Sequence[Any]) -> list[dict[Any,
 def one_label(lines: Sequence[Line], **columns: Any) -> Predictions:
     """The table of rows with one label each, which are right if it is predicted.
 
-    Names of probabilities that are not known are those of the predictions for which they are the highest.
+    A probability without a name takes the prediction for which it is the highest.
     """
     right = np.array([line["gold"] == line["prediction"] for line in lines], bool)
     names = columns.get("names", ())
@@ -261,7 +261,7 @@ def marks_of_both(label: Sequence[Span], prediction: Sequence[Span]) -> list[Tex
 def paired_spans(
     label: Sequence[Span], prediction: Sequence[Span], nothing: str
 ) -> Iterator[tuple[tuple[int, int], str, str]]:
-    """(place, label, predicted label) of each place of either side; `nothing` takes that of a missing one."""
+    """(place, label, predicted label) of each place of either side; `nothing` stands for a missing one."""
     for place in dict.fromkeys(span[:2] for span in (*label, *prediction)):
         labels, predicted = ([span[2] for span in side if span[:2] == place] for side in (label, prediction))
         both = [kind for kind in labels if kind in predicted]

@@ -118,8 +118,8 @@ def length_summary(features: Sequence[Feature]) -> dict[str, Any]:
 
 
 def _drawn(task: Task, loaded: Rows, limit: int) -> Rows:
-    """`limit` rows in order, sampled with a fixed seed, since data files are often sorted; whole groups of those that
-    are scored together, the last of which may be beyond the limit.
+    """`limit` rows in order, sampled with a fixed seed, since data files are often sorted; groups that are scored
+    together stay whole, the last beyond the limit if need be.
     """
     count = len(loaded.rows)
     if limit >= count:

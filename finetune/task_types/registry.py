@@ -1,4 +1,4 @@
-"""Tasks by name: those of the package, of plugins, and of a file that a user names."""
+"""Tasks by name: of the package, of plugins, and of a file that a user names."""
 
 import hashlib
 import importlib

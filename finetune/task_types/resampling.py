@@ -27,7 +27,7 @@ FEWEST_RESAMPLES = 200  # resamples
 
 
 def resampled_metrics(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, Resampled]:
-    """All metrics except those of groups, by name."""
+    """All metrics that are no average of groups, by name."""
     counted = task.sums(answers, rows)
 
     def score(name: str, chosen: Sequence[int]) -> float:
@@ -82,7 +82,7 @@ def difference_of(metric: Metric, a: Sequence[Resampled], b: Sequence[Resampled]
 
 
 def _at_an_end(metric: Metric, scored: Resampled) -> Interval | None:
-    """Wilson's interval, on the metric's range, of a score at one end of it, as that of rows which are all right.
+    """Wilson's interval, on the metric's range, of a score at one end of it, such as all rows right.
 
     Rows that are not counted, such as those without the label of an F1, tell nothing. None for any other score.
     """

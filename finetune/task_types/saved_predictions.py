@@ -20,11 +20,11 @@ from finetune.task_types.types import own_types, type_of
 def run_predictions(
     record: RunRecord, folder: RunFolder, split: str, lines: Sequence[Line] | None = None
 ) -> Predictions | None:
-    """The labelled predictions of a split, by default those that were saved; None where no row has a label, or no task
-    type fits: the one that the run's recipe names, else that of its saved columns, else that of its task.
+    """The labelled predictions of a split, by default the saved ones; None where no row has a label, or no task type
+    fits: the recipe's, else of the saved columns, else of the run's task.
 
-    Labels are those of the saved model; without it those by which the record's scores are told apart. Raises UserError
-    where the predictions are missing or damaged.
+    Labels are the saved model's; without it the names in the record's scores. Raises UserError where the predictions
+    are missing or damaged.
     """
     lines = read_lines(folder, split) if lines is None else lines
     settings, shape = saved_config(folder.model), (record.recipe.get("options") or {}).get("shape")
@@ -46,7 +46,7 @@ def labelled_table(
     order: Sequence[str] = (),
     task: Task | None = None,
 ) -> Predictions | None:
-    """The table of those lines that have a label; without a type, that of the first whose rows look like these.
+    """The table of those lines that have a label; without a type, of the first one whose rows look like these.
 
     A task may have an order of its labels, and scores of its own. None without lines or a type.
     """

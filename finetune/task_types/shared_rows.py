@@ -75,8 +75,8 @@ def save_keys(task: Task, rows: Sequence[Row], folder: RunFolder) -> None:
 
 
 def known_keys(run: RunFolder) -> dict[str, Keys]:
-    """By the run's id the keys of its training rows, then those of the runs that it learned from; runs that did not
-    keep them, such as those on a text, are not there. Raises UserError for a damaged record or file.
+    """The keys of a run's training rows by its id, then of the runs that it learned from; runs that did not keep them,
+    such as those on a text, are not there. Raises UserError for a damaged record or file.
     """
     record = run.record()
     if record is None:
@@ -99,7 +99,7 @@ def known_keys(run: RunFolder) -> dict[str, Keys]:
 def leaks(
     task: Task, splits: Mapping[str, Rows], known: Mapping[str, Keys], typed: Sequence[str]
 ) -> Iterator[DataFinding]:
-    """Rows of dev and test whose texts are also in train, or in `known` of earlier runs; those of test in dev too.
+    """Rows of dev and test whose texts are also in train, or in `known` of earlier runs; rows of test in dev too.
     `typed` are the words behind `finetune run` that name the data.
 
     A dev that was drawn from the training rows is compared with these of earlier runs only: where it could be, it has

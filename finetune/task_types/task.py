@@ -97,7 +97,7 @@ class Task(DeclaredTask, ABC):
     def encode(self, rows: Sequence[Any], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> "list[Feature]":
         """Features in the order of the rows, which they number from 0; a row may give several.
 
-        Many rows are encoded in parts, so that a feature depends on no other row but those of `encode_together`.
+        Many rows are encoded in parts: a feature depends on no row outside of `encode_together`.
         """
 
     def encode_together(self, before: Any, row: Any) -> bool:
@@ -129,7 +129,7 @@ class Task(DeclaredTask, ABC):
         return {}
 
     def score(self, answers: Sequence[Answer], rows: Sequence[Any]) -> dict[str, float]:
-        """Every metric by its name: by its own `score`, else from the `sums`; without those that have neither."""
+        """Every metric by its name: by its own `score`, else from the `sums`; without labels that are in neither."""
         labels, values = self._values(answers, rows)
         sums = self.sums(answers, rows) if any(metric.score is None for metric in self.metrics) else {}
         return {

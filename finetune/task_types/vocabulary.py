@@ -37,8 +37,8 @@ SOME_KANA = 0.05  # share of the letters, from which Han characters are Japanese
 
 @dataclass(frozen=True, kw_only=True)
 class Misfit:
-    """What is wrong with an encoder's vocabulary for some texts, and how to fix it; `unknown`, the share of unknown
-    tokens (0 to 1), is in the words where it is SOME_UNKNOWN or more.
+    """A fault of an encoder's vocabulary for given texts, and how to fix it; `unknown`, the share of unknown tokens (0
+    to 1), is in the words where it is SOME_UNKNOWN or more.
     """
 
     what: str
@@ -47,7 +47,7 @@ class Misfit:
 
 
 def misfit(texts: Sequence[str], tokenizer: Any, model: str) -> Misfit | None:
-    """What is wrong with an encoder's vocabulary for these texts; None where it fits."""
+    """The fault of an encoder's vocabulary for these texts; None where it fits."""
     words = [WORD.findall(text) for text in texts[:: max(1, len(texts) // SAMPLE_TEXTS)]]
     all_words = [word for row_words in words for word in row_words]
     letters = sum(map(len, all_words))
@@ -78,7 +78,7 @@ def misfit(texts: Sequence[str], tokenizer: Any, model: str) -> Misfit | None:
 
 
 def foreign_rows(texts: Sequence[str], tokenizer: Any) -> list[int]:
-    """The numbers of texts that take more tokens than a fitting vocabulary needs, where the others take fewer: those in
+    """The numbers of texts that take more tokens than a fitting vocabulary needs, where the others take fewer: rows in
     another language, or full of rare names. Empty where there are as few as in any texts.
     """
     words = [WORD.findall(text) for text in texts]

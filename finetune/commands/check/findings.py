@@ -1,4 +1,4 @@
-"""What is wrong with a file or folder of data: all checks, those of tokens too; of unlabelled text what it holds."""
+"""All checks of a file or folder of data, of its tokens too; of unlabelled text its size."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -108,8 +108,8 @@ class Findings:
 
 
 def findings_of(path: str, settings: dict[str, Any], out: Path = Path("results")) -> Findings:
-    """Runs every check on a file or folder; `settings` are those of a run, with dotted keys, and `out` has the runs
-    that a model may name. Of unlabelled text it says what this holds.
+    """Runs every check on a file or folder; `settings` are a run's, with dotted keys; `out` is the folder of runs that
+    `model` may name. Of unlabelled text it says what this holds.
 
     Raises UserError for a file that cannot be read, and for text that a run with these settings refuses.
     """

@@ -184,7 +184,7 @@ def score_answers(task: Task, answers: Any, *, source: Source, split: str | None
 
 
 def _named(answers: Any, split: str) -> tuple[str, dict[str, Any]]:
-    """A name for messages, and the values by row id; of a DataFrame with several splits those of one."""
+    """A name for messages, and the values by row id; of a DataFrame with several splits, only one split."""
     if is_path(answers):
         try:
             by_id = json.loads(read_small(Path(answers), most=MOST_BYTES))

@@ -109,7 +109,7 @@ def _reuse(
 
 
 def _is_split(record: RunRecord, split: str, loaded: Rows, source: Source) -> bool:
-    """Whether rows are those of a run's split: a user's file of the same content, or the same file of a task."""
+    """Whether rows are a run's split: a user's file of the same content, or the same file of a task."""
     origin = record.data_origin.get(split)
     if loaded.content or origin is None:
         return loaded.content == record.data_files.get(split)
@@ -136,7 +136,7 @@ def task_of_data(model: str, data: str, out: Path, options: Mapping[str, str]) -
 
 
 def _require_label(layout: Layout, trained: Layout | None, sample: Table) -> None:
-    """Raises UserError where the column of the labels is unknown, naming those that are left."""
+    """Raises UserError, with the remaining columns, where the label's column is unknown."""
     if layout.label:
         return
     others = [name for name in sample.columns if name not in layout.text]

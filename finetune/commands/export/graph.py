@@ -29,7 +29,7 @@ SERVE = "Serve the run itself: finetune serve RUN"
 
 
 def graph_inputs(model: EncoderWithHead) -> tuple[Input, ...]:
-    """The names of a graph's inputs; with positions where the head reads those of each text and no others."""
+    """The names of a graph's inputs; `positions` where the head reads only some tokens."""
     segments: list[Input] = [SEGMENTS] if takes_segments(model.backbone.config) else []
     positions: list[Input] = [POSITIONS] if model.head.reads != "tokens" else []
     return (IDS, MASK, *segments, *positions)

@@ -41,7 +41,7 @@ ROWS_SHOWN = 3  # row numbers in a note
 
 
 class EveryPosition(Head):
-    """No layers: the sequence output is what is read."""
+    """A head without layers: it returns the sequence output."""
 
     inputs = frozenset({"sequence"})
 
@@ -121,7 +121,7 @@ def _rows_of(
 
 
 def _columns_of(sample: Table, trained: Layout | None, options: Mapping[str, str]) -> tuple[Layout, list[str]]:
-    """The columns, and a note on those of the text where they were inferred."""
+    """The columns, and a note where the text's columns were inferred."""
     if trained is not None:
         options = {"shape": trained.shape, **options}
         lines = len(sample.columns) == 1 and not names_columns(sample.form)

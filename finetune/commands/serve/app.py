@@ -85,7 +85,7 @@ def busy(what: str) -> Refused:
 
 
 class Endpoints:
-    """The answers of a model, and what is counted for all requests together."""
+    """The answers of a model, and counters over all requests."""
 
     def __init__(self, model: Model, limits: ServeLimits) -> None:
         self.limits, self.about = limits, about_model(model) | {"limits": asdict(limits)}

@@ -33,7 +33,7 @@ class WaitingRows:
 
 
 class Worker:
-    """Computes rows in the order in which they came, those of several requests together, up to about `tokens`.
+    """Computes rows in the order of arrival, several requests at once, up to about `tokens`.
 
     It waits for no more requests than there are, except for as many as were computed together just before: clients that
     were answered send their next ones, and without a wait they would be split into one and all others for ever.

@@ -250,7 +250,7 @@ def score_words(summary: Summary | None, metric: Metric) -> str:
 
 
 def _cost(line: TableLine) -> list[float | None]:
-    """The mean time of the runs whose cost is known, their most memory, and that of GPUs."""
+    """The mean time, the largest memory and the largest GPU memory of the runs with known cost."""
     costs = [run.cost for run in line.runs if run.cost is not None]
     measured = [[value for cost in costs if (value := getattr(cost, name)) is not None] for name in Cost.model_fields]
     return [None if not values else max(values) if number else fmean(values) for number, values in enumerate(measured)]

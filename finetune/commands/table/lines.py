@@ -31,8 +31,9 @@ Point = tuple[str, Mapping[str, Any], Any]  # a run without its seeds: task, set
 class TableLine:
     """One model, or one system of a recipe, on one row: our runs, if there are any, and published scores.
 
-    A row without runs and published scores has no model. `choices` is the number of settings, `runs` are those of the
-    best one on the row's split, of which `failed` failed. A published score within `margin` points of ours is equal.
+    A row without runs and published scores has no model. `choices` is the number of settings; `runs` has the best
+    setting's runs on the row's split; `failed` of them failed. A published score within `margin` points of ours is
+    equal.
 
     Of a table of a recipe: `names` are cells shown in place of the system's name, by heading; `planned` is the number
     of the recipe's runs; `difference` and `from_control` are those to the first system and to the table's control over
@@ -200,7 +201,7 @@ def _planned(system: System, row: TableRow, plan: Sequence[ResolvedRun]) -> list
 
 
 def _in_paper(system: System, row: TableRow, table: PaperTable) -> float | None:
-    """The paper's score as it is shown there."""
+    """The score with the paper's number of digits."""
     if system.paper in row.published:
         return row.published[system.paper]
     for anchor in anchors(task=row.published_as or row.task):

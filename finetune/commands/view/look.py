@@ -1,4 +1,4 @@
-"""Looks inside an encoder: attention, what is summed for each token, hidden words, and a word's vectors."""
+"""Looks inside an encoder: attention, the embeddings of each token, hidden words, and a word's vectors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class HeadWeights:
 
     @property
     def distance(self) -> np.ndarray:
-        """Mean distance in tokens to what is attended to."""
+        """Mean distance in tokens to the attended token."""
         return np.asarray((self.weights * self.apart).sum(-1).mean(-1))
 
     @property

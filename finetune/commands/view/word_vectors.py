@@ -59,7 +59,7 @@ def built_in_words() -> list[str]:
 def sentences_of(
     word: str, lines: str | Path | Sequence[str] | None, typed: Sequence[str] = ()
 ) -> list[MarkedSentence]:
-    """The sentences with a word: of a file or of lines, else ours; then those that the user typed.
+    """The sentences with a word: of a file or of lines, else ours; then the user's own.
 
     Raises UserError for a file that cannot be read, too few sentences that have the word, and a word that we have not.
     """

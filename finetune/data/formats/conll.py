@@ -101,7 +101,7 @@ def _write(file: IO[bytes], rows: Iterable[FileRow], output: OutputFormat) -> in
 
 
 def _predicted(cell: Any, length: int) -> list[list[str]]:
-    """The columns of a prediction: tags, then its other parts, such as an intent; a text is that of all words."""
+    """The columns of a prediction: tags, then its other parts, such as an intent; a text is repeated for each word."""
     parts = sorted(cell.values(), key=lambda part: isinstance(part, str)) if isinstance(cell, dict) else [cell]
     columns = [[part] * length if isinstance(part, str) and len(parts) > 1 else _column(part) for part in parts]
     return [column if len(column) == length else ["O"] * length for column in columns]
@@ -129,7 +129,7 @@ def sniff(start: FileStart) -> WordLines | None:
 
 
 def _read_by(lines: Sequence[str], delimiter: str, path: Path) -> WordLines | None:
-    """The layout of the lines if this delimiter separates their columns, one of which holds words."""
+    """The layout of the lines if this delimiter separates columns with one of words."""
     nonblank = [line for line in lines if line.strip()]
     if sum(delimiter in line for line in nonblank[:200]) < 0.5 * len(nonblank[:200]):
         return None

@@ -38,7 +38,7 @@ def dialect_of(form: FileFormat) -> Dialect:
 
 
 def names_columns(form: FileFormat) -> bool:
-    """Whether a file names its columns; those of other files have names of ours."""
+    """Whether a file names its columns; otherwise they are `column 1` and so on."""
     return form.format.names_columns and dialect_of(form).header
 
 

@@ -32,8 +32,8 @@ csv.field_size_limit(sys.maxsize if sys.maxsize < 2**31 else 2**31 - 1)
 class Dialect:
     """How lines are split into cells; with an empty `delimiter` each line is one cell.
 
-    `skip` lines are above the header. `indexed`: rows start with a cell that has no name in the header. `names` are
-    those of a file without header, where they are known.
+    `skip` lines are above the header. `indexed`: rows start with a cell that has no name in the header. `names` are the
+    columns of a file without header, where they are known.
     """
 
     delimiter: str
@@ -144,8 +144,8 @@ def _is_table(lines: Sequence[str], sign: str) -> bool:
 
 
 def is_group_line(rows: Sequence[Sequence[object]]) -> bool:
-    """Whether the first row names groups of columns, by empty or equal cells, and the second the columns, of which one
-    has numbers below.
+    """Whether the first row names groups of columns (it has empty or equal cells) and the second row the columns, with
+    numbers below one of them.
     """
     width = max((place for cells in rows[1:2] for place, cell in enumerate(cells, start=1) if as_text(cell)), default=0)
     first, names, *below = [[as_text(cell).strip() for cell in cells[:width]] for cells in rows] + [[], []]

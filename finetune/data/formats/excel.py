@@ -43,8 +43,8 @@ class Sheet:
 
 
 def sniff(start: FileStart) -> Sheet | None:
-    """The only sheet with rows of a workbook: a zip archive with one in it, or named .xlsx. Raises UserError where it
-    has several, of which one is to be named.
+    """The only sheet with rows of a workbook: a zip archive with one in it, or named .xlsx. Raises UserError for
+    several sheets: the user names one.
     """
     sizes = sheets_of(start.path)
     filled = [name for name, rows in sizes.items() if rows > 1] or [*sizes][:1]

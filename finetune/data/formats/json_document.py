@@ -116,9 +116,9 @@ def _is_squad(content: Any) -> bool:
 
 
 def questions(articles: Sequence[Any]) -> Iterator[tuple[str, str, dict[str, Any] | str]]:
-    """(its path, that of its paragraph, the question with `context` and `title`) for each question of SQuAD's layout.
+    """(question's path, paragraph's path, question with `context` and `title`) for each question of SQuAD's layout.
 
-    A path is `data[0].paragraphs[2].qas[1]`. Where questions were expected, in place of one is what is missing.
+    A path is `data[0].paragraphs[2].qas[1]`. Where a question is missing, its place in the tuple says what.
     """
     fault = "is not in SQuAD's JSON layout: {} {}".format
     for i, article in enumerate(articles):

@@ -60,8 +60,9 @@ def _done(task: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _label_studio(task: Mapping[str, Any]) -> dict[str, Any]:
-    """The task's data, and the value of each control in its first annotation that was not cancelled; those of further
-    ones are columns such as `sentiment (annotator 2)`. A control has a list of spans, a value, or a list of values.
+    """The task's data, and the value of each control in its first annotation that was not cancelled; further
+    annotations become columns such as `sentiment (annotator 2)`. A control has a list of spans, a value, or a list of
+    values.
     """
     row: dict[str, Any] = {"id": task.get("id"), **task["data"]}
     for number, annotation in enumerate(_done(task), start=1):

@@ -98,7 +98,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _expanded(column: Any) -> int:
-    """The bytes of a column's cells, those of equal texts counted each time."""
+    """The bytes of a column's cells; equal texts count each time."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -27,7 +27,7 @@ Values = Mapping[str, str] | None  # for words of a message; None for a file of 
 
 def require_read(start: FileStart, *, by: Sequence[str] = ("name", "head")) -> None:
     """Raises UserError for a format that is recognised and not read: by the `name` of a file or folder, by the `head`
-    of a file, or by the `lines` of what is otherwise text without labels.
+    of a file, or by the `lines` of a text without labels.
     """
     for which, refused in ((which, refused) for how in by for which, refused in _table()[how].items()):
         if which in RECOGNISED_BY:

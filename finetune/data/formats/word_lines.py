@@ -142,7 +142,7 @@ class WordLines:
         return fields[place].strip() if place < len(fields) else ""
 
     def is_blank_word(self, line: str, fields: Sequence[str]) -> bool:
-        """Whether a line is a blank, such as a tab, and its columns, one of which says that it is in no entity."""
+        """Whether a line is a blank word, such as a tab, with a tag outside of entities."""
         if self.characters or "O" not in fields or len(self.names) < 2:
             return False
         word, tag = (_place_of(self.names, name) for name in ("words", "tags"))

@@ -90,7 +90,7 @@ class IntentTask(Task):
     """One of `intents` for a text, and tags in IOB2 for the slots of `types` in it.
 
     The first score is the share of rows that are right in all: the paper's sentence-level semantic frame accuracy.
-    `running_text`, `signs_apart` and `plain` are those of a `TaggingTask`.
+    `running_text`, `signs_apart` and `plain` are as in `TaggingTask`.
     """
 
     types: tuple[str, ...]
@@ -197,7 +197,7 @@ class IntentTask(Task):
 class IntentAndSlots(Tagging):
     """An intent for a text, and a tag for each of its words or character spans, which are read as for tagging.
 
-    The label's columns are that of the tags, then that of the intent.
+    The label's columns are the tags, then the intent.
     """
 
     name = "intent-and-slots"
@@ -236,7 +236,7 @@ class IntentAndSlots(Tagging):
         return ["" if row.gold is None else row.gold[0] for row in rows]
 
     def findings(self, rows: SplitRows) -> Iterable[Finding]:
-        """Those of tags."""
+        """The findings of tags."""
         return super().findings(replace(rows, golds=[gold and gold[1] for gold in rows.golds]))
 
     def fitted(self, layout: Layout, task: Any) -> Layout:

@@ -190,7 +190,7 @@ class OverlapTask(Task):
 
 
 class OverlappingSpans(OwnType):
-    """A text, and its spans by their characters, of which several may have a character in common."""
+    """A text, and its spans by characters; spans may overlap."""
 
     name = "overlapping-spans"
     task_class = OverlapTask
@@ -200,7 +200,7 @@ class OverlappingSpans(OwnType):
     max_length = 256
 
     def find(self, evidence: Evidence) -> Layout | None:
-        """Finds a text with character spans, of which some overlap unless the user named this type.
+        """Finds a text with character spans; some must overlap unless the user named this type.
 
         Raises UserError where the user did, and no column holds spans that are within a text.
         """

@@ -127,8 +127,8 @@ def word_answers(
 ) -> list[dict[str, Any]]:
     """For each document, in the form of its labels, the predicted words and the nats of the right ones.
 
-    `logits` are `Head.reduced`: nats and predicted ids. Where the vocabulary lacks a part of a word, it is not
-    predicted, and costs CHARACTER nats for each character beyond those of the unknown token.
+    `logits` are `Head.reduced`: nats and predicted ids. A word with a part that the vocabulary lacks is not predicted,
+    and costs CHARACTER nats a character on top of the unknown token's.
     """
     tokens = defaultdict[Any, list[tuple[float, int, int]]](list)
     for reduced, feature in zip(logits, features, strict=True):

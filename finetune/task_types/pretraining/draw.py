@@ -1,7 +1,7 @@
-"""What is random in a training batch: masks of tokens or words, and pairs of texts; and where next words are read.
+"""The random parts of a training batch: masks of tokens or words, and pairs of texts; and the positions of next words.
 
 Devlin et al. 2019, section 3.1 and appendix A.1: 15 % of the tokens are predicted; of these 80 % become [MASK], 10 % a
-random token and 10 % stay. For half of the pairs the second text is that of another document. A batch is drawn as a
+random token and 10 % stay. For half of the pairs the second text comes from another document. A batch is drawn as a
 whole from one generator, with arrays over all of its tokens.
 """
 
@@ -93,8 +93,8 @@ def _drawn(group: np.ndarray, sizes: np.ndarray, share: float, generator: np.ran
 
 def with_next_sentence(features: Sequence[Feature], generator: np.random.Generator, *, size: int) -> list[Feature]:
     """Each feature as two texts of at most `size` tokens, divided at one of its line ends; for half of the batch the
-    second text is that of another document, as long. The label NEXT says so (`IS_NEXT`). A text of one line is divided
-    in the middle, without a label, and so is each without another document.
+    second text comes from another document, and is as long. The label NEXT says so (`IS_NEXT`). A text of one line is
+    divided in the middle, without a label, and so is each without another document.
     """
     order, chances, draws, shares = (generator.permutation(len(features)), *generator.random((3, len(features))))
     pairs = list[Feature]()

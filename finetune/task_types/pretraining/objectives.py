@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Objective:
-    """Masked words, and what every objective has: what is drawn for an update, the head, and how dev is scored.
+    """Masked words, and what every objective has: the draw for an update, the head, and the scoring of dev.
 
     `version` is raised when its features change. `masks` says what is masked where the setting `mask` cannot. With
     `reads_before` nothing is, and each word is predicted from the token before it. A `paired` one reads two texts at
@@ -134,7 +134,7 @@ class NextWord(Objective):
 
 
 def _plugin(name: str, module: str) -> Objective:
-    """That of a module. Raises UserError for one that cannot be used."""
+    """The objective of a module. Raises UserError for one that cannot be used."""
     try:
         kind = import_module(module).OBJECTIVE
     except Exception as error:  # a plug-in author's code may raise anything

@@ -93,7 +93,7 @@ class Text(OwnType):
 class CorpusReader:
     """The splits of a file or folder of text: dev is another file of the user's, or 1 % of the documents.
 
-    `column` is that of the texts, where the user named it.
+    `column` holds the texts, where the user named it.
     """
 
     path: Path
@@ -111,7 +111,7 @@ class CorpusReader:
 
     @cached_property
     def documents(self) -> Documents:
-        """All documents of the file or folder, those of dev too where it has no file for them."""
+        """All documents of the file or folder, dev's too unless dev has its own file."""
         return read_documents(self.path, column=self.column, encoding=self.encoding)
 
     @property
@@ -122,7 +122,7 @@ class CorpusReader:
 
     @cached_property
     def splits(self) -> dict[str, Rows]:
-        """Train and dev; of a named dev, train has no document more than half of which are lines of it."""
+        """Train and dev; with a named dev, train leaves out documents with more than half of their text in it."""
         documents, origin, rule = self.documents, self.dev or str(self.path), tuple[str, ...]()
         notes = little_text(documents)
         if self.dev:

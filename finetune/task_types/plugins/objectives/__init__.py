@@ -1,1 +1,1 @@
-"""Objectives of pre-training, a file each: its name is that of the file."""
+"""Objectives of pre-training, a file each: the file's name is its name."""

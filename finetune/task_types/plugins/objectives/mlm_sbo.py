@@ -2,7 +2,7 @@
 
 Joshi et al. 2020 (SpanBERT), section 3. Of the vectors x of the tokens before and after a span, and p of a token's
 place in it, h = LayerNorm(GeLU(W [x; x; p])) and y = LayerNorm(GeLU(V h)); y predicts the token as a masked word's
-vector does, with the same word embeddings. The loss is the sum of this one and that of masked words.
+vector does, with the same word embeddings. The loss is the sum of this one and the loss of masked words.
 """
 
 from collections.abc import Mapping, Sequence
@@ -54,7 +54,8 @@ class SpanBoundaries(Objective):
 def span_positions(units: np.ndarray, share: float, generator: np.random.Generator) -> np.ndarray:
     """The sorted positions of the tokens of random spans of whole words, of about a share of the tokens.
 
-    `units` are those of a piece's tokens, `(tokens,)`. Spans do not touch each other, and have no special token.
+    `units` has the word of each token of a piece, `(tokens,)`. Spans do not touch each other, and have no special
+    token.
     """
     starts, outside = np.flatnonzero(units == STARTS), np.append(np.flatnonzero(units != INSIDE), len(units))
     ends = outside[np.searchsorted(outside, starts, side="right")]

@@ -2,10 +2,10 @@
 
 Clark et al. 2020 (ELECTRA), sections 2 and 3.2. The generator, which only training has, is a small encoder with a head
 for masked words; the discriminator, the model that is saved, tells of every token whether it is the one that was there.
-The loss is that of the masked words and WEIGHT times that of the tokens. Both share the embeddings.
+The loss is the masked words' plus WEIGHT times the tokens'. Both share the embeddings.
 
-A generator's samples would differ with each generator, so that in dev words are exchanged for others of their document,
-those that the text alone chose. Scored is how well an exchanged word is told from all words that are not: the
+A generator's samples would differ with each generator; so in dev words are exchanged for other words of their document,
+chosen by the text alone. The score says how well an exchanged word is distinguished from all other words: the
 perplexity is among how many words it might be, and as many words are named as were exchanged.
 """
 
@@ -53,7 +53,7 @@ class ReplacedTokens(Objective):
     def draw(
         self, features: Sequence[Feature], generator: np.random.Generator, *, share: float, unit: MaskUnit
     ) -> list[Feature]:
-        """Each masked token is [MASK]; the labels are those of masked words, and all ids that were there."""
+        """Each masked token is [MASK]; the labels are the masked words, and all ids before masking."""
         drawn, mask = with_masks(features, generator, share=share, unit=unit), features[0].note.vocabulary.mask_id
         for number, (before, after) in enumerate(zip(features, drawn, strict=True)):
             ids = np.array(before.input_ids)
@@ -78,8 +78,8 @@ class ReplacedTokens(Objective):
     def decode(
         self, logits: Sequence[np.ndarray], features: Sequence[Feature], rows: Sequence[Document]
     ) -> list[dict[str, Any]]:
-        """As many words as were exchanged, those of which a token has the highest logits; for one that is missed, the
-        word that is named instead, in brackets. The nats are those of an exchanged word among all that were not.
+        """As many words as were exchanged: the ones with the highest logit of a token; for a missed one the word named
+        instead, in brackets. The nats are an exchanged word's, among all that were not exchanged.
         """
         highest = [np.full(len(words_of(row)), -np.inf) for row in rows]
         for reduced, feature in zip(logits, features, strict=True):
@@ -166,8 +166,8 @@ class ReplacedHead(TrainingParts):
         return self.__dict__.pop("_generated") | {REPLACED: logits.squeeze(-1)} if self.training else logits
 
     def losses(self, logits: Any, labels: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Cross-entropy of the masked words, and WEIGHT times that of the tokens, each summed over its own labels; of
-        the logits of dev that of the tokens alone.
+        """The loss of the masked words plus WEIGHT times the tokens', each summed over its own labels; on dev the
+        tokens' alone.
         """
         if isinstance(logits, Tensor):
             return {REPLACED: _binary(logits.squeeze(-1), labels[REPLACED] == 1, labels[REPLACED] != IGNORED)}
@@ -231,7 +231,7 @@ class SharedEmbeddings(nn.Module):
         return self._shared[0].word_embeddings.weight  # type: ignore[union-attr, return-value]
 
     def forward(self, **inputs: Any) -> Any:
-        """Those of ids `(batch, length, width)`."""
+        """The embeddings of ids `(batch, length, width)`."""
         return self._shared[0](**inputs)
 
 

@@ -1,10 +1,10 @@
 """Words near a word: word2vec's skip-gram with negative sampling, for an encoder without layers (`model=new:0x128`),
 whose vectors are its embeddings.
 
-Mikolov et al. 2013 (Distributed Representations of Words and Phrases), section 2.2: of each token a token near it is
-told from NEGATIVES others. The near one is drawn again for each update, with the chances that a window of 1 to WINDOW
-tokens on both sides gives it. The others are drawn evenly from the vocabulary, where the paper prefers frequent ones:
-so the softmax over the vocabulary of the scores that are learned is the chance of a word to be near (Gutmann and
+Mikolov et al. 2013 (Distributed Representations of Words and Phrases), section 2.2: for each token, a token near it is
+distinguished from NEGATIVES others. The near one is drawn again for each update, with the chances that a window of 1 to
+WINDOW tokens on both sides gives it. The others are drawn evenly from the vocabulary, where the paper prefers frequent
+ones: so the softmax over the vocabulary of the scores that are learned is the chance of a word to be near (Gutmann and
 Hyvärinen 2012, noise-contrastive estimation), by which dev asks for the word after a word.
 """
 
