@@ -160,7 +160,6 @@ def _sentences(path: Path) -> Iterator[tuple[str, list[str], list[str]]]:
 
 
 def _character(line: str, where: str) -> list[str]:
-    """The character of a line and its tag."""
     cells = line.split("\t")
     if len(cells) != 2 or not cells[0] or cells[1] not in TAGS:
         raise UserError(f"{where}: expected a character, a tab and one of {', '.join(TAGS)}; it is {line!r}", REMEDY)

@@ -70,7 +70,6 @@ def _lines(rows: Rows) -> Iterator[str]:
 
 @lru_cache
 def _reader(path: Path) -> CorpusReader:
-    """The reader of a file, which keeps what it has read."""
     return CorpusReader(path=path)
 
 

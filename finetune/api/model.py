@@ -296,5 +296,4 @@ def loaded(model: str | Path, *, task: str | None, out: str | Path, device: str 
 
 
 def _columns_in(table: Any) -> list[Any]:
-    """The names of the columns of a Dataset, a DataFrame or a mapping."""
     return list(getattr(table, "column_names", getattr(table, "columns", table)))

@@ -248,12 +248,10 @@ def _score_rows(group: Sequence[RunRecord], settings: str) -> list[tuple[Any, ..
 
 
 def _headline(record: RunRecord) -> str:
-    """`dev f1 84.3`."""
     return f"{record.first_split} {record.headline} {record.metric(record.headline).shown(record.score)}"
 
 
 def _saved_lines(record: RunRecord, folder: RunFolder) -> Iterator[PredictionLine]:
-    """The lines of each split of a run. Raises UserError where they were deleted."""
     from finetune.task_types.saved_predictions import run_predictions  # with numpy and all task types
 
     for split in record.scores:

@@ -127,7 +127,6 @@ class Commands(TyperGroup):
 
 
 def _example_lines(examples: Sequence[tuple[str, str]], width: int) -> str:
-    """Examples in two columns; below each other where a line would be wider than `width`."""
     typed_width = max(len(typed) for typed, _ in examples)
     fits = all(typed_width + 4 + len(does) <= width for _, does in examples)
     return "".join(
@@ -203,7 +202,6 @@ def _require_docstrings() -> None:
 
 
 def _exit_stopped(stopped: interrupts.Interrupted) -> NoReturn:
-    """Says at which point a signal stopped the command."""
     if first_process():
         say(f"{stopped}: the same command {'resumes' if stopped.where else 'can be repeated'}", err=True)
     sys.exit(stopped.exit_code)
@@ -227,7 +225,6 @@ def _as_user_error(error: Any) -> UserError:
 
 
 def _unknown_option(name: str, ctx: Any) -> UserError:
-    """The error for an option that a command does not have."""
     option = name.partition("=")[0]
     if taken_out := gone(option) or gone(f"{ctx.info_name} {option}"):
         return taken_out
@@ -252,12 +249,10 @@ def _as_setting(name: str) -> str:
 
 
 def _key(option: str) -> str:
-    """`max_length` of `--max-length=64`."""
     return option.lstrip("-").partition("=")[0].replace("-", "_")
 
 
 def _path(ctx: Any) -> str:
-    """`finetune run`."""
     return "finetune" if ctx is None or ctx.parent is None else f"finetune {ctx.info_name}"
 
 

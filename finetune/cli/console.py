@@ -77,7 +77,6 @@ class PrintedTable:
             yield Text(printable(note), style="table.caption", overflow="fold")
 
     def _width(self, columns: Sequence[str], rows: Sequence[Sequence[Text]]) -> int:
-        """The least width of the table."""
         width = 3 * len(columns) + 1
         for at, name in enumerate(columns):
             widest = max((cell_len(line) for row in rows for line in row[at].plain.splitlines()), default=0)

@@ -181,14 +181,12 @@ def _described(function: Callable[..., Any]) -> dict[str, str]:
 
 
 def _split(words: list[str]) -> tuple[list[str], dict[str, Any]]:
-    """The words that are no settings, and these."""
     from finetune.training.targets import split_arguments
 
     return split_arguments(words)
 
 
 def _complete(incomplete: str) -> list[str]:
-    """Names of recipes and settings, for shell completion."""
     from finetune.runs.recipe import setting_fields
     from finetune.runs.toml import recipe_files
 

@@ -143,7 +143,6 @@ class ProgressDisplay:
             self.console.print_line("  ".join(words))
 
     def _end(self) -> None:
-        """Removes the live line, also after a failure or an interruption."""
         if self.live is not None:
             self.live.stop()
             self.live = None

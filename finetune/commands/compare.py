@@ -98,7 +98,6 @@ def shown(compared: Comparison | list[Comparison], *, changed: Annotated[int, Cl
 
 
 def _changed_table(comparison: Comparison, most: int) -> TextTable:
-    """Some of the rows that only one side has right."""
     a, b = (sum(row["better"] == side for row in comparison.changed) for side in "ab")
     first = " (of each side's first run)" if len(comparison.a) > 1 or len(comparison.b) > 1 else ""
     title = f"{so_many(a)} that only A has right, {b:,} that only B has right{first}"

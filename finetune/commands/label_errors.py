@@ -91,7 +91,6 @@ def label_errors(
 
 
 def _trained(path: str, settings: dict[str, Any], options: RunOptions, watch: Watcher) -> Run:
-    """The finished run on data with these settings. Raises UserError if it failed."""
     from finetune.training.run_many import run_all
 
     records, failures = run_all(plan([path], settings, out=options.out), options, watch=watch)

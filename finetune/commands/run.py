@@ -256,7 +256,6 @@ def _single(record: RunRecord) -> Iterator[Part]:
 
 
 def _few_labels(record: RunRecord) -> TextTable | None:
-    """The scores by label where the screen has room for them."""
     labels = labels_table(record)
     return labels if labels is not None and len(labels.rows) <= MOST_LABELS and not record.findings else None
 
@@ -274,7 +273,6 @@ def _rest(records: Sequence[RunRecord], notes: int) -> str:
 
 
 def _diverged(result: Run) -> int:
-    """How many runs ended without a score."""
     if not result.failures:
         return 0
     from finetune.inference.feature_batches import Diverged

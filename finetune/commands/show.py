@@ -72,7 +72,6 @@ def _whole_recipe(name: str, settings: dict[str, Any]) -> "Recipe":
 
 
 def _length_once(recipe: "Recipe") -> dict[str, set[str]] | None:
-    """The fields to leave out, of a length in updates."""
     return {"train": {"epochs"}} if recipe.train.updates is not None else None
 
 

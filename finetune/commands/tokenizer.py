@@ -111,7 +111,6 @@ def tokenizer(
 
 
 def _size(size: int | str | None) -> int:
-    """The number of tokens."""
     text = str(SIZE if size is None else size).replace(",", "")
     if not (text.isascii() and text.isdecimal() and 0 < int(text[:20]) <= MOST_TOKENS):
         remedy = f"Give a number of tokens, such as {SIZE}, at most {MOST_TOKENS:,}"

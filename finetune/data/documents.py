@@ -250,7 +250,6 @@ def _is_table(start: FileStart, column: str) -> bool:
 
 
 def _paragraphs(path: Path, form: FileFormat) -> list[tuple[str, ...]]:
-    """The lines between blank lines."""
     with form.open_text(path) as opened:
         lines = [_valid(path, number, line.strip()) for number, line in enumerate(opened, start=1)]
     return [tuple(group) for filled, group in groupby(lines, bool) if filled]

@@ -145,7 +145,6 @@ def split_named(name: str) -> str:
 
 
 def _says(file: Path, words: str) -> bool:
-    """Whether a file's name has a word of a split."""
     return any(re.fullmatch(words, word.lower()) for word in WORD.findall(file.name))
 
 

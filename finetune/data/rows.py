@@ -47,7 +47,6 @@ def is_plain(value: Any) -> bool:
 
 @lru_cache(maxsize=64)
 def _names(kind: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """The fields of rows of a class, and later additions with their defaults."""
     late = {column.name: column.default for column in fields(kind) if column.metadata == ADDED_LATER}
     return tuple(column.name for column in fields(kind)), late
 

@@ -117,7 +117,6 @@ def _clean(text: str, done: list[str]) -> str:
 
 
 def _spelled(cell: Any, separator: str, spellings: Mapping[str, str]) -> Any:
-    """A cell of one label or several, each in its most frequent spelling."""
     if isinstance(cell, list):
         return [_spelled(item, "", spellings) for item in cell]
     if not isinstance(cell, str):

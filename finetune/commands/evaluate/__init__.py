@@ -131,7 +131,6 @@ def evaluate(
 
 
 def _require_task(task: str) -> None:
-    """Raises UserError for a data file that does not exist."""
     require_here(task)
     if Path(task).suffix and not (is_data(task) or in_file(task)):
         raise UserError(f"{task}: no such file", f"{nearest(task, near_files(task))}Name a data file or a task")

@@ -237,7 +237,6 @@ def _bar(word: WordPart, share: float, room: int) -> Line:
 
 
 def _columns(text: str) -> int:
-    """The columns of a terminal that a text takes."""
     return sum(0 if combining(letter) else 1 + (east_asian_width(letter) in "WF") for letter in text)
 
 

@@ -141,7 +141,6 @@ def _write_graph(trained: Path, task: Task, scratch: Path, source: ExportSource,
 
 
 def _describe(folder: Path, facts: ExportFacts) -> None:
-    """Writes export.json, and the checksums of all files."""
     write_export_facts(folder, facts)
     write_checksums(folder)
 
@@ -188,7 +187,6 @@ def _answered(predictor: Predictor, rows: Sequence[Row]) -> tuple[np.ndarray, li
 
 
 def _changed(task: Task, rows: Sequence[Row], sides: Sequence[Sequence[Answer]]) -> tuple[str, ...]:
-    """The ids of rows with two answers."""
     a, b = ([task.cells(*pair)["prediction"] for pair in zip(side, rows, strict=True)] for side in sides)
     apart = ALIKE * float(np.std(a)) if isinstance(a[0], float) else None
     return tuple(

@@ -280,7 +280,6 @@ def _version(anchor: Anchor) -> str:
 
 
 def _part(summary: Summary | None, name: str, shown: Callable[[Any], str] = str) -> str:
-    """A part of a summary; empty where either is None."""
     return _text(getattr(summary, name, None), shown)
 
 

@@ -172,6 +172,5 @@ def _is_sum(parts: dict[str, Tensor], total: Tensor) -> bool:
 
 
 def _table(model: nn.Module, names: Sequence[str]) -> nn.Embedding | None:
-    """The first table of this name."""
     tables = (part for name, part in model.named_modules() if name.rpartition(".")[2] in names)
     return next((table for table in tables if isinstance(table, nn.Embedding)), None)

@@ -189,7 +189,6 @@ def _bare_words(lines: Sequence[str]) -> WordLines | None:
 
 
 def _gaps(blank: Sequence[bool]) -> int:
-    """Counts the runs of empty lines between lines that are not empty."""
     last = max((i for i, empty in enumerate(blank) if not empty), default=0)
     return sum(empty and not before for before, empty in pairwise(blank[:last]))
 
@@ -253,7 +252,6 @@ def _sentence_column(columns: Sequence[Sequence[str]], names: Sequence[str], tak
 
 
 def _single(cells: Sequence[str]) -> bool:
-    """Whether nearly all cells are single words."""
     return sum(bool(SPACED.search(cell)) for cell in cells) <= 0.02 * len(cells)
 
 

@@ -102,7 +102,6 @@ def are_rows(text: str) -> bool:
 
 
 def _usual_width(rows: Sequence[Sequence[str]]) -> tuple[int, float]:
-    """The number of cells that most rows have, and their share."""
     width, count = Counter(map(len, rows)).most_common(1)[0]
     return width, count / len(rows)
 

@@ -120,7 +120,6 @@ def read(path: Path, form: FileFormat) -> Iterator[Record]:
 
 
 def _filled(cells: Sequence[Any]) -> int:
-    """Counts the cells of a row that are not empty."""
     return sum(cell is not None and str(cell).strip() != "" for cell in cells)
 
 

@@ -111,7 +111,6 @@ def _asked(question: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_squad(content: Any) -> bool:
-    """Whether JSON rows are articles."""
     return bool(content) and all(isinstance(article, dict) and "paragraphs" in article for article in content)
 
 

@@ -54,7 +54,6 @@ def label_studio_rows(tasks: Sequence[Any]) -> list[Any]:
 
 
 def _done(task: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The annotations of a task that were not cancelled."""
     annotations = task.get("annotations", task.get("completions")) or ()
     return [note for note in annotations if isinstance(note, dict) and not note.get("was_cancelled")]
 

@@ -72,7 +72,6 @@ def by_language(name: str) -> Mapping[str, Sequence[Any]]:
 
 @cache
 def _files() -> Mapping[str, Mapping[str, Sequence[Any]]]:
-    """The lists of each language, English first."""
     files = {file.name.removesuffix(".toml"): file for file in FOLDER.iterdir() if file.name.endswith(".toml")}
     order = sorted(files, key=lambda language: (language != FIRST, language))
     return {language: tomllib.loads(files[language].read_text(encoding="utf-8")) for language in order}

@@ -307,13 +307,11 @@ def _bare(row: TaggingRow) -> IntentRow:
 
 
 def _slots_of(answer: Answer) -> Answer:
-    """The tags of a prediction, with their probabilities."""
     chances = {name: values and values[1:] for name, values in vars(answer).items() if name != "value"}
     return replace(answer, value=answer.value[SLOTS], **chances)
 
 
 def _tagged_line(line: Line) -> Line:
-    """A saved row as a tagger predicts it."""
     chances = {name: line[name][1:] for name in ("probabilities", "label_probabilities") if line.get(name)}
     return {**line, **{side: line[side][SLOTS] for side in ("gold", "prediction")}, **chances}
 

@@ -158,7 +158,6 @@ class SeveralTasks(Task):
         return [token for task, _, task_rows in self._parts(list(rows)) for token in task.new_tokens(task_rows)]
 
     def _named(self, name: str) -> Task:
-        """Raises UserError for a name that no task has."""
         tasks = {task.name: task for task in self.tasks}
         if name not in tasks:
             raise UserError(f"{self.name} has no task '{name}'", f"It has {', '.join(tasks)}")
