@@ -18,8 +18,8 @@ from finetune.cli.terminal import echo, flowed, let_first_print, print_error, pr
 from finetune.commands import COMMANDS, FIRST, GROUPS
 from finetune.errors import UserError, nearest, without_training
 from finetune.gone import gone
-from finetune.runs import interrupts
-from finetune.runs.environment import first_process
+from finetune.runs import process
+from finetune.runs.process import first_process
 
 UsageError: Any = typer.BadParameter.__mro__[
     2
@@ -156,12 +156,12 @@ def main() -> None:
     """Runs the command line; an error that the user can fix is one line on standard error and exit code 2."""
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")  # it would search all that is installed for them
     print_warnings()
-    interrupts.install()
+    process.install()
     try:
         _require_docstrings()
         _require_utf_8(sys.argv[1:])
         code = app(standalone_mode=False)
-        interrupts.ignore()
+        process.ignore()
         sys.exit(code)
     except UserError as error:
         let_first_print()
@@ -173,7 +173,7 @@ def main() -> None:
     except typer.Abort:
         say("aborted", err=True)
         sys.exit(1)
-    except interrupts.Interrupted as stopped:
+    except process.Interrupted as stopped:
         _exit_stopped(stopped)
     except BrokenPipeError:
         _discard_output()
@@ -190,7 +190,7 @@ def main() -> None:
         if isinstance(error, ModuleNotFoundError) and (lacking := without_training(error)):
             print_error(lacking)
             sys.exit(2)
-        if stopped_by := interrupts.stopped_by():
+        if stopped_by := process.stopped_by():
             _exit_stopped(stopped_by)
         echo(traceback.format_exc(), err=True)  # a fault of ours, whose text may hold control characters too
         sys.exit(1)
@@ -202,7 +202,7 @@ def _require_docstrings() -> None:
         raise UserError("Python runs with -OO, without the docstrings that transformers reads", "Use -O, or neither")
 
 
-def _exit_stopped(stopped: interrupts.Interrupted) -> NoReturn:
+def _exit_stopped(stopped: process.Interrupted) -> NoReturn:
     """Says at which point a signal stopped the command."""
     if first_process():
         say(f"{stopped}: the same command {'resumes' if stopped.where else 'can be repeated'}", err=True)

@@ -12,9 +12,9 @@ from typing import Any, Self
 from finetune.data.paths import is_folder
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric, find_metric
+from finetune.runs.events import first_and_last_events
 from finetune.runs.folder import HOLDER, RECORD, RunFolder, is_locked
 from finetune.runs.lineage import Lineage
-from finetune.runs.log import first_and_last_events
 from finetune.runs.record_files import load_record, plain_record, record_files, warn_of_damage
 
 

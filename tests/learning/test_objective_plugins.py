@@ -9,7 +9,7 @@ from support.training import StopsAfter
 from finetune.data.source import Source
 from finetune.inference.predictor import load_predictor
 from finetune.runs.folder import RunFolder
-from finetune.runs.interrupts import Interrupted
+from finetune.runs.process import Interrupted
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.runs.record import RunRecord

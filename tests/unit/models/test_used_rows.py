@@ -14,7 +14,7 @@ from transformers import AutoModel
 from finetune.inference.engine import Engine
 from finetune.models import fast_paths
 from finetune.models.fast_paths import UsedRows
-from finetune.runs.interrupts import Interrupted
+from finetune.runs.process import Interrupted
 from finetune.runs.recipe_tables import Train
 
 WORDS = "backbone.encoder.embeddings.word_embeddings.weight"
