@@ -245,7 +245,7 @@ def _near_option(name: str, known: list[str]) -> str:
 
 def _as_setting(name: str) -> str:
     """`Did you mean train.epochs=VALUE? ` for an option that is a setting of a recipe, or of the user's data."""
-    from finetune.runs.recipe import nearest_key
+    from finetune.runs.resolve import nearest_key
     from finetune.task_types.columns import OPTIONS
 
     return re.sub("'([^']+)'", r"\1=VALUE", nearest_key(_key(name), OPTIONS))

@@ -17,7 +17,7 @@ from pydantic import (
 
 from finetune.metrics.metric import Metric, find_metric
 from finetune.runs.lineage import RUN_ID, Lineage
-from finetune.runs.recipe_tables import scored_parts
+from finetune.runs.recipe import scored_parts
 from finetune.runs.record_parts import (
     MOST_LABELS,
     Cost,

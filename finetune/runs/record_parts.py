@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from finetune.data.issues import Severity
 from finetune.gone import without_defaults
 from finetune.metrics.metric import Metric
-from finetune.runs.recipe_tables import LARGEST, Seed
+from finetune.runs.recipe import LARGEST, Seed
 
 LARGEST_SCORE = 1e15  # 100 times it can be drawn
 MOST_LABELS = 200  # that are counted a split

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from finetune.data.messages import so_many
 from finetune.metrics.metric import Interval, Metric, plain_metrics
-from finetune.runs.defaults import DEFAULTS
 from finetune.runs.lineage import PREFIX, SEEDS, encoder_of, is_run_specific
-from finetune.runs.toml import flat, typed_settings
+from finetune.runs.toml import DEFAULTS, flat, typed_settings
 
 if TYPE_CHECKING:
     from finetune.runs.listing import ListedRun

@@ -1,4 +1,4 @@
-"""TOML of recipes: reading with bounds, and writing one setting a line."""
+"""TOML of recipes: reading with bounds, and writing one setting a line; and the default of every setting."""
 
 import re
 import tomllib
@@ -13,14 +13,65 @@ from finetune.errors import UserError, first_line
 MOST_BYTES = 1_000_000  # of a file; built-in recipes have 1,000
 DEEPEST_TABLES = 10  # tables and lists in each other
 MOST_DOTS = 50  # of a key; tomllib needs memory that is quadratic in them
+MODEL = "google-bert/bert-base-uncased"  # of a recipe that names none
 # Settings whose value is the name of a column, a label, a file, a model or the like.
 NAMES = (
     "task", "model", "preset", "text", "label", "id", "group", "keep", "drop", "order", "levels", "dev", "test",
     "split", "encoding", "sheet", "shape", "choices_by", "span_ends", "distil.teacher", "distil.text",
 )  # fmt: skip
+# The defaults that `runs.recipe` declares, without task, options and grid: lists of records need no pydantic.
+DEFAULTS: dict[str, Any] = {
+    "model": MODEL,
+    "max_length": 128,
+    "tokenizer": "",
+    "seed": 42,
+    "init_seed": None,
+    "data_seed": None,
+    "frozen": False,
+    "layers": "last",
+    "bilstm": False,
+    "pooling": "family",
+    "keep_layers": [],
+    "freeze_layers": 0,
+    "reinit_layers": 0,
+    "lora": 0,
+    "lora_targets": [],
+    "lora_alpha": None,
+    "lora_dropout": 0.0,
+    "adapter": False,
+    "keep_labels": False,
+    "deterministic": False,
+    "limit": None,
+    "train_share": 1.0,
+    "train.batch_size": 32,
+    "train.epochs": 3,
+    "train.updates": None,
+    "train.least_updates": 0,
+    "train.solver": "adam",
+    "train.learning_rate": 2e-05,
+    "train.schedule": "linear",
+    "train.warmup": 0.1,
+    "train.weight_decay": 0.01,
+    "train.adam_epsilon": 1e-06,
+    "train.bias_correction": True,
+    "train.clip_norm": 1.0,
+    "train.accumulation": 1,
+    "train.gradient_checkpointing": False,
+    "train.layer_decay": 1.0,
+    "train.dropout": None,
+    "train.precision": "auto",
+    "train.select": "last",
+    "train.patience": None,
+    "held_out.share": 0.0,
+    "held_out.seed": 42,
+    "distil.teacher": "",
+    "distil.temperature": 2.0,
+    "distil.weight": 0.5,
+    "distil.text": "",
+    "distil.weak": False,
+}
 RECIPES = Path(__file__).parents[1] / "recipes"
 NEW = "new:"  # and the size of an untrained encoder
-MODEL = "google-bert/bert-base-uncased"  # of a recipe that names none
 NO_KEY = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|#[^\n]*")  # quoted, or a comment: dots in these nest nothing
 
 

@@ -33,7 +33,7 @@ from finetune.models.kernels.cpu import trim_memory
 from finetune.models.lora import merged
 from finetune.runs import process
 from finetune.runs.events import EpochDone, EpochResult, Note, Training
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Train
 from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.passes import Objective
 from finetune.training.updates import Batches, Draw, Updater, batches_of_rows, no_masking
@@ -116,7 +116,7 @@ class Trainer:
         progress: Progress,
     ) -> Any:
         """The remaining epochs, and the scores of the selected weights."""
-        result, parts, unit, patience = None, self.settings.parts, self.settings.part, self.settings.patience
+        (unit, parts), result, patience = self.settings.parts, None, self.settings.patience
         examples, watch = round(len(features) * len(batches) / batches.an_epoch / parts), self.engine.watch
         watch(Training(updates=len(batches), done=progress.update, epochs=parts, examples=examples, unit=unit))
         for epoch in range(len(progress.epochs) + 1, parts + 1):

@@ -26,7 +26,7 @@ from finetune.models.feature import Feature, label_counts, lengths
 from finetune.models.kernels import dropout
 from finetune.runs import process
 from finetune.runs.events import Note, Updates
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Train
 from finetune.training.checkpoints import Progress
 from finetune.training.passes import BatchPasses, GraphedPasses, Objective
 

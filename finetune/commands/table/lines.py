@@ -16,12 +16,11 @@ from finetune.analysis.published import Anchor, anchors
 from finetune.commands.table.declaration import PaperTable, System, TableRow
 from finetune.data.messages import so_many
 from finetune.metrics.metric import Metric
-from finetune.runs.defaults import DEFAULTS
 from finetune.runs.lineage import SEEDS, Lineage
 from finetune.runs.lookup import lineage_of
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import Summary, applied, failures, groups, mean_score, paired, summarised
-from finetune.runs.toml import flat
+from finetune.runs.toml import DEFAULTS, flat
 from finetune.task_types.resolved_run import ResolvedRun
 
 Point = tuple[str, Mapping[str, Any], Any]  # a run without its seeds: task, settings, and encoder or the run of that

@@ -15,7 +15,7 @@ from support.training import Losses, build, fit
 from finetune.inference.engine import Engine
 from finetune.runs import process
 from finetune.runs.events import EpochDone, Event, Updates
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Train
 from finetune.training.checkpoints import Checkpoints
 
 SETTINGS = Train(learning_rate=1e-3, epochs=2, batch_size=4, select="best")  # 32 updates, with dropout
