@@ -15,8 +15,7 @@ from pathlib import Path
 from finetune.analysis.run_figures import FAR, Figures, Words
 from finetune.data.messages import first_of, percent, so_many
 from finetune.runs.folder import RESULTS, RunFolder
-from finetune.runs.record import RunRecord
-from finetune.runs.record_parts import MOST_COMPARED
+from finetune.runs.record import MOST_COMPARED, RunRecord
 from finetune.runs.verdict import FEW_ROWS
 
 WIDE = 0.1  # of half an interval that tells little

@@ -10,8 +10,8 @@ from finetune.data.messages import so_many
 from finetune.data.paths import is_data
 from finetune.runs.events import duration
 from finetune.runs.folder import RunFolder
-from finetune.runs.lineage import SEEDS, lineage_words
 from finetune.runs.record import RunRecord
+from finetune.runs.record_files import SEEDS, lineage_words
 from finetune.runs.seeds import best_group, best_run, by_setting, differing_settings, of_largest_sizes, settings_of
 from finetune.runs.verdict import Verdict, verdict_of
 

@@ -8,8 +8,7 @@ from finetune.data.paths import is_data
 from finetune.metrics.metric import Metric
 from finetune.models.encoder_size import default_rate
 from finetune.runs.folder import RunFolder
-from finetune.runs.record import RunRecord
-from finetune.runs.record_parts import Observed
+from finetune.runs.record import Observed, RunRecord
 from finetune.runs.toml import typed_settings
 from finetune.runs.verdict import verdict_of
 

@@ -7,8 +7,7 @@ from finetune.analysis.published import published_for
 from finetune.analysis.table import Line, NoteLine, Part, TextTable, as_plain_text
 from finetune.data.messages import first_of, noun, so_many
 from finetune.metrics.metric import plain_metrics
-from finetune.runs.record import RunRecord
-from finetune.runs.record_parts import DataFinding
+from finetune.runs.record import DataFinding, RunRecord
 from finetune.runs.seeds import (
     best_group,
     by_setting,

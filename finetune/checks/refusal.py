@@ -8,7 +8,7 @@ from finetune.checks.all_checks import CHECKS, NOTED, STOPPING, findings
 from finetune.checks.split_data import FileFinding, SplitFile, part_of
 from finetune.data.messages import places
 from finetune.errors import UserError
-from finetune.runs.record_parts import DataFinding
+from finetune.runs.record import DataFinding
 from finetune.task_types.columns import checking, own_data
 from finetune.task_types.own_data import OwnData
 from finetune.task_types.resolved_run import ResolvedRun

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from finetune.data.messages import so_many
 from finetune.metrics.metric import Interval, Metric, plain_metrics
-from finetune.runs.lineage import PREFIX, SEEDS, encoder_of, is_run_specific
+from finetune.runs.record_files import PREFIX, SEEDS, encoder_of, is_run_specific
 from finetune.runs.toml import DEFAULTS, flat, typed_settings
 
 if TYPE_CHECKING:
-    from finetune.runs.listing import ListedRun
     from finetune.runs.record import RunRecord
+    from finetune.runs.record_files import ListedRun
 
 NO_SPREAD = 1e-12  # a standard deviation that rounding can cause
 FOLDS = ("options.fold",)  # parts of one data set, which are no settings to choose from

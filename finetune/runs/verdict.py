@@ -10,8 +10,7 @@ from typing import Literal
 from finetune.data.messages import noun
 from finetune.data.paths import is_file
 from finetune.metrics.metric import Metric
-from finetune.runs.record import RunRecord
-from finetune.runs.record_parts import Margin, ScoreInterval, best_baseline
+from finetune.runs.record import Margin, RunRecord, ScoreInterval, best_baseline
 from finetune.runs.seeds import CONSTANT, FOLDS, applied, failed
 
 Level = Literal["better", "unclear", "worse", "alone"]

@@ -19,9 +19,9 @@ from finetune.models.head import EncoderWithHead
 from finetune.models.pretrained import ModelFiles
 from finetune.runs.events import Note, Watcher
 from finetune.runs.folder import RunFolder
-from finetune.runs.lineage import Lineage
 from finetune.runs.recipe import CONTRASTIVE, Recipe
-from finetune.runs.record_parts import DataFinding
+from finetune.runs.record import DataFinding
+from finetune.runs.record_files import Lineage
 from finetune.runs.resolve import run_id
 from finetune.task_types import registry
 from finetune.task_types.options import changed_options

@@ -25,8 +25,16 @@ from finetune.models.families import most_tokens
 from finetune.models.feature import truncated_rows
 from finetune.models.freezing import parameter_counts
 from finetune.runs import process
-from finetune.runs.record import RunRecord, saved_metrics
-from finetune.runs.record_parts import LONGEST_LABEL, MOST_COMPARED, MOST_LABELS, MOST_WORDS, Cost, Observed
+from finetune.runs.record import (
+    LONGEST_LABEL,
+    MOST_COMPARED,
+    MOST_LABELS,
+    MOST_WORDS,
+    Cost,
+    Observed,
+    RunRecord,
+    saved_metrics,
+)
 from finetune.runs.verdict import dev_choices
 from finetune.task_types.options import option_values
 from finetune.task_types.own_type import counts_of_labels

@@ -12,8 +12,8 @@ from finetune.analysis.published import published_for
 from finetune.commands.report.content import Block
 from finetune.data.messages import so_many
 from finetune.metrics.metric import plain_metrics
-from finetune.runs.lineage import lineage_words
 from finetune.runs.record import RunRecord
+from finetune.runs.record_files import lineage_words
 from finetune.runs.seeds import differing_settings, seed_words, settings_of
 from finetune.runs.verdict import baseline_words
 from finetune.task_types.marked_text import cut

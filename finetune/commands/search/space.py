@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from finetune.checks.refusal import with_findings
 from finetune.data.paths import is_file
 from finetune.errors import UserError, nearest, shown_value
-from finetune.runs.lineage import SEEDS
 from finetune.runs.lookup import near_files
 from finetune.runs.recipe import setting_fields
+from finetune.runs.record_files import SEEDS
 from finetune.runs.resolve import VARIANT, with_settings
 from finetune.runs.toml import read_toml
 from finetune.task_types.columns import OPTIONS

@@ -16,8 +16,8 @@ from finetune.commands.table.lines import TableLine
 from finetune.data.messages import noun, so_many
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric
-from finetune.runs.lineage import SEEDS
-from finetune.runs.record_parts import Cost
+from finetune.runs.record import Cost
+from finetune.runs.record_files import SEEDS
 from finetune.runs.seeds import Summary, settings_of
 from finetune.runs.verdict import chosen_by_scored
 

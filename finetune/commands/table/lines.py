@@ -16,9 +16,9 @@ from finetune.analysis.published import Anchor, anchors
 from finetune.commands.table.declaration import PaperTable, System, TableRow
 from finetune.data.messages import so_many
 from finetune.metrics.metric import Metric
-from finetune.runs.lineage import SEEDS, Lineage
 from finetune.runs.lookup import lineage_of
 from finetune.runs.record import RunRecord
+from finetune.runs.record_files import SEEDS, Lineage
 from finetune.runs.seeds import Summary, applied, failures, groups, mean_score, paired, summarised
 from finetune.runs.toml import DEFAULTS, flat
 from finetune.task_types.resolved_run import ResolvedRun

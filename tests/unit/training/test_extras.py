@@ -8,7 +8,7 @@ from support.runs import FAST, REVIEWS
 
 from finetune.data.source import Source
 from finetune.runs.events import unwatched
-from finetune.runs.record_parts import Cost
+from finetune.runs.record import Cost
 from finetune.runs.resolve import parse, with_settings
 from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.starting_recipe import starting_recipe
