@@ -22,21 +22,22 @@ class Bin:
 def reliability(confidence: np.ndarray, right: np.ndarray, bins: int = BINS) -> list[Bin]:
     """Equal-width bins of decisions; `confidence` and `right` are `(decisions,)`. Empty bins are left out."""
     confidence, right = np.asarray(confidence, float), np.asarray(right, float)
-    place = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
+    numbers = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
     return [
         Bin(
-            low=index / bins,
-            high=(index + 1) / bins,
+            low=number / bins,
+            high=(number + 1) / bins,
             count=int(inside.sum()),
             confidence=float(confidence[inside].mean()),
             accuracy=float(right[inside].mean()),
         )
-        for index in range(bins)
-        if (inside := place == index).any()
+        for number in range(bins)
+        if (inside := numbers == number).any()
     ]
 
 
 def expected_error(bins: Sequence[Bin]) -> float:
     """ECE: mean absolute difference of confidence and accuracy, weighted by the size of each bin."""
-    count = sum(each.count for each in bins)
-    return sum(each.count * abs(each.accuracy - each.confidence) for each in bins) / count if count else 0.0
+    errors = [(bin_.count, abs(bin_.accuracy - bin_.confidence)) for bin_ in bins]
+    count = sum(size for size, _ in errors)
+    return sum(size * error for size, error in errors) / count if count else 0.0

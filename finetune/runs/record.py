@@ -67,13 +67,13 @@ class _Part(BaseModel):
 
 
 class _Read(BaseModel):
-    """What is read of a table whose other keys are of any kind."""
+    """The keys that are read of a table; others are of any kind."""
 
     model_config = ConfigDict(extra="allow", strict=True, defer_build=True)
 
 
 class RecordedTrain(_Read):
-    """What is read of the recipe's `[train]`."""
+    """The keys that are read of the recipe's `[train]`."""
 
     batch_size: Positive = 1
     epochs: Whole = 0
@@ -99,25 +99,23 @@ class _RecordedEpoch(_Read):
     dev_loss: Score | None = None
 
 
-def recipe_is_whole(recipe: dict[str, Any]) -> dict[str, Any]:
-    """The recipe without settings of earlier versions that nobody had set. Raises ValidationError where a table could
-    not be made from it.
-    """
+def _whole_recipe(recipe: dict[str, Any]) -> dict[str, Any]:
+    """Without settings of earlier versions that nobody had set. Raises ValidationError for one that no table takes."""
     _RecordedRecipe.model_validate(recipe)
     return without_defaults(recipe)
 
 
-def epoch_is_whole(epoch: dict[str, Any]) -> dict[str, Any]:
-    """The epoch. Raises ValidationError where a curve could not be drawn."""
+def _whole_epoch(epoch: dict[str, Any]) -> dict[str, Any]:
+    """The epoch. Raises ValidationError for one that no curve can be drawn of."""
     _RecordedEpoch.model_validate(epoch)
     return epoch
 
 
-Epoch = Annotated[dict[str, Any], BeforeValidator(with_nan), AfterValidator(epoch_is_whole)]
+Epoch = Annotated[dict[str, Any], BeforeValidator(with_nan), AfterValidator(_whole_epoch)]
 
 
 class SavedMetric(_Part):
-    """What a record keeps of a metric: how its scores are shown and compared."""
+    """A metric in a record: how its scores are shown and compared."""
 
     model_config = ConfigDict(strict=True)
 
@@ -128,12 +126,11 @@ class SavedMetric(_Part):
 
 
 class Margin(_Part):
-    """Of the headline score on one split: its 95 % interval over rows, and its difference to the best baseline.
+    """The headline score on one split: its 95 % interval over rows, and its difference to the best baseline.
 
-    Both by bootstrap over the same rows (`metrics.significance`), in units of the score; `p` tests the difference. An
-    interval is None where all resamples are equal, unless all rows are right or all wrong. Without baselines `baseline`
-    and what follows is None. `sketch` and `difference_sketch` tell which chance of rows the run shares with those of
-    other seeds.
+    Both are by bootstrap over the same rows (`metrics.significance`), in units of the score; `p` tests the difference.
+    An interval is None if all resamples are equal, unless all rows are right or all wrong. The other fields are None
+    without baselines. `sketch` and `difference_sketch` show how far runs of other seeds share the chance of rows.
     """
 
     interval: ScoreInterval | None = None
@@ -148,8 +145,8 @@ class Margin(_Part):
 class Cost(_Part):
     """The cost of a run in all its processes together, until its model is saved.
 
-    `device_seconds` is the time that devices were held, of interrupted attempts too. Memory is the most that was used:
-    main memory of the processes, and that of the GPUs (None without one).
+    `device_seconds` is the time that devices were held, in interrupted attempts too. Memory is the peak in bytes: main
+    memory of the processes, and memory of the GPUs (None without one).
     """
 
     model_config = ConfigDict(extra="ignore", strict=True)  # records once had joules
@@ -160,13 +157,13 @@ class Cost(_Part):
 
 
 class Observed(_Part):
-    """`constant` is the one prediction that each row of the first dev split has; None where they differ, or where all
-    labels are equal.
+    """Observations that a diagnosis needs.
 
-    `contradicted` are those of the first training rows whose text another one has with a different label.
-    `fitting_length` is the max_length that cuts no more than one in twenty of the training rows, 0 where none was cut,
-    and `longest_length` what the encoder has positions for. `typed` are the words behind `finetune run` that give this
-    run, empty where a grid gave several, and `data_folder` is the folder that `--data` named for it.
+    `constant` is the prediction of all rows of the first dev split; None if they differ, or if all labels are equal.
+    `contradicted` counts training rows (of the first MOST_COMPARED) with the text of a row that has another label.
+    `fitting_length` is the max_length that cuts at most one in twenty training rows, 0 if none was cut.
+    `longest_length` is the number of positions of the encoder. `typed` are the words after `finetune run` that give
+    this run, empty if a grid gave several, and `data_folder` is the folder of `--data`.
     """
 
     constant: Annotated[str | None, AfterValidator(lambda text: text and text[:LONGEST_LABEL])] = None
@@ -178,7 +175,7 @@ class Observed(_Part):
 
 
 class DataFinding(_Part):
-    """An error or warning on the data, as `check` says it; `count` are its rows, which `command` shows or fixes."""
+    """An error or warning of `check` on the data, with the number of its rows; `command` shows or fixes them."""
 
     model_config = ConfigDict(strict=True)
 
@@ -192,12 +189,12 @@ class DataFinding(_Part):
 
     @property
     def note(self) -> str:
-        """All of it on one line."""
+        """The finding on one line."""
         return f"{self.severity} {self.code}: {self.what}. {self.remedy}{self.command and f': {self.command}'}"
 
 
 def best_baseline(baselines: Mapping[str, Mapping[str, float]], metric: Metric) -> str | None:
-    """The name of the baseline with the best score; None where there is none."""
+    """The name of the baseline with the best score; None without one."""
     scores = {name: values[metric.name] for name, values in baselines.items() if metric.name in values}
     return max(scores, key=lambda name: metric.rank(scores[name]), default=None)
 
@@ -215,7 +212,7 @@ class RunRecord(BaseModel):
     task: str = Field(description="the task's name, or that of the data file")
     task_version: int = Field(description="raised when a task's rows or scores change")
     finished: str = Field(description="date and time (UTC)")
-    recipe: Annotated[dict[str, Any], AfterValidator(recipe_is_whole)] = Field(description="every setting")
+    recipe: Annotated[dict[str, Any], AfterValidator(_whole_recipe)] = Field(description="every setting")
     model: str = Field(description="the encoder's name")
     weights: str = Field(description="a hash of the encoder's weights, or their commit on the Hub")
     data: str = Field(description="a hash of all rows")
@@ -285,15 +282,17 @@ class RunRecord(BaseModel):
     @model_serializer(mode="wrap")
     def _without_no_findings(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         saved: dict[str, Any] = write(self)
-        return {name: value for name, value in saved.items() if name != "findings" or value}
+        if not saved.get("findings"):
+            saved.pop("findings", None)
+        return saved
 
     def leaks(self, split: str) -> list[str]:
-        """What says that rows of a split are training rows too, of this run or of one that it learned from."""
+        """The findings, in words, that rows of a split are training rows of this or an earlier run."""
         return [finding.what for finding in self.findings if (finding.code, finding.split) == ("leak", split)]
 
     @property
     def trained_of_all(self) -> tuple[int, int]:
-        """How many of the model's weights were trained, and how many it has; zeros where that is not known."""
+        """(trained weights, all weights) of the model; zeros in records that lack them."""
         return self.parameters.get("trained", 0), self.parameters.get("all", 0)
 
     @property
@@ -303,7 +302,7 @@ class RunRecord(BaseModel):
 
     @property
     def scored_after(self) -> tuple[str, list[int]]:
-        """`epoch` or `update`, and the number of the one that each entry of `epochs` comes after."""
+        """(`epoch` or `update`, the number of epochs or updates before each entry of `epochs`)."""
         updates, numbers = self.updates, range(1, len(self.epochs) + 1)
         if updates is None:
             return "epoch", list(numbers)
@@ -311,13 +310,13 @@ class RunRecord(BaseModel):
 
     @property
     def parts(self) -> tuple[str, int]:
-        """What the run is scored after, `epoch` or `part`, and how many of them its recipe has."""
+        """`scored_parts` of the recipe: (`epoch` or `part`, their number)."""
         train = self.recipe.get("train", {})
         return scored_parts(self.updates, train.get("epochs", len(self.epochs)), train.get("solver", "adam"))
 
     @property
     def updates(self) -> int | None:
-        """The planned length in updates, where it is not in epochs."""
+        """The planned length in updates; None if it is in epochs."""
         train = RecordedTrain.model_validate(self.recipe.get("train", {}))
         an_epoch = math.ceil(self.features.get("train", 0) / train.batch_size)
         return train.updates or (train.least_updates if train.epochs * an_epoch < train.least_updates else None)
@@ -334,30 +333,30 @@ class RunRecord(BaseModel):
 
     @property
     def score(self) -> float:
-        """The headline score on the first split, as computed; NaN where it is undefined."""
+        """The headline score on the first split, as computed; NaN if undefined."""
         return self.scores[self.first_split][self.headline]
 
     def best_baseline(self, split: str, metric: str) -> float | None:
-        """The score of the best baseline on a split; None where there is none."""
+        """The score of the best baseline on a split; None without one."""
         baselines = self.baselines.get(split, {})
         name = best_baseline(baselines, self.metric(metric))
         return None if name is None else baselines[name][metric]
 
     @property
     def beats_baselines(self) -> bool:
-        """Whether the headline score is better than that of the best baseline; True where there is none."""
+        """Whether the headline score is better than the best baseline's; True without one."""
         best, metric = self.best_baseline(self.first_split, self.headline), self.metric(self.headline)
         return best is None or metric.rank(self.score) > metric.rank(best)
 
     def metric(self, name: str) -> Metric:
-        """How a score of that name is shown and compared."""
+        """The metric of a score: how it is shown and compared."""
         return find_metric(name, (Metric(key, **saved.model_dump()) for key, saved in self.metrics.items()))
 
 
 def saved_metrics(metrics: Iterable[Metric]) -> dict[str, SavedMetric]:
-    """What a record keeps of its metrics: those that are not shown or compared as by default."""
-    every = {m.name: SavedMetric(**{name: getattr(m, name) for name in SavedMetric.model_fields}) for m in metrics}
-    return {name: saved for name, saved in every.items() if saved != SavedMetric()}
+    """The metrics that are not shown or compared as by default, for a record."""
+    saved = {m.name: SavedMetric(**{name: getattr(m, name) for name in SavedMetric.model_fields}) for m in metrics}
+    return {name: metric for name, metric in saved.items() if metric != SavedMetric()}
 
 
 def without_folders(record: RunRecord) -> RunRecord:

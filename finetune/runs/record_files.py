@@ -259,7 +259,7 @@ class ListedRun:
         )  # fmt: skip
 
     def metric(self, name: str) -> Metric:
-        """How a score of that name is shown and compared."""
+        """The metric of a score: how it is shown and compared."""
         return find_metric(name, (Metric(key, **saved) for key, saved in self.metrics.items()))
 
 
