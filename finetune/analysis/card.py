@@ -1,4 +1,4 @@
-"""The card of a model (README.md): what it answers, how well, and its limits, of its run's record and predictions."""
+"""The card of a model (README.md): its answers, scores and limits, from its run's record and predictions."""
 
 import json
 import math
@@ -26,7 +26,7 @@ PIPELINES = {
     "ForMaskedLM": "fill-mask",
 }
 TAGS = PIPELINES | {"ForQuestionAnswering": "question-answering", "ForMultipleChoice": "multiple-choice"}
-MINILM_ON_HUB = "sentence-transformers/all-MiniLM-L6-v2"  # which the package of `minilm` carries
+MINILM_ON_HUB = "sentence-transformers/all-MiniLM-L6-v2"  # the model in the package of `minilm`
 COMMIT = re.compile(r"[0-9a-f]{40}")
 ON_HUB = re.compile(r"([\w.-]+/[\w.-]+) \(.*\)")  # the origin of a data set of the Hub: `nyu-mll/glue (mrpc, train)`
 MARKUP = re.compile(r"([\\`*_\[\]<>|#~])")
@@ -36,8 +36,8 @@ FEW_ROWS = 1_000  # training rows
 def model_card(folder: RunFolder, *, hub_name: str = "") -> str:
     """The card of a finished run's model in Markdown, with a head in YAML for the Hub, and other seeds of the run.
 
-    With a name on the Hub, its model is loaded by that. No text of the data is in it. Raises
-    UserError for a run without a model.
+    Its code loads the model by `hub_name` if there is one. No text of the data is in it. Raises UserError for a run
+    without a model.
     """
     model, record = folder.require_model(), load_record(folder.record_file)
     others = readable_records(sorted(folder.path.resolve().parent.glob("*/record.json")))
@@ -73,7 +73,7 @@ def model_card(folder: RunFolder, *, hub_name: str = "") -> str:
 
 
 def _limits(record: RunRecord) -> list[str]:
-    """Few training rows, what dev chose, rows that the model has seen, and what is wrong with the data."""
+    """Few training rows, choices by dev, rows that the model has seen, and faults of the data."""
     rows = record.rows.get("train", 0)
     few = f"trained on {so_many(rows)}: another seed or other rows may give quite another score" * (rows < FEW_ROWS)
     notes = [few, *dev_choices(record), known_to_model(record), *(finding.what for finding in record.findings)]
@@ -81,31 +81,29 @@ def _limits(record: RunRecord) -> list[str]:
 
 
 def code(text: object, longest: int = 60) -> str:
-    """A name as code on one line, which also holds in the cell of a table."""
+    """A name as code on one line, also for the cell of a table."""
     words = " ".join(clean(str(text)).split())
     words = words if len(words) <= longest else f"{words[: longest - 1]}…"
     return (f"`` {words} ``" if "`" in words else f"`{words}`").replace("|", "\\|")
 
 
 def escaped(text: str) -> str:
-    """A sentence in which a label may have signs of Markdown or HTML."""
+    """A sentence with the signs of Markdown and HTML in it escaped."""
     return MARKUP.sub(r"\\\1", " ".join(text.split()))
 
 
 def base_model(record: RunRecord) -> str | None:
-    """The name on the Hub of the encoder that a run started from, or the first run of its lineage; None for another."""
-    began: RunRecord | Lineage = record
-    while began.lineage is not None:
-        began = began.lineage
-    if began.model == MINILM:
+    """The Hub's name of the encoder that a run, or the first run of its lineage, started from; None for another."""
+    first: RunRecord | Lineage = record
+    while first.lineage is not None:
+        first = first.lineage
+    if first.model == MINILM:
         return MINILM_ON_HUB
-    return began.model if COMMIT.fullmatch(began.weights) and began.model.count("/") == 1 else None
+    return first.model if COMMIT.fullmatch(first.weights) and first.model.count("/") == 1 else None
 
 
 def architecture(model: Path) -> str:
-    """What follows the family in transformers' name of the model, such as `ForMaskedLM`; empty where transformers has
-    no class for it.
-    """
+    """The end of transformers' class name after the family, such as `ForMaskedLM`; empty without such a class."""
     try:
         name = str(json.loads((model / "config.json").read_text(encoding="utf-8"))["architectures"][0])
         name = name.replace("LMHeadModel", "ForCausalLM")  # of the auto class
@@ -115,7 +113,7 @@ def architecture(model: Path) -> str:
 
 
 def _head(record: RunRecord, kind: str, name: str) -> str:
-    """What the Hub's search and its page of a model read, in YAML; unknown facts and undefined scores are left out."""
+    """The facts for the Hub's search and its page of a model, in YAML, without unknown facts and undefined scores."""
     from huggingface_hub import EvalResult, ModelCardData
 
     results = []

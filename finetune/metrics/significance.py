@@ -147,8 +147,8 @@ def sketch(metric: Resampled, other: Resampled | None = None, *, spacing: Spacin
 def half_over_seeds(scores: Sequence[float], by_rows: Sequence[float], sketches: Sequence[str]) -> float:
     """Half the 95 % interval of the mean of `scores` `(seeds,)`, which have standard errors `by_rows` and `sketches`.
 
-    As in `paired_bootstrap`: the row sampling variance of the mean, and the seeds' variance net of the variance by rows,
-    as noise from Student's t. Without a sketch, rows are assumed to change all seeds alike, which is wider.
+    As in `paired_bootstrap`: the row sampling variance of the mean, and the seeds' variance net of variance by rows, as
+    noise from Student's t. Without a sketch, rows are assumed to change all seeds alike, which is wider.
     """
     normal, student = quantiles(len(scores) - 1)
     errors = np.asarray(by_rows)
@@ -166,7 +166,7 @@ def _standardised(drawn: np.ndarray) -> np.ndarray:
 
 
 def _sketched_chance(sketches: Sequence[str], errors: np.ndarray) -> np.ndarray | None:
-    """The effect of resampled rows on scores with these standard errors, `(resamples, seeds)`; None without a sketch."""
+    """The effect of resampled rows on scores with these `errors`, `(resamples, seeds)`; None without a sketch."""
     columns = [np.frombuffer(bytes.fromhex(text), np.int8).astype(float) for text in sketches]
     if not all(len(column) and column.std() for column in columns):
         return None

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from finetune.analysis.published import DEFAULTS as STRUCTURE
-from finetune.analysis.published import Anchor, anchors
+from finetune.analysis.published import STRUCTURE, Anchor, anchors
 from finetune.commands.table.declaration import PaperTable, System, TableRow
 from finetune.data.messages import so_many
 from finetune.metrics.metric import Metric
