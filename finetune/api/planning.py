@@ -38,7 +38,7 @@ def plan(
     checkpoint = checkpoint_of(settings, out)
     planned = expand_targets(list(targets), dict(settings), seeds=seeds, shares=shares, checkpoint=checkpoint)
     if any(own_data(one.task) for one in planned):
-        from finetune.checks.refusal import with_findings  # with all checks
+        from finetune.checks.all_checks import with_findings  # with all checks
 
         planned = with_findings(planned)
     return with_first_runs(planned, out)

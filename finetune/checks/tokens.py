@@ -1,4 +1,4 @@
-"""Checks with the encoder's tokenizer: lengths, truncation, unknown tokens, vocabulary; and what else a run refuses."""
+"""Checks with the encoder's tokenizer: lengths, truncation, unknown tokens, vocabulary; and refusals of a run."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

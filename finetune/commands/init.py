@@ -32,7 +32,7 @@ def init(data: str | Path, *, out: str | Path = "results", **settings: Any) -> s
     Raises:
         UserError: For data that cannot be read, and settings of a shipped recipe.
     """
-    from finetune.checks.refusal import data_findings
+    from finetune.checks.all_checks import data_findings
 
     name, wanted = str(data), recipe_settings(settings)
     if recipe_file := recipe_files().get(name):

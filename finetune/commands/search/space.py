@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from finetune.checks.refusal import with_findings
+from finetune.checks.all_checks import with_findings
 from finetune.data.paths import is_file
 from finetune.errors import UserError, nearest, shown_value
 from finetune.runs.lookup import near_files
