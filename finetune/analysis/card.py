@@ -14,7 +14,7 @@ from finetune.models.pretrained import MINILM
 from finetune.runs.folder import RunFolder, read_lines
 from finetune.runs.record import RunRecord, without_folders
 from finetune.runs.record_files import SEEDS, Lineage, lineage_words, load_record, readable_records
-from finetune.runs.seeds import same_but_seeds, seed_words, settings_of
+from finetune.runs.seeds import changed_settings, same_but_seeds, seed_words
 from finetune.runs.verdict import baseline_words, chosen_by_scored, dev_choices, known_to_model, verdict_of
 from finetune.task_types.marked_text import clean
 from finetune.task_types.saved_predictions import saved_config
@@ -65,8 +65,7 @@ def model_card(folder: RunFolder, *, hub_name: str = "") -> str:
         data={name: origin if ON_HUB.fullmatch(origin) else Path(data_name_of(Path(origin))).name
               for name, origin in record.data_origin.items()},
         lineage=lineage_words(record.lineage), seed=seed_words(record).removeprefix("seed "),
-        changed=[setting for setting in settings_of([record])
-                 if setting.changed and setting.key not in ("model", *SEEDS)],
+        changed={key: value for key, (value,) in changed_settings([record]).items() if key not in ("model", *SEEDS)},
         limits=_limits(record),
     )  # fmt: skip
     return f"{clean(text)}\n"

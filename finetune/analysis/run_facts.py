@@ -12,7 +12,7 @@ from finetune.runs.events import duration
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import SEEDS, lineage_words
-from finetune.runs.seeds import best_group, best_run, by_setting, differing_settings, of_largest_sizes, settings_of
+from finetune.runs.seeds import best_group, best_run, by_setting, changed_settings, differing_settings, of_largest_sizes
 from finetune.runs.verdict import Verdict, verdict_of
 
 IN_TABLES = {"scores", "baselines", "epochs", "headline", "notes", "margins"}  # fields of a record
@@ -26,11 +26,7 @@ SIGNS = {  # of a verdict: the sign and its colour
 
 def six_facts(folder: RunFolder, record: RunRecord) -> dict[str, Any]:
     """The facts of a run that most readers want."""
-    changed = {
-        setting.key: setting.values[0]
-        for setting in settings_of([record])
-        if setting.changed and setting.key not in NOT_SETTINGS
-    }
+    changed = {key: value for key, (value,) in changed_settings([record]).items() if key not in NOT_SETTINGS}
     rows = ", ".join(f"{split} {so_many(count)}" for split, count in record.rows.items())
     length = so_many(record.updates, "update") if record.updates else so_many(len(record.epochs), "epoch")
     return {

@@ -14,7 +14,6 @@ from finetune.errors import UserError, nearest
 from finetune.runs.events import first_and_last_events
 from finetune.runs.folder import EXPORT, HOLDER, RECORD, RunFolder, data_name, folder_name, is_locked, with_results
 from finetune.runs.record_files import (
-    SEEDS,
     Lineage,
     ListedRun,
     listed_runs,
@@ -22,7 +21,7 @@ from finetune.runs.record_files import (
     readable_records,
     record_files,
 )
-from finetune.runs.seeds import settings_of
+from finetune.runs.seeds import changed_settings
 
 if TYPE_CHECKING:
     from finetune.runs.record import RunRecord
@@ -151,12 +150,10 @@ def lineage_at(model: Path) -> Lineage | None:
 
 def lineage_of(record: "RunRecord") -> Lineage:
     """The lineage of a run that starts from the encoder of this record's run."""
-    changed = [setting for setting in settings_of([record]) if setting.changed and setting.key not in ("model", "seed")]
+    changed = changed_settings([record]).items()
+    settings = {key: value for key, (value,) in changed if key not in ("model", "seed")}
     facts = {name: getattr(record, name) for name in ("task", "task_version", "data", "model", "weights", "precision")}
-    return Lineage(
-        run=record.id, seed=record.recipe[SEEDS[0]], settings={setting.key: setting.values[0] for setting in changed},
-        lineage=record.lineage, **facts,
-    )  # fmt: skip
+    return Lineage(run=record.id, seed=record.recipe["seed"], settings=settings, lineage=record.lineage, **facts)
 
 
 def first_checkpoint(run: RunFolder) -> str:

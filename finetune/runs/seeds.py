@@ -24,27 +24,12 @@ CONSTANT = ("majority", "mean", "no-answer", "unigram")  # baselines with a cons
 IN_COLUMNS = ("task", "model", *SEEDS)  # settings with a column in a list of runs
 
 
-@dataclass(frozen=True, kw_only=True)
-class Setting:
-    """One key, its value in each run, and its default."""
-
-    key: str
-    values: Sequence[Any]
-    default: Any
-
-    @property
-    def changed(self) -> bool:
-        """Whether any run's value differs from the default."""
-        return any(value != self.default for value in self.values)
-
-
-def settings_of(records: Sequence["RunRecord"]) -> list[Setting]:
-    """Every setting of a recipe and option of the task; a key that an older record lacks has its default."""
+def changed_settings(records: Sequence["RunRecord"]) -> dict[str, list[Any]]:
+    """The values, one a record, of each setting and option of the task that is not at its default in all records."""
     settings = [DEFAULTS | flat(record.recipe) for record in records]
     keys = dict.fromkeys(key for values in settings for key in values if key not in ("task", "options"))
-    return [
-        Setting(key=key, values=[values.get(key) for values in settings], default=DEFAULTS.get(key)) for key in keys
-    ]
+    by_key = {key: [values.get(key) for values in settings] for key in keys}
+    return {key: values for key, values in by_key.items() if any(value != DEFAULTS.get(key) for value in values)}
 
 
 def applied(records: Sequence["RunRecord | ListedRun"]) -> list[dict[str, Any]]:

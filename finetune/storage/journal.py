@@ -95,11 +95,12 @@ class Journal:
         os.fsync(self.opened.fileno())
 
     def _earlier(self) -> int:
-        """Counts rows and truncated rows of an earlier attempt's whole windows; returns their bytes, 0 for another `of`."""
+        """Counts the rows of an earlier attempt's whole windows; returns their bytes, 0 for another `of`."""
         if not self.file.is_file():
             return 0
         with self.file.open("rb") as file:
-            first = file.read(end := len(self.first))
+            end = len(self.first)
+            first = file.read(end)
             if first != self.first:
                 self.note = "" if self.first.startswith(first) else OTHER
                 return 0
