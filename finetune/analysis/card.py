@@ -61,7 +61,7 @@ def model_card(folder: RunFolder, *, hub_name: str = "") -> str:
         ending=Path(str(record.recipe["task"])).suffix or ".csv",
         verdict=verdict_of(seeds).sentence, mean=verdict_of(seeds, split=record.first_split),
         ranked=sorted((run.score for run in seeds), key=metric.rank), chosen=chosen_by_scored(record),
-        # A file without its folders, which are those of a machine; a data set of the Hub keeps its name.
+        # A file without its folders, which only this machine has; a data set of the Hub keeps its name.
         data={name: origin if ON_HUB.fullmatch(origin) else Path(data_name_of(Path(origin))).name
               for name, origin in record.data_origin.items()},
         lineage=lineage_words(record.lineage), seed=seed_words(record).removeprefix("seed "),

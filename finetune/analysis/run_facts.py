@@ -12,7 +12,13 @@ from finetune.runs.events import duration
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import SEEDS, lineage_words
-from finetune.runs.seeds import best_group, best_run, by_setting, changed_settings, differing_settings, of_largest_sizes
+from finetune.runs.seeds import (
+    best_by_task,
+    best_run,
+    by_setting,
+    changed_settings,
+    of_largest_sizes,
+)
 from finetune.runs.verdict import Verdict, verdict_of
 
 IN_TABLES = {"scores", "baselines", "epochs", "headline", "notes", "margins"}  # fields of a record
@@ -56,20 +62,12 @@ def verdict_lines(records: Sequence[RunRecord]) -> Iterator[Line]:
 
 
 def verdicts(records: Sequence[RunRecord]) -> list[tuple[str, Verdict]]:
-    """(a name for the runs, their verdict) of each task's best settings, as in `best_of_tasks`."""
-    return [(name, verdict_of(best)) for name, best in best_of_tasks(records)]
-
-
-def best_of_tasks(records: Sequence[RunRecord]) -> list[tuple[str, Sequence[RunRecord]]]:
-    """(a name, the runs with the best settings) of each task; the name is empty if there are no other runs."""
-    tasks, bests = dict.fromkeys(record.task for record in records), list[tuple[str, Sequence[RunRecord]]]()
-    for task in tasks:
-        groups = by_setting(record for record in of_largest_sizes(records) if record.task == task)
-        best = best_group([record for group in groups for record in group])
-        settings = as_plain_text(differing_settings([group[0] for group in groups])[groups.index(best)])
-        name = f"{task}: " * (len(tasks) > 1) + f"best is {settings}: " * (len(groups) > 1)
-        bests.append((name, best))
-    return bests
+    """(a name for the runs, their verdict) of each task's best setting; the name is empty without other runs."""
+    named, bests = list[tuple[str, Verdict]](), best_by_task(records)
+    for task, groups, best, settings in bests:
+        name = f"{task}: " * (len(bests) > 1) + f"best is {as_plain_text(settings)}: " * (len(groups) > 1)
+        named.append((name, verdict_of(best)))
+    return named
 
 
 def cause_parts(diagnosis: Diagnosis) -> Iterator[Part]:

@@ -9,9 +9,8 @@ from finetune.data.messages import first_of, noun, so_many
 from finetune.metrics.metric import plain_metrics
 from finetune.runs.record import DataFinding, RunRecord
 from finetune.runs.seeds import (
-    best_group,
+    best_by_task,
     by_setting,
-    differing_settings,
     failures,
     mean_score,
     settings_by_task,
@@ -118,16 +117,14 @@ def summary_lines(records: Sequence[RunRecord], *, diverged: int = 0) -> list[st
     """The best of several settings and the split that it was chosen on; `diverged` runs have no score."""
     verb = noun(diverged, "is", "are")
     lines = [f"{so_many(diverged, 'run')} diverged and {verb} excluded from the mean"] if diverged else []
-    for task in dict.fromkeys(record.task for record in records):
-        groups = by_setting(record for record in records if record.task == task)
+    for task, groups, best, settings in best_by_task(records):
         lines += [f"{task}: {note}" for note in map(shared_encoders, groups) if note]
         if len(groups) > 1:
-            best = best_group([record for group in groups for record in group])
-            first, chosen = best[0], differing_settings([group[0] for group in groups])[groups.index(best)]
+            first = best[0]
             metric, split = first.metric(first.headline), first.first_split
             others = [other for other in first.scores if other != split]
             lines.append(
-                f"{task}: best of {len(groups)} settings on {split} by {metric.name}: {as_plain_text(chosen)}"
+                f"{task}: best of {len(groups)} settings on {split} by {metric.name}: {as_plain_text(settings)}"
                 + "".join(f"; {metric.shown(mean_score(best, other, metric.name))} on {other}" for other in others)
                 + f" (it was chosen on {split}, so its score there is optimistic)"
             )

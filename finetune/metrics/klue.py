@@ -1,4 +1,4 @@
-"""KLUE's scores of entities and answers, equal to those of KLUE-baseline on the same predictions (Park et al. 2021).
+"""KLUE's scores of entities and answers, equal to KLUE-baseline's on the same predictions (Park et al. 2021).
 
 Its other scores are accuracy, macro F1, Pearson and F1, which are in `scores`.
 """
@@ -47,8 +47,8 @@ def score_mrc(golds: Sequence[str], answer: str) -> tuple[float, float]:
 def entity_macro_f1(gold: Sequence[Sequence[str]], answers: Sequence[Sequence[str]]) -> Counted:
     """Mean F1 of the entity types that occur in labels or predictions, from strict IOB2 tags of rows.
 
-    As seqeval in strict mode: an I-X begins nothing. KLUE joins all sentences before it scores; since it puts an O
-    between them, the entities are those of each sentence.
+    As seqeval in strict mode: an I-X begins nothing. KLUE joins all sentences before it scores, with an O between them,
+    so that no entity is in two sentences.
     """
     true, predicted = (list(map(strict_chunks, tags)) for tags in (gold, answers))
     types = sorted({name for row in (*true, *predicted) for name, _, _ in row})

@@ -142,7 +142,7 @@ class Metric:
         return -math.inf if math.isnan(score) else self.towards_better(score)
 
     def towards_better(self, difference: float) -> float:
-        """A difference of scores, positive where it is for the better."""
+        """A difference of scores, positive for the better."""
         return difference if self.greater_is_better else -difference
 
     def shown(self, score: float) -> str:
@@ -156,7 +156,7 @@ class Metric:
 
     @property
     def heading(self) -> str:
-        """The name, and that lower is better where it is."""
+        """The name, with `(lower is better)` if it is."""
         return self.name if self.greater_is_better else f"{self.name} (lower is better)"
 
     def ends(self, interval: Interval | None) -> str:

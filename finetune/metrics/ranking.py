@@ -1,7 +1,7 @@
 """Scores of rankings, a query each: MRR, NDCG and average precision; passages with equal scores count in every order.
 
-With ties each is the mean over all orders of the tied passages (McSherry and Najork 2008), so that neither the order of
-a file nor that of labels decides, and equal scores for all passages are worth what chance is.
+With ties a score is the mean over all orders of the tied passages (McSherry and Najork 2008). So neither the order of a
+file nor the order of labels decides, and a model with equal scores for all passages is scored as chance.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ def _tied(grades: np.ndarray, scores: np.ndarray) -> list[np.ndarray]:
 
 
 def _ndcg(groups: Sequence[np.ndarray], grades: np.ndarray) -> float:
-    """Grades divided by log2(place + 1), over those of the best order (Järvelin and Kekäläinen 2002), as trec_eval."""
+    """Grades divided by log2(place + 1), over their best order (Järvelin and Kekäläinen 2002), as trec_eval."""
     discounts = np.zeros(len(grades))
     discounts[:CUT] = 1 / np.log2(np.arange(2, 2 + min(CUT, len(grades))))
     best = float(np.sort(grades)[::-1] @ discounts)
@@ -53,7 +53,7 @@ def _ndcg(groups: Sequence[np.ndarray], grades: np.ndarray) -> float:
 
 
 def _reciprocal_rank(groups: Sequence[np.ndarray]) -> float:
-    """1 / place of the first relevant passage; 0 where it is after the cut."""
+    """1 / place of the first relevant passage; 0 after the cut."""
     start = 0
     for group in groups:
         count, relevant = len(group), int((group > 0).sum())

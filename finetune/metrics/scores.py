@@ -183,8 +183,9 @@ def ordinal_metrics(order: Sequence[str]) -> tuple[Metric, Metric]:
 
 
 def _kappa_sums(gold: Sequence[str], answers: Sequence[str], *, steps: Mapping[str, int]) -> Counted:
-    """1 less the squared steps over those expected of independent sides with the same labels; 0 where both sides are
-    one and the same label, which leaves it undefined.
+    """1 - squared steps / squared steps expected of independent sides with the same labels.
+
+    0 if both sides are one and the same label, for which it is undefined.
     """
     a, b = _steps(gold, answers, steps)
 

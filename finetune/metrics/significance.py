@@ -18,7 +18,7 @@ NO_SPREAD = 1e-12  # a difference that rounding can cause
 SKETCHED = 200  # resamples in a sketch; they tell a correlation to 0.07
 SKETCH_STEPS = 32  # of a byte are a standard deviation
 LEAST_ROWS = 6  # that can have a p below 5 % if all differ alike: 2 ** (1 - 6)
-LEVELS = 220  # quantiles of a distribution, one of which is that of 97.5 %
+LEVELS = 220  # quantiles of a distribution, one of which is at 97.5 %
 Z = 1.959964  # normal quantile for 95 % on two sides
 ROWS_AT_ONCE = 500_000  # sampled rows in memory at once; they fit the caches
 Z_BOTH = Z + 0.841621  # normal quantiles for a level of 5 % on two sides and a power of 80 %
@@ -130,7 +130,7 @@ def score_interval(metric: Resampled, *, resamples: int = RESAMPLES) -> Interval
 
 
 def sketch(metric: Resampled, other: Resampled | None = None, *, spacing: Spacing = DIFFERENCES) -> str:
-    """The scores of 200 resamples, less those of `other`, as deviations: a byte each, in hexadecimal.
+    """The scores of 200 resamples, less the scores of `other`, as deviations: a byte each, in hexadecimal.
 
     Metrics of equally many rows are scored on the same resamples, so sketches of two runs show how far they share the
     chance of rows, without their predictions. Empty if a score is undefined or all are equal.

@@ -1,6 +1,6 @@
-"""SQuAD's scores, equal to those of the official evaluate-v1.1 and evaluate-v2.0 (Rajpurkar et al. 2016, 2018).
+"""SQuAD's scores, equal to the official evaluate-v1.1 and evaluate-v2.0 (Rajpurkar et al. 2016, 2018).
 
-KorQuAD 1.0 (Lim et al. 2018) has a script of its own: characters in place of words, and other signs.
+KorQuAD 1.0 (Lim et al. 2018) has another script: characters in place of words, and other signs.
 """
 
 import re
@@ -21,7 +21,7 @@ def normalised(text: str) -> str:
 
 
 def overlap_f1(gold: str, answer: str) -> float:
-    """F1 of the words that two normalised texts share; 0 where they share none."""
+    """F1 of the words that two normalised texts share; 0 without any."""
     golds, answers = gold.split(), answer.split()
     same = sum((Counter(golds) & Counter(answers)).values())
     return 2 * same / (len(golds) + len(answers)) if same else 0.0

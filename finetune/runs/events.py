@@ -17,7 +17,7 @@ from finetune.metrics.metric import Metric, Scores
 class EpochResult:
     """The result of an epoch: the mean loss of its updates, and the scores on dev, `headline` among them.
 
-    `dev_loss` is the mean loss of a label of the first dev split; None where it is unknown.
+    `dev_loss` is the mean loss of a label of the first dev split; None if unknown.
     """
 
     epoch: int
@@ -83,7 +83,7 @@ class Training(Event):
 class Updates(Event):
     """The losses of some updates, the last being number `update` of the run, and the seconds that they took.
 
-    `rates` are their learning rates, those of the head where layers have several.
+    `rates` are their learning rates; of several rates by layer the head's.
     """
 
     name = "updates"
@@ -98,7 +98,7 @@ class Updates(Event):
 class Working(Event):
     """A step that is neither training nor predicting begins, such as encoding, scoring or saving.
 
-    `done` of `total` parts of it are done; `total` is 0 where it has no parts.
+    `done` of `total` parts of it are done; `total` is 0 for a step without parts.
     """
 
     name = "working"

@@ -30,7 +30,7 @@ RUNS_SHOWN = 3
 
 
 def find_run(target: str, out: Path) -> RunFolder | None:
-    """The finished run of a folder, or of a prefix of an id; None where there is none."""
+    """The finished run of a folder, or of a prefix of an id; None without one."""
     if is_file(Path(target) / RECORD):
         return RunFolder(Path(target))
     files = sorted(out.glob(f"*/{target}*/{RECORD}")) if target.isalnum() and not is_data(target) else []
@@ -191,7 +191,7 @@ def interrupted_runs(out: Path) -> list[InterruptedRun]:
 
 
 def _interrupted(folder: RunFolder) -> InterruptedRun | None:
-    """The run in a folder; None where none was begun."""
+    """The run in a folder; None if none was begun."""
     numbers = (file.name.partition("-")[0] for file in folder.checkpoints.glob("*.pt"))
     checkpoints = [*map(int, filter(str.isdecimal, numbers))]
     if not (checkpoints or folder.events.is_file()):

@@ -20,7 +20,7 @@ from typing import Any
 
 LIBRARIES = ("bert-finetune", "torch", "transformers", "tokenizers", "accelerate", "datasets", "scikit-learn", "numpy")
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-SAME = 1.0  # seconds in which signals are one request: a launcher repeats those that its whole group has received
+SAME = 1.0  # seconds in which signals are one request: a launcher repeats signals that its whole group has received
 AGAIN = 0.05  # seconds after which a signal is sent again whose exception Python ignored
 _raised: list[int] = []  # signals for which Interrupted was raised
 _asked: list[tuple[signal.Signals, float]] = []  # with its time; of the process, as signals are
@@ -68,7 +68,7 @@ def cpu_name() -> str:
 
 
 class Interrupted(BaseException):
-    """A signal stopped the work; `where` names the point, and what is saved."""
+    """A signal stopped the work; `where` names the point, and the saved checkpoint."""
 
     def __init__(self, number: int, where: str = "") -> None:
         self.number = number

@@ -267,12 +267,12 @@ class Recipe(Settings):
 
     @property
     def tokenizer_folder(self) -> str:
-        """The folder of `tokenizer`; empty where it is trained on the text."""
+        """The folder of `tokenizer`; empty if it is trained on the text."""
         return "" if isinstance(self.tokenizer, int) else self.tokenizer
 
     @property
     def seeds(self) -> tuple[int, int]:
-        """(init_seed, data_seed) as they apply."""
+        """(init_seed, data_seed), by default `seed`."""
         init, data = (self.seed if seed is None else seed for seed in (self.init_seed, self.data_seed))
         return init, data
 

@@ -297,7 +297,7 @@ class RunRecord(BaseModel):
 
     @property
     def first_split(self) -> str:
-        """The split that runs are compared on: the first scored one, dev where there is one."""
+        """The split that runs are compared on: the first scored split, dev if it has one."""
         return next(iter(self.scores))
 
     @property
@@ -366,7 +366,7 @@ def without_folders(record: RunRecord) -> RunRecord:
 
 
 def names_only(value: Any) -> Any:
-    """The value with absolute paths, also those in a sentence, replaced by their last name."""
+    """The value with the last name of each absolute path instead of it, in sentences too."""
     if isinstance(value, dict):
         return {key: names_only(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -38,7 +38,7 @@ RUN_ID = r"^\w[\w.-]{0,99}$"  # part of a path
 class Lineage:
     """An earlier run, from whose encoder a run started.
 
-    `settings` are those not at their default (dotted keys). `model` and `weights` are its initial encoder, and
+    `settings` are not at their default (dotted keys). `model` and `weights` are its initial encoder, and
     `lineage` is the run which saved that encoder, if one did.
     """
 
@@ -160,13 +160,13 @@ def plain_record(file: Path) -> dict[str, Any]:
 
 
 def all_records(out: Path) -> list["RunRecord"]:
-    """Every record under a results folder, by task and time; warns of those that cannot be read."""
+    """Every record under a results folder, by task and time; warns of damaged ones."""
     records = [record for _, record in readable_records(record_files(out))]
     return sorted(records, key=lambda record: (record.task, record.finished))
 
 
 def records_on(data: str, out: Path) -> list["RunRecord"]:
-    """The records of runs on rows with this fingerprint, the latest last; warns of those that cannot be read."""
+    """The records of runs on rows with this fingerprint, the latest last; warns of damaged ones."""
     files = [file for file in record_files(out) if data.encode() in file.read_bytes()]  # else 10,000 take seconds
     records = [record for _, record in readable_records(files) if record.data == data]
     return sorted(records, key=lambda record: record.finished)

@@ -174,7 +174,7 @@ def _allowed_kind(schema: dict[str, Any]) -> str:
 
 
 def set_by(grid: Mapping[str, Any]) -> list[str]:
-    """Every setting that a grid sets, those of its variants once, by full names: `options.fold` also for `fold`."""
+    """The full names of a grid's settings, each setting of its variants once: `options.fold` also for `fold`."""
     variants = grid.get(VARIANT)
     tables = [table for table in variants if isinstance(table, dict)] if isinstance(variants, list) else []
     in_variants = dict.fromkeys(key for table in tables for key in flat(table))

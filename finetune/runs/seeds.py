@@ -163,7 +163,7 @@ def _deviation(values: Sequence[float]) -> float | None:
 def groups(records: Iterable["RunRecord"], *, over: Sequence[str] = ()) -> list[list["RunRecord"]]:
     """Groups records that differ only in their seeds; groups and runs keep their order.
 
-    Encoders of earlier runs count as equal if those runs differ only in their seeds too. `over` are further settings
+    Encoders of earlier runs count as equal if these runs differ only in their seeds too. `over` are further settings
     (dotted keys) in which runs of a group may differ. With an option of the task among them their rows may differ too.
     """
     records, by_facts = list(records), dict[str, list["RunRecord"]]()
@@ -267,6 +267,21 @@ def best_group(records: Sequence["RunRecord"]) -> list["RunRecord"]:
         return first.metric(first.headline).rank(mean_score(group, first.first_split, first.headline))
 
     return max(by_setting(of_largest_sizes(records)), key=rank)
+
+
+def best_by_task(
+    records: Sequence["RunRecord"],
+) -> list[tuple[str, list[list["RunRecord"]], list["RunRecord"], dict[str, Any]]]:
+    """(task, its runs by setting, the best of these groups, the settings in which it differs from others) of each task.
+
+    Only the largest size of the data takes part.
+    """
+    largest, bests = of_largest_sizes(records), []
+    for task in dict.fromkeys(record.task for record in records):
+        groups = by_setting(record for record in largest if record.task == task)
+        best = best_group([record for group in groups for record in group])
+        bests.append((task, groups, best, differing_settings([group[0] for group in groups])[groups.index(best)]))
+    return bests
 
 
 def best_run(records: Sequence["RunRecord"]) -> "RunRecord":

@@ -81,7 +81,7 @@ def is_new(model: str) -> bool:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The table in a file. Raises UserError where it cannot be read, is too large or too deep, or is not TOML."""
+    """The table in a file. Raises UserError for one that cannot be read, is too large or too deep, or is not TOML."""
     text = read_small_text(path, most=MOST_BYTES)
     try:
         return parse_toml(text, origin=str(path))
@@ -114,10 +114,10 @@ def require_shallow(table: dict[str, Any], *, origin: str) -> None:
 
 
 def override_value(key: str, text: str) -> Any:
-    """The value in `key=value`: read as TOML where it is TOML (2e-5, true, ["a"]), else a plain string.
+    """The value in `key=value`: read as TOML if it is TOML (2e-5, true, ["a"]), else a plain string.
 
-    What names columns, labels, files and models is kept as typed, without quotes around it: a column may be called
-    2024. No other setting is a date or a time.
+    Names of columns, labels, files and models (NAMES) are kept as typed, without quotes around them: a column may be
+    called 2024. No other setting is a date or a time.
     """
     try:
         value = parse_toml(f"value = {text}", origin="command line")["value"]
@@ -128,14 +128,14 @@ def override_value(key: str, text: str) -> Any:
 
 
 def typed_value(key: str, value: Any) -> str:
-    """A value as it is typed in `key=value`: a text is quoted where it would be read as a number or a date."""
+    """A value for `key=value`: a text is quoted if it would be read as a number or a date."""
     if isinstance(value, str) and override_value(key, value) == value:
         return value
     return toml_line("value", value).removeprefix("value = ")
 
 
 def typed_settings(settings: Mapping[str, Any]) -> list[str]:
-    """Settings as they are typed: `label=mark`."""
+    """Settings for the command line: `label=mark`."""
     return [f"{key}={typed_value(key, value)}" for key, value in settings.items()]
 
 

@@ -29,7 +29,7 @@ WORDS = {
 }
 OWN_DATA = ("shape", "text", "label")  # options that only user data has
 BY_FOLDS = re.compile(r"by \d+ folds of the ")
-FEW_ROWS = 50  # at 30, up to 7 % of the intervals of F1 leave out no difference where there is none
+FEW_ROWS = 50  # at 30, up to 7 % of the intervals of F1 leave out zero though there is no difference
 TOO_FEW_SEEDS = "use 3 or more: of two, an interval is too wide to tell anything"
 
 
@@ -262,8 +262,8 @@ def chosen_by_scored(record: RunRecord) -> str:
 def known_to_model(record: RunRecord) -> str:
     """Why the saved model knows rows that it is scored on, in words; may be empty."""
     split = record.first_split
-    known = f"the saved model has learned the rows of {split} too, after these predictions"
-    return known if split in record.learned else ""
+    warning = f"the saved model has learned the rows of {split} too, after these predictions"
+    return warning if split in record.learned else ""
 
 
 def chosen_for_model(record: RunRecord) -> str:
