@@ -34,6 +34,8 @@ def six_facts(folder: RunFolder, record: RunRecord) -> dict[str, Any]:
     """The facts of a run that most readers want."""
     changed = {key: value for key, (value,) in changed_settings([record]).items() if key not in NOT_SETTINGS}
     rows = ", ".join(f"{split} {so_many(count)}" for split, count in record.rows.items())
+    trained, weights = (record.parameters.get(name, 0) for name in ("trained", "all"))  # older records lack them
+    part = f", {trained:,} of {weights:,} weights" if trained < weights else ""
     length = so_many(record.updates, "update") if record.updates else so_many(len(record.epochs), "epoch")
     return {
         "model": record.model,
@@ -41,7 +43,7 @@ def six_facts(folder: RunFolder, record: RunRecord) -> dict[str, Any]:
         "settings": as_plain_text(changed) or "defaults",
         "rows": rows,
         "data": record.data_origin,
-        "trained": f"{length} in {duration(record.seconds.get('total', 0))} on {record.device}{_part(record)}, "
+        "trained": f"{length} in {duration(record.seconds.get('total', 0))} on {record.device}{part}, "
         f"{record.finished[:10]}",
         "folder": str(folder.path),
     }
@@ -118,8 +120,3 @@ def _use(record: RunRecord) -> list[list[str]]:
     if is_data(task) and worse:
         commands.append([*Figures(record, None, 1).checked()])
     return commands
-
-
-def _part(record: RunRecord) -> str:
-    trained, weights = record.trained_of_all
-    return f", {trained:,} of {weights:,} weights" if trained < weights else ""

@@ -24,20 +24,15 @@ def ranking_scores(grades: Sequence[float], scores: Sequence[float]) -> dict[str
     `grades` are above 0 for relevant passages, of which there is at least one. `scores` are the model's, higher for
     passages that it ranks higher.
     """
-    relevance = np.asarray(grades, float)
-    groups = _tied(relevance, np.asarray(scores, float))
+    relevance, predicted = np.asarray(grades, float), np.asarray(scores, float)
+    order = np.argsort(-predicted, kind="stable")
+    # The grades of passages with equal scores, the highest score first.
+    groups = np.split(relevance[order], np.flatnonzero(np.diff(predicted[order])) + 1)
     return {
         ndcg_at_10.name: _ndcg(groups, relevance),
         mrr_at_10.name: _reciprocal_rank(groups),
         mean_average_precision.name: _average_precision(groups),
     }
-
-
-def _tied(grades: np.ndarray, scores: np.ndarray) -> list[np.ndarray]:
-    """The grades of passages with equal scores, the highest score first."""
-    order = np.argsort(-scores, kind="stable")
-    ends = np.flatnonzero(np.diff(scores[order])) + 1
-    return np.split(grades[order], ends)
 
 
 def _ndcg(groups: Sequence[np.ndarray], grades: np.ndarray) -> float:

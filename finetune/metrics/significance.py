@@ -107,19 +107,15 @@ def paired_bootstrap(
     backwards = (step, by_rows.mean()) < (0, 0)  # the other order draws the same noise with the other sign
     noise = by_seeds * generator.standard_t(freedom, resamples) * (-1 if backwards else 1)
     drawn = _widened(by_rows, a[0].size) + noise
+    least_p = 2.0 ** (1 - min(a[0].size, 1_000))  # of a sign test if all rows differ in one direction
     extreme = int((~(np.abs(drawn - by_rows.mean()) < abs(step) - NO_SPREAD)).sum())
     return Difference(
         a=means[0],
         b=means[1],
         interval=spacing.differences(_interval(drawn), *means),
-        p=max((1 + extreme) / (1 + resamples), least_p(a[0].size)),
+        p=max((1 + extreme) / (1 + resamples), least_p),
         rows_needed=_minimal_rows(step, rows=a[0].size, by_rows=float(by_rows.var(ddof=1)), by_seeds=by_seeds),
     )
-
-
-def least_p(rows: int) -> float:
-    """The p of a sign test if all rows differ in one direction."""
-    return 2.0 ** (1 - min(rows, 1_000))
 
 
 def score_interval(metric: Resampled, *, resamples: int = RESAMPLES) -> Interval | None:

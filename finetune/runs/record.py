@@ -291,11 +291,6 @@ class RunRecord(BaseModel):
         return [finding.what for finding in self.findings if (finding.code, finding.split) == ("leak", split)]
 
     @property
-    def trained_of_all(self) -> tuple[int, int]:
-        """(trained weights, all weights) of the model; zeros in records that lack them."""
-        return self.parameters.get("trained", 0), self.parameters.get("all", 0)
-
-    @property
     def first_split(self) -> str:
         """The split that runs are compared on: the first scored split, dev if it has one."""
         return next(iter(self.scores))

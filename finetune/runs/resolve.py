@@ -62,9 +62,9 @@ def parse(table: dict[str, Any], *, origin: str, options: OptionNames | None = N
 
 
 def recipe_from_here(recipe: Recipe) -> Recipe:
-    """The recipe with relative paths of data and encoder, as `from_here` gives them: its run's files are passed on."""
-    named = {"task": recipe.task, "model": recipe.model, "tokenizer": recipe.tokenizer}
-    distil = recipe.distil.model_copy(update=_from_here({"text": recipe.distil.text}))
+    """The recipe with paths of data and encoder relative as by `from_here`, since others may get the run's files."""
+    named = {name: getattr(recipe, name) for name in ("task", "model", "tokenizer")}
+    distil = recipe.distil.model_copy(update={"text": from_here(recipe.distil.text)})
     return recipe.model_copy(update={**_from_here(named), "options": _from_here(recipe.options), "distil": distil})
 
 
@@ -110,7 +110,7 @@ def _refused(origin: str, error: ValidationError, options: Sequence[str]) -> Use
 
 
 def _key(fault: ErrorDetails) -> str:
-    """The dotted key, without the place in its value and the kinds of values that were tried."""
+    """The dotted key, without the index in its value and the types that pydantic tried."""
     parts = [str(part)[:LONGEST_KEY] for part in fault["loc"]]
     depth = 2 if parts[:1] == ["options"] else 1 if parts and parts[0] in setting_fields() else 2
     whole = fault["type"] == "extra_forbidden" or parts[:1] == ["grid"]
@@ -120,22 +120,23 @@ def _key(fault: ErrorDetails) -> str:
 def _explained(key: str, faults: Sequence[ErrorDetails], options: Sequence[str]) -> tuple[str, str]:
     """(the key and its value, the values that are allowed) of a setting that pydantic refused."""
     first = faults[0]
-    value, shown = first["input"], f"'{key}' is {shown_value(first['input'])}"
+    kind, value = first["type"], first["input"]
+    shown = f"'{key}' is {shown_value(value)}"
     messages = [*dict.fromkeys(fault["msg"] for fault in faults)]
     if key.startswith("options."):
         is_time = isinstance(value, date | time)
         return (f"'{key}' is a date or a time", f'Quote it: "{value}"') if is_time else (shown, OPTION)
-    if first["type"] == "extra_forbidden":
+    if kind == "extra_forbidden":
         inner = [*flat(value, f"{key}.")] if isinstance(value, dict) else []
         key = inner[0][:LONGEST_KEY] if len(inner) == 1 else key
         remedy = nearest_key(key, options).strip() or f"The keys are {', '.join([*setting_fields(), *options])}"
         taken_out = gone_setting(key)
         return (taken_out.what, taken_out.way_out) if taken_out else (f"unknown key '{key}'", remedy)
-    if first["type"] == "missing":
+    if kind == "missing":
         return f"'{key}' is missing", "Set it"
-    if first["type"] == "value_error":  # of several settings together
+    if kind == "value_error":  # of several settings together
         return f"{key}: {messages[0].removeprefix('Value error, ')}".removeprefix(": "), ""
-    if first["type"] == "literal_error" and (retired := gone(str(value))):
+    if kind == "literal_error" and (retired := gone(str(value))):
         return retired.what, retired.way_out
     if key in setting_fields():
         table, _, name = key.rpartition(".")
@@ -164,7 +165,7 @@ def _allowed_kind(schema: dict[str, Any]) -> str:
     }.get(schema.get("type", ""), "a value")
     words = {"minimum": "at least", "exclusiveMinimum": "over", "maximum": "at most", "exclusiveMaximum": "under"}
     bounds = [
-        f"{word} {f'{bound:,}' if isinstance(bound := schema[key], int) else f'{bound:g}'}"
+        f"{word} {format(schema[key], ',' if isinstance(schema[key], int) else 'g')}"
         for key, word in words.items()
         if key in schema
     ]
