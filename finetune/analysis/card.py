@@ -13,8 +13,9 @@ from finetune.metrics.metric import plain_metrics
 from finetune.models.pretrained import MINILM
 from finetune.runs.folder import RunFolder, read_lines
 from finetune.runs.record import RunRecord, without_folders
-from finetune.runs.record_files import SEEDS, Lineage, lineage_words, load_record, readable_records
+from finetune.runs.record_files import load_record, readable_records
 from finetune.runs.seeds import changed_settings, same_but_seeds, seed_words
+from finetune.runs.settings import SEEDS, Lineage, lineage_words
 from finetune.runs.verdict import baseline_words, chosen_by_scored, dev_choices, known_to_model, verdict_of
 from finetune.task_types.marked_text import clean
 from finetune.task_types.saved_predictions import saved_config

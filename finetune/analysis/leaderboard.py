@@ -11,8 +11,8 @@ from typing import Any
 from finetune.analysis.table import TextTable
 from finetune.data.messages import noun, so_many
 from finetune.runs.record import RunRecord, names_only
-from finetune.runs.record_files import PREFIX
 from finetune.runs.seeds import by_setting, differing_settings, mean_score, short_settings
+from finetune.runs.settings import PREFIX
 from finetune.runs.verdict import FEW_ROWS, Verdict, baseline_words, verdict_of
 
 AGAINST = {"better": "better than", "worse": "worse than", "unclear": "unclear against", "alone": ""}

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from finetune.runs.record import RunRecord
-from finetune.runs.toml import DEFAULTS, flat
+from finetune.runs.settings import DEFAULTS, flat
 
 # The defaults of the settings of the architecture and the solver.
 STRUCTURE = {name: DEFAULTS[name] for name in ("frozen", "layers", "bilstm", "train.solver")}

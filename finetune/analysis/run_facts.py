@@ -11,7 +11,6 @@ from finetune.data.paths import is_data
 from finetune.runs.events import duration
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import RunRecord
-from finetune.runs.record_files import SEEDS, lineage_words
 from finetune.runs.seeds import (
     best_by_task,
     best_run,
@@ -19,6 +18,7 @@ from finetune.runs.seeds import (
     changed_settings,
     of_largest_sizes,
 )
+from finetune.runs.settings import SEEDS, lineage_words
 from finetune.runs.verdict import Verdict, verdict_of
 
 IN_TABLES = {"scores", "baselines", "epochs", "headline", "notes", "margins"}  # fields of a record

@@ -9,7 +9,7 @@ from finetune.metrics.metric import Metric
 from finetune.models.encoder_size import default_rate
 from finetune.runs.folder import RunFolder
 from finetune.runs.record import Observed, RunRecord
-from finetune.runs.toml import typed_settings
+from finetune.runs.settings import typed_settings
 from finetune.runs.verdict import verdict_of
 
 Words = tuple[str, ...]  # of a command, behind `finetune`

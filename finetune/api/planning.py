@@ -6,7 +6,7 @@ from typing import Any
 
 from finetune.data.paths import is_data, is_pattern
 from finetune.errors import UserError
-from finetune.runs.toml import is_new
+from finetune.runs.settings import is_new
 from finetune.task_types.columns import own_data
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.first_runs import checkpoint_of, with_first_runs

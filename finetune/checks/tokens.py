@@ -9,7 +9,7 @@ from finetune.checks.split_data import SplitFile
 from finetune.data.characters import text_slices
 from finetune.data.issues import Finding, Issue
 from finetune.data.messages import percent
-from finetune.runs.toml import is_new
+from finetune.runs.settings import is_new
 from finetune.task_types.classification.marked import CUT_AROUND, without_markers
 from finetune.task_types.vocabulary import MANY_UNKNOWN, MULTILINGUAL, SOME_UNKNOWN, foreign_rows, misfit
 

@@ -15,7 +15,7 @@ from finetune.runs.folder import data_name, folder_name, with_results
 from finetune.runs.lookup import InterruptedRun, find_run, interrupted_runs, no_run, runs_of
 from finetune.runs.record_files import ListedRun, finished_runs, load_record, readable_records
 from finetune.runs.seeds import settings_by_task
-from finetune.runs.toml import recipe_titles
+from finetune.runs.settings import recipe_titles
 from finetune.task_types.declared import metric_names
 
 if TYPE_CHECKING:

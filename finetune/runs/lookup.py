@@ -13,15 +13,9 @@ from finetune.data.paths import STORE, is_data, is_file, is_folder
 from finetune.errors import UserError, nearest
 from finetune.runs.events import first_and_last_events
 from finetune.runs.folder import EXPORT, HOLDER, RECORD, RunFolder, data_name, folder_name, is_locked, with_results
-from finetune.runs.record_files import (
-    Lineage,
-    ListedRun,
-    listed_runs,
-    load_record,
-    readable_records,
-    record_files,
-)
+from finetune.runs.record_files import ListedRun, listed_runs, load_record, readable_records, record_files
 from finetune.runs.seeds import changed_settings
+from finetune.runs.settings import Lineage
 
 if TYPE_CHECKING:
     from finetune.runs.record import RunRecord

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.fields import FieldInfo
 
-from finetune.runs.toml import MODEL, to_toml
+from finetune.runs.settings import MODEL, to_toml
 
 PARTS = 10  # of a run whose length is in updates
 LARGEST = 2**63 - 1  # what TOML, numpy and torch's seeds take

@@ -23,7 +23,7 @@ from finetune.data.issues import Severity
 from finetune.gone import without_defaults
 from finetune.metrics.metric import Metric, find_metric
 from finetune.runs.recipe import LARGEST, Seed, scored_parts
-from finetune.runs.record_files import RUN_ID, Lineage
+from finetune.runs.settings import RUN_ID, Lineage
 
 LARGEST_SCORE = 1e15  # 100 times it can be drawn
 MOST_LABELS = 200  # that are counted a split

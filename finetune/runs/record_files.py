@@ -1,4 +1,4 @@
-"""Records as files: written with a checksum, read one at a time or as a list; and the lineage of an encoder.
+"""Records as files: written with a checksum, read one at a time or as a list.
 
 A list of runs takes the few fields that it shows, without pydantic: 10,000 records are read in seconds.
 """
@@ -6,10 +6,9 @@ A list of runs takes the few fields that it shows, without pydantic: 10,000 reco
 import hashlib
 import json
 import math
-import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -18,7 +17,7 @@ from finetune.data.paths import is_folder, read_small
 from finetune.errors import UserError
 from finetune.gone import without_defaults
 from finetune.metrics.metric import Metric, find_metric, plain_metrics
-from finetune.runs.toml import is_new
+from finetune.runs.settings import Lineage
 
 if TYPE_CHECKING:
     from finetune.runs.record import RunRecord
@@ -28,87 +27,7 @@ MOST_REASON = 300  # characters of the reason why a record is refused
 MOST_FAULTS = 1_000  # of a record, that are looked at
 REMEDY = "Run its recipe again with `force`, or delete its folder"
 TEXTS = ("task", "id", "model", "headline", "finished")  # fields of a listed run
-SEEDS = ("seed", "init_seed", "data_seed")
 Read = TypeVar("Read")
-PREFIX = "lineage."
-RUN_ID = r"^\w[\w.-]{0,99}$"  # part of a path
-
-
-@dataclass(frozen=True, kw_only=True)
-class Lineage:
-    """An earlier run, from whose encoder a run started.
-
-    `settings` are not at their default (dotted keys). `model` and `weights` are its initial encoder, and
-    `lineage` is the run which saved that encoder, if one did.
-    """
-
-    run: str
-    task: str
-    task_version: int
-    data: str
-    model: str
-    weights: str
-    precision: str
-    seed: int
-    settings: dict[str, Any] = field(default_factory=dict)
-    lineage: "Lineage | None" = None
-
-    __pydantic_config__ = {"extra": "forbid", "strict": True}  # noqa: RUF012 - read from the class by pydantic
-
-    def __post_init__(self) -> None:
-        if not re.match(RUN_ID, self.run) or self.seed < 0:
-            raise ValueError("lineage is not of a run")
-
-    @classmethod
-    def of(cls, facts: Mapping[str, Any]) -> Self:
-        """The lineage in a record's JSON."""
-        inner = facts.get("lineage")
-        return cls(**{**facts, "lineage": inner and cls.of(inner)})
-
-    @property
-    def checkpoint(self) -> str:
-        """The name of the encoder from which the first run started."""
-        return self.model if self.lineage is None else self.lineage.checkpoint
-
-    @property
-    def settings_without_seeds(self) -> dict[str, Any]:
-        """All that decides the encoder's weights, without the seeds of each run of the lineage."""
-        facts = {name: getattr(self, name) for name in ("task", "task_version", "data", "precision")}
-        settings = {key: value for key, value in self.settings.items() if key not in SEEDS}
-        first = encoder_of(self.model, self.weights, self.settings.get("tokenizer"))
-        began = first if self.lineage is None else self.lineage.settings_without_seeds
-        return facts | {"settings": settings, "began": began}
-
-    @property
-    def flat(self) -> dict[str, Any]:
-        """Dotted keys that runs can be selected by: `lineage.task`, `lineage.train.epochs`, `lineage.model`."""
-        facts = {**self.settings, **{name: getattr(self, name) for name in ("run", "task", "model", "seed")}}
-        facts |= {} if self.lineage is None else self.lineage.flat
-        return {f"{PREFIX}{key}": value for key, value in facts.items()}
-
-    @property
-    def words(self) -> str:
-        """`minilm, trained on corpus.txt (0a1b2c3d4e), then on mrpc (1b2c3d4e5f)`."""
-        began = f"{self.model}, trained" if self.lineage is None else f"{self.lineage.words}, then"
-        return f"{began} on {self.task} ({self.run})"
-
-
-def encoder_of(model: str, weights: str, tokenizer: str | int | None) -> str:
-    """The identity of an encoder that no run saved: the hash of its weights, or the size of an untrained one.
-
-    A size, as a vocabulary trained on a share of the text differs by seed, and the hash with it.
-    """
-    return model if is_new(model) and not (isinstance(tokenizer, str) and tokenizer) else weights
-
-
-def is_run_specific(key: str) -> bool:
-    """Whether a dotted key is the seed or the id of a run of a lineage."""
-    return key.startswith(PREFIX) and key.rpartition(PREFIX)[2] in ("run", *SEEDS)
-
-
-def lineage_words(lineage: Lineage | None) -> Mapping[str, str]:
-    """`{"encoder": ...}` for a table of facts; empty without a lineage."""
-    return {} if lineage is None else {"encoder": lineage.words}
 
 
 class DamagedRecord(UserWarning):

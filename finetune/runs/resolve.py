@@ -20,7 +20,7 @@ from finetune.data.paths import from_here
 from finetune.errors import UserError, nearest, shown_value
 from finetune.gone import gone, gone_setting, without_defaults
 from finetune.runs.recipe import LONGEST_KEY, Recipe, Train, setting_fields
-from finetune.runs.toml import flat, read_toml, require_shallow
+from finetune.runs.settings import flat, read_toml, require_shallow
 
 MOST_FAULTS = 10  # listed in a message
 OPTION = "It must be a text, a number, true or false, a list of texts or of numbers, or a table of texts"

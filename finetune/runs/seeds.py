@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from finetune.data.messages import so_many
 from finetune.metrics.metric import Interval, Metric, plain_metrics
-from finetune.runs.record_files import PREFIX, SEEDS, encoder_of, is_run_specific
-from finetune.runs.toml import DEFAULTS, flat, typed_settings
+from finetune.runs.settings import DEFAULTS, PREFIX, SEEDS, encoder_of, flat, is_run_specific, typed_settings
 
 if TYPE_CHECKING:
     from finetune.runs.record import RunRecord

@@ -8,7 +8,7 @@ from finetune.models.encoder_size import default_rate, longest_input
 from finetune.models.tokenizers.encoding import POSITIONS
 from finetune.runs.recipe import LARGEST, Recipe
 from finetune.runs.resolve import parse, with_settings
-from finetune.runs.toml import is_new
+from finetune.runs.settings import is_new
 from finetune.task_types.columns import OPTIONS, Layout, own_data
 from finetune.task_types.declared import metric_names
 from finetune.task_types.dev_split import DEV_SHARE

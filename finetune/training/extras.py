@@ -21,8 +21,8 @@ from finetune.runs.events import Note, Watcher
 from finetune.runs.folder import RunFolder
 from finetune.runs.recipe import CONTRASTIVE, Recipe
 from finetune.runs.record import DataFinding
-from finetune.runs.record_files import Lineage
 from finetune.runs.resolve import run_id
+from finetune.runs.settings import Lineage
 from finetune.task_types import registry
 from finetune.task_types.options import changed_options
 from finetune.task_types.resolved_run import ResolvedRun

@@ -18,7 +18,7 @@ from finetune.runs.events import Watcher, Working, unwatched
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import lineage_at
 from finetune.runs.resolve import recipe_from_here
-from finetune.runs.toml import is_new
+from finetune.runs.settings import is_new
 from finetune.task_types.held_out import trained_on_rows
 from finetune.task_types.parts import batch_maker
 from finetune.task_types.prepare import array_features, load_splits, require_positions

@@ -21,7 +21,7 @@ from finetune.runs.resolve import (
     set_by,
     with_settings,
 )
-from finetune.runs.toml import RECIPES, flat, override_value, read_toml, recipe_files, typed_settings
+from finetune.runs.settings import RECIPES, flat, override_value, read_toml, recipe_files, typed_settings
 from finetune.task_types import registry
 from finetune.task_types.declared import metric_names
 from finetune.task_types.options import data_options, option_names

@@ -13,9 +13,8 @@ from finetune.commands.report.content import Block
 from finetune.data.messages import so_many
 from finetune.metrics.metric import plain_metrics
 from finetune.runs.record import RunRecord
-from finetune.runs.record_files import lineage_words
 from finetune.runs.seeds import changed_settings, differing_settings, seed_words
-from finetune.runs.toml import DEFAULTS, flat
+from finetune.runs.settings import DEFAULTS, flat, lineage_words
 from finetune.runs.verdict import baseline_words
 from finetune.task_types.marked_text import cut
 

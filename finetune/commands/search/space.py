@@ -14,9 +14,8 @@ from finetune.data.paths import is_file
 from finetune.errors import UserError, nearest, shown_value
 from finetune.runs.lookup import near_files
 from finetune.runs.recipe import setting_fields
-from finetune.runs.record_files import SEEDS
 from finetune.runs.resolve import VARIANT, with_settings
-from finetune.runs.toml import read_toml
+from finetune.runs.settings import SEEDS, read_toml
 from finetune.task_types.columns import OPTIONS
 from finetune.task_types.options import option_names, task_options
 from finetune.task_types.resolved_run import ResolvedRun

@@ -17,8 +17,8 @@ from finetune.data.messages import noun, so_many
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric
 from finetune.runs.record import Cost
-from finetune.runs.record_files import SEEDS
 from finetune.runs.seeds import Summary, changed_settings
+from finetune.runs.settings import SEEDS
 from finetune.runs.verdict import chosen_by_scored
 
 K = TypeVar("K")

@@ -17,9 +17,8 @@ from finetune.data.messages import so_many
 from finetune.metrics.metric import Metric
 from finetune.runs.lookup import lineage_of
 from finetune.runs.record import RunRecord
-from finetune.runs.record_files import SEEDS, Lineage
 from finetune.runs.seeds import Summary, applied, failures, groups, mean_score, paired, summarised
-from finetune.runs.toml import DEFAULTS, flat
+from finetune.runs.settings import DEFAULTS, SEEDS, Lineage, flat
 from finetune.task_types.resolved_run import ResolvedRun
 
 Point = tuple[str, Mapping[str, Any], Any]  # a run without its seeds: task, settings, and encoder or the run of that

@@ -10,7 +10,7 @@ from support.hostile.recipes import fuzz_recipes
 
 from finetune.errors import UserError
 from finetune.runs.resolve import expand, load_recipe, parse, with_settings
-from finetune.runs.toml import MOST_BYTES, override_value, parse_toml
+from finetune.runs.settings import MOST_BYTES, override_value, parse_toml
 from finetune.task_types.options import configured
 from finetune.task_types.registry import find
 from finetune.training.targets import expand_targets, load_target, split_arguments

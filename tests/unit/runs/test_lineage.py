@@ -12,8 +12,9 @@ from finetune.commands.table.declaration import PaperTable, TableRow
 from finetune.commands.table.lines import lines_of
 from finetune.runs.lookup import lineage_of
 from finetune.runs.record import Margin, RunRecord
-from finetune.runs.record_files import Lineage, load_record, write_record
+from finetune.runs.record_files import load_record, write_record
 from finetune.runs.seeds import by_share, differing_settings, groups, shared_encoders
+from finetune.runs.settings import Lineage
 
 SCORES = [0.8, 0.84, 0.9]
 

@@ -14,7 +14,7 @@ from finetune.errors import UserError
 from finetune.runs.recipe import Recipe, Train, setting_fields
 from finetune.runs.record_files import all_records
 from finetune.runs.resolve import expand, load_recipe, parse, run_id, with_settings
-from finetune.runs.toml import DEFAULTS, override_value, recipe_files, typed_value
+from finetune.runs.settings import DEFAULTS, override_value, recipe_files, typed_value
 from finetune.task_types.options import option_names
 from finetune.task_types.registry import find
 from finetune.training.targets import split_arguments

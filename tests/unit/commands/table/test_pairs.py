@@ -13,7 +13,7 @@ from finetune.commands.table.forms import paired_form
 from finetune.commands.table.lines import TableLine, paired_lines
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
-from finetune.runs.record_files import Lineage
+from finetune.runs.settings import Lineage
 from finetune.task_types.registry import available
 from finetune.task_types.resolved_run import ResolvedRun
 

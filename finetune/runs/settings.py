@@ -1,11 +1,15 @@
-"""TOML of recipes: reading with bounds, and writing one setting a line; and the default of every setting."""
+"""Settings without their declarations: TOML, read with bounds and written one setting a line; defaults; lineage.
+
+Lists of records need these, but neither the declarations of `recipe` nor pydantic.
+"""
 
 import re
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import date, time
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from finetune.data.paths import read_small_text
 from finetune.errors import UserError, first_line
@@ -19,7 +23,7 @@ NAMES = (
     "task", "model", "preset", "text", "label", "id", "group", "keep", "drop", "order", "levels", "dev", "test",
     "split", "encoding", "sheet", "shape", "choices_by", "span_ends", "distil.teacher", "distil.text",
 )  # fmt: skip
-# The defaults that `runs.recipe` declares, without task, options and grid: lists of records need no pydantic.
+# The defaults that `recipe` declares, without task, options and grid.
 DEFAULTS: dict[str, Any] = {
     "model": MODEL,
     "max_length": 128,
@@ -70,6 +74,9 @@ DEFAULTS: dict[str, Any] = {
     "distil.text": "",
     "distil.weak": False,
 }
+SEEDS = ("seed", "init_seed", "data_seed")
+PREFIX = "lineage."
+RUN_ID = r"^\w[\w.-]{0,99}$"  # part of a path
 RECIPES = Path(__file__).parents[1] / "recipes"
 NEW = "new:"  # and the size of an untrained encoder
 NO_KEY = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|#[^\n]*")  # quoted, or a comment: dots in these nest nothing
@@ -187,3 +194,80 @@ def recipe_titles() -> dict[str, str]:
     """Task and model of each built-in recipe, by its name."""
     tables = {name: read_toml(file) for name, file in recipe_files().items()}
     return {name: f"{table['task']} with {table.get('model', MODEL)}" for name, table in tables.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lineage:
+    """An earlier run, from whose encoder a run started.
+
+    `settings` are not at their default (dotted keys). `model` and `weights` are its initial encoder, and
+    `lineage` is the run which saved that encoder, if one did.
+    """
+
+    run: str
+    task: str
+    task_version: int
+    data: str
+    model: str
+    weights: str
+    precision: str
+    seed: int
+    settings: dict[str, Any] = field(default_factory=dict)
+    lineage: "Lineage | None" = None
+
+    __pydantic_config__ = {"extra": "forbid", "strict": True}  # noqa: RUF012 - read from the class by pydantic
+
+    def __post_init__(self) -> None:
+        if not re.match(RUN_ID, self.run) or self.seed < 0:
+            raise ValueError("lineage is not of a run")
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any]) -> Self:
+        """The lineage in a record's JSON."""
+        inner = facts.get("lineage")
+        return cls(**{**facts, "lineage": inner and cls.of(inner)})
+
+    @property
+    def checkpoint(self) -> str:
+        """The name of the encoder from which the first run started."""
+        return self.model if self.lineage is None else self.lineage.checkpoint
+
+    @property
+    def settings_without_seeds(self) -> dict[str, Any]:
+        """All that decides the encoder's weights, without the seeds of each run of the lineage."""
+        facts = {name: getattr(self, name) for name in ("task", "task_version", "data", "precision")}
+        settings = {key: value for key, value in self.settings.items() if key not in SEEDS}
+        first = encoder_of(self.model, self.weights, self.settings.get("tokenizer"))
+        began = first if self.lineage is None else self.lineage.settings_without_seeds
+        return facts | {"settings": settings, "began": began}
+
+    @property
+    def flat(self) -> dict[str, Any]:
+        """Dotted keys that runs can be selected by: `lineage.task`, `lineage.train.epochs`, `lineage.model`."""
+        facts = {**self.settings, **{name: getattr(self, name) for name in ("run", "task", "model", "seed")}}
+        facts |= {} if self.lineage is None else self.lineage.flat
+        return {f"{PREFIX}{key}": value for key, value in facts.items()}
+
+    @property
+    def words(self) -> str:
+        """`minilm, trained on corpus.txt (0a1b2c3d4e), then on mrpc (1b2c3d4e5f)`."""
+        began = f"{self.model}, trained" if self.lineage is None else f"{self.lineage.words}, then"
+        return f"{began} on {self.task} ({self.run})"
+
+
+def encoder_of(model: str, weights: str, tokenizer: str | int | None) -> str:
+    """The identity of an encoder that no run saved: the hash of its weights, or the size of an untrained one.
+
+    A size, as a vocabulary trained on a share of the text differs by seed, and the hash with it.
+    """
+    return model if is_new(model) and not (isinstance(tokenizer, str) and tokenizer) else weights
+
+
+def is_run_specific(key: str) -> bool:
+    """Whether a dotted key is the seed or the id of a run of a lineage."""
+    return key.startswith(PREFIX) and key.rpartition(PREFIX)[2] in ("run", *SEEDS)
+
+
+def lineage_words(lineage: Lineage | None) -> Mapping[str, str]:
+    """`{"encoder": ...}` for a table of facts; empty without a lineage."""
+    return {} if lineage is None else {"encoder": lineage.words}
