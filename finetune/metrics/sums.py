@@ -54,7 +54,7 @@ def micro_f1_counted(right: Numbers, predicted: Numbers, true: Numbers) -> Count
     """Mean F1 over the labels of `items_counted`; a label without predicted and true items counts 1."""
 
     def value(right: np.ndarray, predicted: np.ndarray, true: np.ndarray) -> np.ndarray:
-        return np.where(predicted + true > 0, _part(right, predicted, true), 1.0).mean(-1)
+        return np.asarray(np.where(predicted + true > 0, _part(right, predicted, true), 1.0).mean(-1))
 
     return items_counted(right, predicted, true, value=value)
 

@@ -231,8 +231,8 @@ def expand(
         if not values:
             raise UserError(f"{origin}: grid.{key} is an empty list", "Give it values, or remove the key")
     single, recipes = recipe.model_copy(update={"grid": {}}), []
-    for values in itertools.product(*axes.values()):
-        point = dict(zip(axes, values, strict=True))
+    for combination in itertools.product(*axes.values()):
+        point = dict(zip(axes, combination, strict=True))
         point |= flat(point.pop(VARIANT, {}))
         recipes.append(with_settings(single, point, origin=f"{origin} [grid]", options=options))
     return recipes
