@@ -39,8 +39,8 @@ class Figures:
         self.dev_rows, self.train_rows = record.rows.get(self.split, 0), record.rows.get("train", 0)
         self.metric, self.is_better = self.verdict.metric, self.verdict.level == "better"
         self.is_share = self.metric.scale == Metric.scale
-        of_all = self.is_share and self.metric.greater_is_better
-        self.is_good = self.is_better or (of_all and record.score >= NEARLY_ALL)
+        is_nearly_all = self.is_share and self.metric.greater_is_better and record.score >= NEARLY_ALL
+        self.is_good = self.is_better or is_nearly_all
         self.by_updates = self.train.get("solver", "adam") in ADAM
         self.losses, self.dev_losses = self._finite("loss"), self._finite("dev_loss")
         self.ranks = [self.metric.rank(epoch["headline"]) for epoch in record.epochs]

@@ -58,13 +58,13 @@ def record_table(record: RunRecord) -> TextTable:
     """A run's scores next to its baselines and published scores of the same model and split."""
     metrics, headline = plain_metrics(record.scores[record.first_split]), record.headline
     rows, bold = list[dict[str, str]](), list[int]()
-    for split, ours in record.scores.items():
+    for split, of_run in record.scores.items():
         anchors = published_for(record, split)
         published = [(f"published: {anchor.source}", {anchor.metric: anchor.score}) for anchor in anchors]
         bold.append(len(rows))
-        for method, scores in [("this run", ours), *record.baselines[split].items(), *published]:
+        for method, scores in [("this run", of_run), *record.baselines[split].items(), *published]:
             shown = {name: _shown(record, name, scores) for name in metrics}
-            ends = record.metric(headline).ends(interval_of([record], split, headline)) if scores is ours else ""
+            ends = record.metric(headline).ends(interval_of([record], split, headline)) if scores is of_run else ""
             rows.append({"split": split, "method": method, **shown, f"95 % of {headline}": ends})
     title = f"{record.task}, run {record.id} ({record.model})"
     return TextTable.of_cells(title, rows, left=2, words=["method"], bold=bold)

@@ -135,9 +135,9 @@ def small_classes(part: SplitFile) -> Iterator[Finding]:
     meant, counts = unified(part.label_counts), Counter[str]()
     for name, count in part.label_counts.items():
         counts[meant.get(name, name)] += count
-    alone = {name: name for name, count in counts.items() if count < 2}
+    single = {name: name for name, count in counts.items() if count < 2}
     few = {name: f"{name} ({count})" for name, count in counts.items() if 2 <= count < ROWS_TO_LEARN}
-    for issue, rare in ((SINGLE_ROW, alone), (FEW_ROWS, few)):
+    for issue, rare in ((SINGLE_ROW, single), (FEW_ROWS, few)):
         if rare:
             listed = [
                 name if len(name) <= LABEL_CHARS and name.isprintable() else shown(name, LABEL_CHARS)

@@ -81,8 +81,8 @@ class SplitFile(SplitRows):
 
     def rows_with(self, labels: Iterable[str]) -> list[int]:
         """Indexes of the rows with one of these labels."""
-        wanted = set(labels)
-        return [index for index, gold in enumerate(self.golds) if not wanted.isdisjoint(self.kind.labels_in(gold))]
+        names = set(labels)
+        return [index for index, gold in enumerate(self.golds) if not names.isdisjoint(self.kind.labels_in(gold))]
 
     def has(self, columns: Iterable[str]) -> bool:
         """Whether the file has all of these columns."""

@@ -260,8 +260,8 @@ def chance_of_seeds(spreads: Sequence[tuple[float, int]]) -> tuple[float, float]
 
 def _minimal_rows(difference: float, *, rows: int, by_rows: float, by_seeds: float) -> int | None:
     """Rows that detect the difference; a sign test needs LEAST_ROWS. They reduce row sampling variance alone."""
-    left = (difference / Z_BOTH) ** 2 - by_seeds**2
-    return max(LEAST_ROWS, math.ceil(rows * by_rows / left)) if difference and left > 0 else None
+    variance = (difference / Z_BOTH) ** 2 - by_seeds**2  # that row sampling may have
+    return max(LEAST_ROWS, math.ceil(rows * by_rows / variance)) if difference and variance > 0 else None
 
 
 def wilson(right: int, *, of: int) -> Interval:

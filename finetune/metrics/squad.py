@@ -23,8 +23,8 @@ def normalised(text: str) -> str:
 def overlap_f1(gold: str, answer: str) -> float:
     """F1 of the words that two normalised texts share; 0 without any."""
     golds, answers = gold.split(), answer.split()
-    same = sum((Counter(golds) & Counter(answers)).values())
-    return 2 * same / (len(golds) + len(answers)) if same else 0.0
+    shared = (Counter(golds) & Counter(answers)).total()
+    return 2 * shared / (len(golds) + len(answers)) if shared else 0.0
 
 
 def score_v1(golds: Sequence[str], answer: str) -> tuple[float, float]:

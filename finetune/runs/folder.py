@@ -106,10 +106,10 @@ class RunFolder:
                 name = "another process"
                 with suppress(OSError):
                     name = holder.read_text(encoding="utf-8").strip() or name
-                held = f"{self.path}: this run is being trained by {name}"
+                state = f"{self.path}: this run is being trained by {name}"
                 if not wait:
-                    raise UserError(held, "Wait until it is finished, or stop it") from error
-                tell(f"{held}; waiting for its record")
+                    raise UserError(state, "Wait until it is finished, or stop it") from error
+                tell(f"{state}; waiting for its record")
                 lock.acquire(poll_interval=WAIT_SECONDS)
             self.locked_file = (self.path / ".lock").stat().st_ino
             remove_scratch(self.path)

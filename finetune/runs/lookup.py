@@ -94,8 +94,8 @@ def runs_of(name: str, out: Path) -> list[RunFolder]:
         lambda run: STORE in _origin(run).parts,
     )
     for test in is_of_data:
-        if mine := _folders(filter(test, runs)):
-            return mine
+        if matching := _folders(filter(test, runs)):
+            return matching
     others = _first_of([f"{run.id} of {_origin(run)}, {run.finished}" for run in runs])
     raise UserError(
         f"no finished run in {out} was trained on {name}; runs on other data of that name: {others}",

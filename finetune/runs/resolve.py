@@ -247,8 +247,8 @@ def require_different(recipes: Sequence[Recipe]) -> None:
     first: dict[str, dict[str, Any]] = {}
     for settings in (flat(recipe.model_dump()) for recipe in recipes if recipe.train.solver == "logistic"):
         key = repr({name: value for name, value in settings.items() if name not in unused})
-        same = first.setdefault(key, settings)
-        if names := " and ".join(name for name in settings if settings[name] != same[name]):
+        earlier = first.setdefault(key, settings)
+        if names := " and ".join(name for name in settings if settings[name] != earlier[name]):
             raise UserError(
                 f"train.solver = 'logistic' gives the same result for every {names}",
                 f"Give one {names}, without `seeds` or a [grid] over it",

@@ -45,18 +45,19 @@ def _recorded(records: Sequence["RunRecord | ListedRun"]) -> list[dict[str, Any]
     by_default, differs = dict[tuple[str, int], dict[str, Any]](), object()
     options = []  # of each record, that the recipe or the task's declaration set
     for record in records:
-        usual, typed = by_default.setdefault((record.task, record.task_version), {}), record.recipe.get("options") or {}
+        defaults = by_default.setdefault((record.task, record.task_version), {})
+        typed = record.recipe.get("options") or {}
         declared = {k: v for k, v in record.options.items() if v is not None and k not in record.chosen}
         for name, value in declared.items():
             if name not in typed:
-                usual[name] = value if usual.get(name, value) == value else differs
+                defaults[name] = value if defaults.get(name, value) == value else differs
         options.append(declared | typed)
     settings = []
     for record, values in zip(records, options, strict=True):
-        usual = {k: v for k, v in by_default[record.task, record.task_version].items() if v is not differs}
+        defaults = {k: v for k, v in by_default[record.task, record.task_version].items() if v is not differs}
         lineage = record.lineage.flat if record.lineage else {}
         recipe = flat({**record.recipe, "options": {}})
-        settings.append(recipe | flat({"options": usual | values}) | lineage)
+        settings.append(recipe | flat({"options": defaults | values}) | lineage)
     return settings
 
 
@@ -90,7 +91,7 @@ def settings_by_task(runs: Sequence["RunRecord | ListedRun"]) -> list[dict[str, 
     by_task = dict[str, list[Any]]()
     for run in runs:
         by_task.setdefault(run.task, []).append(run)
-    differing = {task: iter(differing_settings(mine)) for task, mine in by_task.items()}
+    differing = {task: iter(differing_settings(group)) for task, group in by_task.items()}
     return [{key: value for key, value in next(differing[run.task]).items() if key != "model"} for run in runs]
 
 

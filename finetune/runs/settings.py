@@ -237,9 +237,10 @@ class Lineage:
         """All that decides the encoder's weights, without the seeds of each run of the lineage."""
         facts = {name: getattr(self, name) for name in ("task", "task_version", "data", "precision")}
         settings = {key: value for key, value in self.settings.items() if key not in SEEDS}
-        first = encoder_of(self.model, self.weights, self.settings.get("tokenizer"))
-        began = first if self.lineage is None else self.lineage.settings_without_seeds
-        return facts | {"settings": settings, "began": began}
+        initial: Any = encoder_of(self.model, self.weights, self.settings.get("tokenizer"))
+        if self.lineage is not None:
+            initial = self.lineage.settings_without_seeds
+        return facts | {"settings": settings, "initial": initial}
 
     @property
     def flat(self) -> dict[str, Any]:
@@ -251,8 +252,8 @@ class Lineage:
     @property
     def words(self) -> str:
         """`minilm, trained on corpus.txt (0a1b2c3d4e), then on mrpc (1b2c3d4e5f)`."""
-        began = f"{self.model}, trained" if self.lineage is None else f"{self.lineage.words}, then"
-        return f"{began} on {self.task} ({self.run})"
+        before = f"{self.model}, trained" if self.lineage is None else f"{self.lineage.words}, then"
+        return f"{before} on {self.task} ({self.run})"
 
 
 def encoder_of(model: str, weights: str, tokenizer: str | int | None) -> str:

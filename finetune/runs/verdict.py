@@ -120,8 +120,8 @@ def verdict_of(records: Sequence[RunRecord], *, split: str | None = None) -> Ver
         against = [
             record.baselines[split][name][metric.name] for record, name in zip(records, names, strict=True) if name
         ]
-        usual, difference_interval = spacing.mean(against), margins[0].difference_interval
-        difference = score - usual
+        baseline_score, difference_interval = spacing.mean(against), margins[0].difference_interval
+        difference = score - baseline_score
         if several:
             steps = [value - base for base, value in zip(spacing.values(against), values, strict=True)]
             ends = [
@@ -130,7 +130,7 @@ def verdict_of(records: Sequence[RunRecord], *, split: str | None = None) -> Ver
                 for margin, base, own_score in zip(margins, against, scores, strict=True)
             ]
             over_seeds = _over_seeds(ends, steps, [margin.difference_sketch for margin in margins])
-            difference_interval = spacing.differences(over_seeds, usual, score)
+            difference_interval = spacing.differences(over_seeds, baseline_score, score)
         difference_interval = metric.possible_difference(difference_interval, around=difference)
     return Verdict(
         records=records, split=split, metric=metric, score=score, interval=metric.possible(interval, around=score),

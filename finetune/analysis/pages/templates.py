@@ -25,7 +25,7 @@ def templates_of(package: str) -> "Environment":
 def _templates(package: str) -> "Environment":
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-    made = Environment(
+    environment = Environment(
         loader=ChoiceLoader([PackageLoader(package, "."), PackageLoader(__package__, ".")]),
         autoescape=True,
         undefined=StrictUndefined,
@@ -33,8 +33,8 @@ def _templates(package: str) -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"inline_json": inline_json, "short": lambda number: f"{number:.1f}".removesuffix(".0")}
-    return made
+    environment.filters |= {"inline_json": inline_json, "short": lambda number: f"{number:.1f}".removesuffix(".0")}
+    return environment
 
 
 def inline_json(value: Any) -> "Markup":
