@@ -73,7 +73,6 @@ def model_card(folder: RunFolder, *, hub_name: str = "") -> str:
 
 
 def _limits(record: RunRecord) -> list[str]:
-    """Few training rows, choices by dev, rows that the model has seen, and faults of the data."""
     rows = record.rows.get("train", 0)
     few = f"trained on {so_many(rows)}: another seed or other rows may give quite another score" * (rows < FEW_ROWS)
     notes = [few, *dev_choices(record), known_to_model(record), *(finding.what for finding in record.findings)]

@@ -62,7 +62,6 @@ class Figures:
         return finite if len(finite) == len(values) else []
 
     def _usual_rate(self) -> float:
-        """The learning rate that fits an encoder of this size."""
         if self.recipe.get("frozen"):
             return FROZEN_RATE
         if weights := self.record.parameters.get("all", 0):

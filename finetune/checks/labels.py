@@ -191,7 +191,6 @@ def _decides(values: Sequence[str], labels: Sequence[Hashable]) -> bool:
 
 
 def _sample(part: SplitFile) -> list[int]:
-    """The labelled rows, or a sample of them with a fixed seed."""
     rows = [row for row, gold in enumerate(part.golds) if gold is not None]
     if len(rows) <= SAMPLE_ROWS:
         return rows

@@ -158,7 +158,6 @@ def stop_if_asked() -> None:
 
 
 def _may_take(number: signal.Signals) -> bool:
-    """Whether a signal is handled by this module already, or is Ctrl-C with Python's own handler."""
     current = signal.getsignal(number)
     return current in (_raise, _remember) or (number == signal.SIGINT and current is signal.default_int_handler)
 

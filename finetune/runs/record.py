@@ -106,7 +106,6 @@ def _whole_recipe(recipe: dict[str, Any]) -> dict[str, Any]:
 
 
 def _whole_epoch(epoch: dict[str, Any]) -> dict[str, Any]:
-    """The epoch. Raises ValidationError for one that no curve can be drawn of."""
     _RecordedEpoch.model_validate(epoch)
     return epoch
 

@@ -208,7 +208,6 @@ def _compared(verdict: Verdict) -> str:
 
 
 def _collapsed(records: Sequence[RunRecord], split: str) -> str:
-    """How many runs are no better than a constant prediction, in words; empty for none."""
     count = sum(bool(failed(record, split)) for record in records)
     which = f"{count} of {len(records)} runs {noun(count, 'is', 'are')} " if len(records) > 1 else ""
     return f"{which}no better than a constant prediction" if count else ""

@@ -1,10 +1,11 @@
-"""Thresholds of confidence with a guarantee: how many rows are answered, and how many of the answers are wrong.
+"""Confidence: its calibration (Guo et al. 2017), and thresholds with a guarantee on the answers above them.
 
 Of risk: the upper bound of Clopper and Pearson (1934) at thresholds in a fixed order, until the first that fails (Learn
 then Test, Angelopoulos et al. 2021). Pure functions of dev rows: `confidence` and `right`, each `(rows,)`.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,6 +15,7 @@ ERROR_RATE = 0.05  # share of dev draws in which a promised risk may be exceeded
 ALL_RATE = 0.01  # the part of it that is spent on answering all rows, whatever their confidence
 ERRORS_AT_FIRST = 5  # that the first threshold tried allows, so that one error by chance does not end the search
 STEPS = 100  # thresholds tried
+BINS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,3 +84,38 @@ def upper_chance(wrong: int, count: int, risk: float) -> float:
     from scipy.special import bdtr
 
     return float(bdtr(wrong, count, risk))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bin:
+    """Decisions with a confidence in (`low`, `high`]: their number, mean confidence and accuracy."""
+
+    low: float
+    high: float
+    count: int
+    confidence: float
+    accuracy: float
+
+
+def reliability(confidence: np.ndarray, right: np.ndarray, bins: int = BINS) -> list[Bin]:
+    """Equal-width bins of decisions; `confidence` and `right` are `(decisions,)`. Empty bins are left out."""
+    confidence, right = np.asarray(confidence, float), np.asarray(right, float)
+    numbers = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
+    return [
+        Bin(
+            low=number / bins,
+            high=(number + 1) / bins,
+            count=int(inside.sum()),
+            confidence=float(confidence[inside].mean()),
+            accuracy=float(right[inside].mean()),
+        )
+        for number in range(bins)
+        if (inside := numbers == number).any()
+    ]
+
+
+def expected_error(bins: Sequence[Bin]) -> float:
+    """ECE: mean absolute difference of confidence and accuracy, weighted by the size of each bin."""
+    errors = [(bin_.count, abs(bin_.accuracy - bin_.confidence)) for bin_ in bins]
+    count = sum(size for size, _ in errors)
+    return sum(size * error for size, error in errors) / count if count else 0.0
