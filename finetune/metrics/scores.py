@@ -16,15 +16,16 @@ import numpy as np
 from finetune.metrics.metric import Counted, Metric, Scores, plain_metrics
 from finetune.metrics.sums import items_counted, macro_f1_counted, mean_counted, one_hot, part_counted, ratio
 
+Labels = Sequence[Any]  # of rows, or their predictions
 LEAST_ORDERED = 3  # labels, of which two have no steps between them
 DIRECTION = re.compile(r"\(e\d,e\d\)$")  # of `Cause-Effect(e2,e1)`
 
 
-def _equal(gold: Sequence[Any], answers: Sequence[Any]) -> list[bool]:
+def _equal(gold: Labels, answers: Labels) -> list[bool]:
     return [a == b for a, b in zip(gold, answers, strict=True)]
 
 
-def _accuracy_sums(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
+def _accuracy_sums(gold: Labels, answers: Labels) -> Counted:
     return mean_counted(_equal(gold, answers))
 
 
@@ -32,13 +33,13 @@ def _f1_from_sums(gold: Sequence[float], answers: Sequence[float], *, threshold:
     return _class_sums(*([value >= threshold for value in values] for values in (gold, answers)), label=True, part="f1")
 
 
-def _macro_f1_sums(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
+def _macro_f1_sums(gold: Labels, answers: Labels) -> Counted:
     """Unweighted mean F1 of the classes that occur in labels or predictions; 0 where no row has a label."""
     true, predicted = one_hot(gold, answers)
     return macro_f1_counted(true * predicted, predicted, true, none=0.0)
 
 
-def _class_sums(gold: Sequence[Any], answers: Sequence[Any], *, label: Any, part: str) -> Counted:
+def _class_sums(gold: Labels, answers: Labels, *, label: Any, part: str) -> Counted:
     true, predicted = (np.array([value == label for value in values]) for values in (gold, answers))
     return part_counted(part, true & predicted, predicted, true)
 
@@ -49,7 +50,7 @@ def precision_recall_f1(right: int, predicted: int, true: int) -> tuple[float, f
     return precision, recall, 2 * right / (predicted + true) if predicted + true else 0.0
 
 
-def _matthews_sums(gold: Sequence[Any], answers: Sequence[Any]) -> Counted:
+def _matthews_sums(gold: Labels, answers: Labels) -> Counted:
     """Matthews correlation of any number of classes (Gorodkin 2004), from how often each is a label, is predicted, and
     both: -1 to 1; 0 when all predictions are one class.
     """
@@ -128,7 +129,7 @@ def micro_f1_without(label: str) -> Metric:
     return Metric("micro f1", sums=partial(_micro_sums, without=label))
 
 
-def _micro_sums(gold: Sequence[Any], answers: Sequence[Any], *, without: str) -> Counted:
+def _micro_sums(gold: Labels, answers: Labels, *, without: str) -> Counted:
     true, predicted = (np.array([value != without for value in values]) for values in (gold, answers))
     return part_counted("f1", np.array(_equal(gold, answers)) & true, predicted, true)
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from finetune.runs.record import RunRecord
     from finetune.runs.record_files import ListedRun
 
+Records = Sequence["RunRecord"]
+RecordList = list["RunRecord"]
+AnyRuns = Sequence["RunRecord | ListedRun"]
 NO_SPREAD = 1e-12  # a standard deviation that rounding can cause
 FOLDS = ("options.fold",)  # parts of one data set, not settings to choose from
 SHARE = "train_share"
@@ -23,7 +26,7 @@ CONSTANT = ("majority", "mean", "no-answer", "unigram")  # baselines with a cons
 IN_COLUMNS = ("task", "model", *SEEDS)  # settings with a column in a list of runs
 
 
-def changed_settings(records: Sequence["RunRecord"]) -> dict[str, list[Any]]:
+def changed_settings(records: Records) -> dict[str, list[Any]]:
     """The values, one a record, of each setting and option of the task that is not at its default in all records."""
     settings = [DEFAULTS | flat(record.recipe) for record in records]
     keys = dict.fromkeys(key for values in settings for key in values if key not in ("task", "options"))
@@ -31,7 +34,7 @@ def changed_settings(records: Sequence["RunRecord"]) -> dict[str, list[Any]]:
     return {key: values for key, values in by_key.items() if any(value != DEFAULTS.get(key) for value in values)}
 
 
-def applied(records: Sequence["RunRecord | ListedRun"]) -> list[dict[str, Any]]:
+def applied(records: AnyRuns) -> list[dict[str, Any]]:
     """For each record every setting and option (dotted keys) as it applied, without options chosen on dev.
 
     A setting that an older record lacks has its default. An option that it lacks has the default of other records of
@@ -40,7 +43,7 @@ def applied(records: Sequence["RunRecord | ListedRun"]) -> list[dict[str, Any]]:
     return [DEFAULTS | settings for settings in _recorded(records)]
 
 
-def _recorded(records: Sequence["RunRecord | ListedRun"]) -> list[dict[str, Any]]:
+def _recorded(records: AnyRuns) -> list[dict[str, Any]]:
     """As `applied`, without the defaults of settings that a record lacks."""
     by_default, differs = dict[tuple[str, int], dict[str, Any]](), object()
     options = []  # of each record, that the recipe or the task's declaration set
@@ -75,7 +78,7 @@ def short_settings(settings: Mapping[str, Any]) -> list[str]:
     )
 
 
-def differing_settings(records: Sequence["RunRecord | ListedRun"]) -> list[dict[str, Any]]:
+def differing_settings(records: AnyRuns) -> list[dict[str, Any]]:
     """For each record the settings (dotted keys) in which these records differ, seeds left out."""
     settings = _recorded(records)
     recipes = [{key for key in values if not key.startswith(("options.", PREFIX))} for values in settings]
@@ -86,7 +89,7 @@ def differing_settings(records: Sequence["RunRecord | ListedRun"]) -> list[dict[
     return [{key: values[key] for key in differ if key in values} for values in settings]
 
 
-def settings_by_task(runs: Sequence["RunRecord | ListedRun"]) -> list[dict[str, Any]]:
+def settings_by_task(runs: AnyRuns) -> list[dict[str, Any]]:
     """For each run the settings in which the runs of its task differ, without its model and seeds."""
     by_task = dict[str, list[Any]]()
     for run in runs:
@@ -160,13 +163,13 @@ def _deviation(values: Sequence[float]) -> float | None:
     return stdev(values)
 
 
-def groups(records: Iterable["RunRecord"], *, over: Sequence[str] = ()) -> list[list["RunRecord"]]:
+def groups(records: Iterable["RunRecord"], *, over: Sequence[str] = ()) -> list[RecordList]:
     """Groups records that differ only in their seeds; groups and runs keep their order.
 
     Encoders of earlier runs count as equal if these runs differ only in their seeds too. `over` are further settings
     (dotted keys) in which runs of a group may differ. With an option of the task among them their rows may differ too.
     """
-    records, by_facts = list(records), dict[str, list["RunRecord"]]()
+    records, by_facts = list(records), dict[str, RecordList]()
     ignored = {*SEEDS, *over, "model"}
     for record, settings in zip(records, applied(records), strict=True):
         equal = {key: value for key, value in settings.items() if key not in ignored and not key.startswith(PREFIX)}
@@ -179,12 +182,12 @@ def groups(records: Iterable["RunRecord"], *, over: Sequence[str] = ()) -> list[
     return list(by_facts.values())
 
 
-def by_setting(records: Iterable["RunRecord"]) -> list[list["RunRecord"]]:
+def by_setting(records: Iterable["RunRecord"]) -> list[RecordList]:
     """`groups`, with the folds of a cross-validation in one group: they have one setting, and other rows each."""
     return groups(records, over=FOLDS)
 
 
-def same_but_seeds(record: "RunRecord", records: Iterable["RunRecord"]) -> list["RunRecord"]:
+def same_but_seeds(record: "RunRecord", records: Iterable["RunRecord"]) -> RecordList:
     """The records that differ from this one only in their seeds."""
     return groups([record, *(other for other in records if other.id != record.id)])[0][1:]
 
@@ -212,18 +215,18 @@ def failed(record: "RunRecord", split: str) -> bool | None:
     return not rank(record.scores[split][metric]) > max(map(rank, constants))
 
 
-def failures(records: Sequence["RunRecord"], split: str) -> int | None:
+def failures(records: Records, split: str) -> int | None:
     """The number of runs that `failed`; None without a constant baseline, and without runs."""
     fails = [failed(record, split) for record in records]
     return None if not fails or None in fails else sum(map(bool, fails))
 
 
-def mean_score(records: Sequence["RunRecord"], split: str, name: str) -> float:
+def mean_score(records: Records, split: str, name: str) -> float:
     """The mean of a metric's scores, on its spacing."""
     return records[0].metric(name).spacing.mean([record.scores[split][name] for record in records])
 
 
-def shared_encoders(records: Sequence["RunRecord"]) -> str:
+def shared_encoders(records: Records) -> str:
     """A note on runs that share encoders of earlier runs: an interval over them covers too little. May be empty."""
     encoders = {record.lineage.run for record in records if record.lineage is not None}
     count = len(encoders)
@@ -240,7 +243,7 @@ def exact_percent(share: float) -> str:
     return f"{100 * share:.6g}%"
 
 
-def by_share(records: Sequence["RunRecord"]) -> list[dict[float, list["RunRecord"]]]:
+def by_share(records: Records) -> list[dict[float, RecordList]]:
     """The runs of each setting that was run with several shares of the same rows, by share, smallest first."""
     share = attrgetter(SHARE)
     curves = [
@@ -250,19 +253,19 @@ def by_share(records: Sequence["RunRecord"]) -> list[dict[float, list["RunRecord
     return [curve for curve in curves if len(curve) > 1]
 
 
-def of_largest_sizes(records: Sequence["RunRecord"]) -> list["RunRecord"]:
+def of_largest_sizes(records: Records) -> RecordList:
     """The records of the largest size of the data: smaller sizes do not show which setting is best."""
     smaller = {record.id for sizes in by_share(records) for share in list(sizes)[:-1] for record in sizes[share]}
     return [record for record in records if record.id not in smaller]
 
 
-def best_group(records: Sequence["RunRecord"]) -> list["RunRecord"]:
+def best_group(records: Records) -> RecordList:
     """The runs of the setting with the best mean headline score over its seeds and folds, on the first split.
 
     Only the largest size of the data takes part. An undefined mean is the worst; the first of equal settings is taken.
     """
 
-    def rank(group: Sequence["RunRecord"]) -> float:
+    def rank(group: Records) -> float:
         first = group[0]
         return first.metric(first.headline).rank(mean_score(group, first.first_split, first.headline))
 
@@ -270,8 +273,8 @@ def best_group(records: Sequence["RunRecord"]) -> list["RunRecord"]:
 
 
 def best_by_task(
-    records: Sequence["RunRecord"],
-) -> list[tuple[str, list[list["RunRecord"]], list["RunRecord"], dict[str, Any]]]:
+    records: Records,
+) -> list[tuple[str, list[RecordList], RecordList, dict[str, Any]]]:
     """(task, its runs by setting, the best of these groups, the settings in which it differs from others) of each task.
 
     Only the largest size of the data takes part.
@@ -284,6 +287,6 @@ def best_by_task(
     return bests
 
 
-def best_run(records: Sequence["RunRecord"]) -> "RunRecord":
+def best_run(records: Records) -> "RunRecord":
     """The run of the best setting (and of its first fold) with the best headline score on the first split."""
     return max(groups(best_group(records))[0], key=lambda record: record.metric(record.headline).rank(record.score))
