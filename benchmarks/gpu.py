@@ -34,7 +34,7 @@ from finetune.models.fast_paths import take_fast_paths
 from finetune.models.feature import Feature
 from finetune.models.head import EncoderWithHead
 from finetune.runs.events import unwatched
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Train
 from finetune.task_types.classification.head import LabelHead
 from finetune.task_types.classification.task import SentenceRow
 from finetune.task_types.span.head import SpanHead

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from finetune.runs import environment
+from finetune.runs.process import cpu_name, git_commit, versions
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -22,10 +22,10 @@ def facts() -> dict[str, Any]:
     """Time, commit, versions and CPU; `load_before`, if above 0, is from other processes."""
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "git_commit": environment.git_commit(),
-        "versions": environment.versions(),
+        "git_commit": git_commit(),
+        "versions": versions(),
         "cpu": {
-            "name": environment.cpu_name(),
+            "name": cpu_name(),
             "capability": torch.backends.cpu.get_cpu_capability(),
             "threads": torch.get_num_threads(),
             "load_before": os.getloadavg()[0],

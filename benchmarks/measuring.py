@@ -32,8 +32,7 @@ from finetune.models.feature import Feature
 from finetune.models.head import EncoderWithHead, Head
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Event, Updates, Watcher, unwatched
-from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Recipe, Train
 from finetune.task_types import registry
 from finetune.task_types.classification.task import SentenceRow, SentenceTask
 from finetune.task_types.prepare import encode_rows, load_splits

@@ -15,7 +15,7 @@ from measuring import built, unscored
 
 from finetune.data.source import source_of
 from finetune.runs.events import Event, Updates
-from finetune.runs.recipe import parse
+from finetune.runs.resolve import parse
 from finetune.task_types.options import option_names
 from finetune.training.trainer import Trainer
 

@@ -15,9 +15,9 @@ from finetune.checks import all_checks
 from finetune.cli import app as cli
 from finetune.data.detect import BY_SUFFIX, FORMATS
 from finetune.models.families import FAMILIES
-from finetune.runs.recipe import Recipe, allowed_values
-from finetune.runs.recipe_tables import LARGEST
+from finetune.runs.recipe import LARGEST, Recipe
 from finetune.runs.record import RunRecord
+from finetune.runs.resolve import allowed_values
 from finetune.task_types.declared_options import declared_options
 from finetune.task_types.registry import available
 from finetune.task_types.types import own_types

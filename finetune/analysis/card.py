@@ -1,4 +1,4 @@
-"""The card of a model (README.md): what it answers, how well, and its limits, of its run's record and predictions."""
+"""The card of a model (README.md): its answers, scores and limits, from its run's record and predictions."""
 
 import json
 import math
@@ -12,10 +12,10 @@ from finetune.data.messages import percent, so_many
 from finetune.metrics.metric import plain_metrics
 from finetune.models.pretrained import MINILM
 from finetune.runs.folder import RunFolder, read_lines
-from finetune.runs.lineage import SEEDS, Lineage, lineage_words
 from finetune.runs.record import RunRecord, without_folders
 from finetune.runs.record_files import load_record, readable_records
-from finetune.runs.seeds import same_but_seeds, seed_words, settings_of
+from finetune.runs.seeds import changed_settings, same_but_seeds, seed_words
+from finetune.runs.settings import SEEDS, Lineage, lineage_words
 from finetune.runs.verdict import baseline_words, chosen_by_scored, dev_choices, known_to_model, verdict_of
 from finetune.task_types.marked_text import clean
 from finetune.task_types.saved_predictions import saved_config
@@ -27,7 +27,7 @@ PIPELINES = {
     "ForMaskedLM": "fill-mask",
 }
 TAGS = PIPELINES | {"ForQuestionAnswering": "question-answering", "ForMultipleChoice": "multiple-choice"}
-MINILM_ON_HUB = "sentence-transformers/all-MiniLM-L6-v2"  # which the package of `minilm` carries
+MINILM_ON_HUB = "sentence-transformers/all-MiniLM-L6-v2"  # the model in the package of `minilm`
 COMMIT = re.compile(r"[0-9a-f]{40}")
 ON_HUB = re.compile(r"([\w.-]+/[\w.-]+) \(.*\)")  # the origin of a data set of the Hub: `nyu-mll/glue (mrpc, train)`
 MARKUP = re.compile(r"([\\`*_\[\]<>|#~])")
@@ -37,8 +37,8 @@ FEW_ROWS = 1_000  # training rows
 def model_card(folder: RunFolder, *, hub_name: str = "") -> str:
     """The card of a finished run's model in Markdown, with a head in YAML for the Hub, and other seeds of the run.
 
-    With a name on the Hub, its model is loaded by that. No text of the data is in it. Raises
-    UserError for a run without a model.
+    Its code loads the model by `hub_name` if there is one. No text of the data is in it. Raises UserError for a run
+    without a model.
     """
     model, record = folder.require_model(), load_record(folder.record_file)
     others = readable_records(sorted(folder.path.resolve().parent.glob("*/record.json")))
@@ -62,19 +62,17 @@ def model_card(folder: RunFolder, *, hub_name: str = "") -> str:
         ending=Path(str(record.recipe["task"])).suffix or ".csv",
         verdict=verdict_of(seeds).sentence, mean=verdict_of(seeds, split=record.first_split),
         ranked=sorted((run.score for run in seeds), key=metric.rank), chosen=chosen_by_scored(record),
-        # A file without its folders, which are those of a machine; a data set of the Hub keeps its name.
+        # A file without its folders, which only this machine has; a data set of the Hub keeps its name.
         data={name: origin if ON_HUB.fullmatch(origin) else Path(data_name_of(Path(origin))).name
               for name, origin in record.data_origin.items()},
         lineage=lineage_words(record.lineage), seed=seed_words(record).removeprefix("seed "),
-        changed=[setting for setting in settings_of([record])
-                 if setting.changed and setting.key not in ("model", *SEEDS)],
+        changed={key: value for key, (value,) in changed_settings([record]).items() if key not in ("model", *SEEDS)},
         limits=_limits(record),
     )  # fmt: skip
     return f"{clean(text)}\n"
 
 
 def _limits(record: RunRecord) -> list[str]:
-    """Few training rows, what dev chose, rows that the model has seen, and what is wrong with the data."""
     rows = record.rows.get("train", 0)
     few = f"trained on {so_many(rows)}: another seed or other rows may give quite another score" * (rows < FEW_ROWS)
     notes = [few, *dev_choices(record), known_to_model(record), *(finding.what for finding in record.findings)]
@@ -82,31 +80,29 @@ def _limits(record: RunRecord) -> list[str]:
 
 
 def code(text: object, longest: int = 60) -> str:
-    """A name as code on one line, which also holds in the cell of a table."""
+    """A name as code on one line, also for the cell of a table."""
     words = " ".join(clean(str(text)).split())
     words = words if len(words) <= longest else f"{words[: longest - 1]}…"
     return (f"`` {words} ``" if "`" in words else f"`{words}`").replace("|", "\\|")
 
 
 def escaped(text: str) -> str:
-    """A sentence in which a label may have signs of Markdown or HTML."""
+    """A sentence with the signs of Markdown and HTML in it escaped."""
     return MARKUP.sub(r"\\\1", " ".join(text.split()))
 
 
 def base_model(record: RunRecord) -> str | None:
-    """The name on the Hub of the encoder that a run started from, or the first run of its lineage; None for another."""
-    began: RunRecord | Lineage = record
-    while began.lineage is not None:
-        began = began.lineage
-    if began.model == MINILM:
+    """The Hub's name of the encoder that a run, or the first run of its lineage, started from; None for another."""
+    first: RunRecord | Lineage = record
+    while first.lineage is not None:
+        first = first.lineage
+    if first.model == MINILM:
         return MINILM_ON_HUB
-    return began.model if COMMIT.fullmatch(began.weights) and began.model.count("/") == 1 else None
+    return first.model if COMMIT.fullmatch(first.weights) and first.model.count("/") == 1 else None
 
 
 def architecture(model: Path) -> str:
-    """What follows the family in transformers' name of the model, such as `ForMaskedLM`; empty where transformers has
-    no class for it.
-    """
+    """The end of transformers' class name after the family, such as `ForMaskedLM`; empty without such a class."""
     try:
         name = str(json.loads((model / "config.json").read_text(encoding="utf-8"))["architectures"][0])
         name = name.replace("LMHeadModel", "ForCausalLM")  # of the auto class
@@ -116,7 +112,7 @@ def architecture(model: Path) -> str:
 
 
 def _head(record: RunRecord, kind: str, name: str) -> str:
-    """What the Hub's search and its page of a model read, in YAML; unknown facts and undefined scores are left out."""
+    """The facts for the Hub's search and its page of a model, in YAML, without unknown facts and undefined scores."""
     from huggingface_hub import EvalResult, ModelCardData
 
     results = []

@@ -31,7 +31,7 @@ MOST_SIDES = len(ascii_uppercase)
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """What `finetune.compare` returns; of three runs or more a list of them, each of another run with the first.
+    """The result of `finetune.compare`; of three runs or more a list of them, each of another run with the first.
 
     Example: `finetune.compare(run, other).frame`
 
@@ -89,12 +89,15 @@ class Comparison:
     def cells(self) -> list[list[str]]:
         """For each metric both sides, the difference, its interval and p, and the rows needed to detect it."""
         lines = []
-        for name, tested in self.differences.items():
+        for name, test in self.differences.items():
             metric = self.metrics[name]
-            needed = f"{tested.rows_needed:,}" if tested.rows_needed is not None else "more seeds" * bool(tested.value)
-            scores = [metric.shown(tested.a), metric.shown(tested.b), metric.signed(tested.value)]
-            p = [f"{tested.p:.4f}", f"{self.holm[name]:.4f}"]
-            lines.append([metric.heading, *scores, metric.signed_ends(tested.interval), *p, needed])
+            needed = f"{test.rows_needed:,}" if test.rows_needed is not None else "more seeds" * bool(test.value)
+            scores = [
+                *map(metric.shown, (test.a, test.b)),
+                metric.signed(test.value),
+                metric.signed_ends(test.interval),
+            ]
+            lines.append([metric.heading, *scores, f"{test.p:.4f}", f"{self.holm[name]:.4f}", needed])
         return lines
 
     @property
@@ -113,8 +116,8 @@ class Comparison:
         import pandas as pd
 
         rows = [
-            (name, one.a, one.b, one.value, *(one.interval or (None, None)), one.p, self.holm[name])
-            for name, one in self.differences.items()
+            (name, test.a, test.b, test.value, *(test.interval or (None, None)), test.p, self.holm[name])
+            for name, test in self.differences.items()
         ]
         return pd.DataFrame(rows, columns=["metric", "a", "b", "difference", "low", "high", "p", "p_holm"])
 
@@ -143,30 +146,28 @@ def compare_runs(
     names: tuple[str, str] | None = None,
     letter: str = "B",
 ) -> Comparison:
-    """Compares the saved predictions of two groups of runs, each of which differ only in seeds.
+    """Compares the saved predictions of two groups of runs; the runs of a group differ only in seeds.
 
-    Runs after the first without predictions are left out, with a note. `names` are those of the groups in messages,
-    `letter` is the second one's in notes.
-    `task` is needed for a task in a file, since code named by a run's folder is not executed. Raises UserError for runs
-    of different tasks or rows, and if predictions are not available.
+    Runs after the first without predictions are left out, with a note. `names` are the groups' in messages, `letter`
+    is the second group's in notes. `task` is needed for a task in a file, since code named by a run's folder is not
+    executed. Raises UserError for runs of different tasks or rows, and if predictions are not available.
     """
-    names, several = names or (a[0].path.name, b[0].path.name), len(a) > 1 or len(b) > 1
+    names = names or (a[0].path.name, b[0].path.name)
     folders = [
         [group[0], *(run for run in group[1:] if any(run.path.glob("predictions-*.parquet")))] for group in (a, b)
     ]
-    split = _common_split(folders, names, split, several=several)
+    split = _common_split(folders, names, split, several=len(a) > 1 or len(b) > 1)
     task = trained_on(folders[0][0], task=task)
     left = _side(task, folders[0], split, "A")
-    right = _side(task, folders[1], split, letter, like=left)
-    rows = left.rows
+    right, rows = _side(task, folders[1], split, letter, like=left), left.rows
     scored = [[resampled_metrics(task, answers, rows) for answers in side.answers] for side in (left, right)]
     sides = {name: [[metrics[name] for metrics in side] for side in scored] for name in scored[0][0]}
     metrics = {name: find_metric(name, task.metrics) for name in sides}
     differences = {}
-    for name, (ours, theirs) in sides.items():
-        quick = all(isinstance(metric, Counted) for metric in (*ours, *theirs))
-        resamples = RESAMPLES if quick else RESAMPLES // 10
-        differences[name] = difference_of(metrics[name], ours, theirs, resamples=resamples)
+    for name, pair in sides.items():
+        is_fast = all(isinstance(metric, Counted) for side in pair for metric in side)
+        resamples = RESAMPLES if is_fast else RESAMPLES // 10
+        differences[name] = difference_of(metrics[name], *pair, resamples=resamples)
     exact = next((metric.name for metric in task.metrics if metric.per_row), "")
     alone = [metric for side in sides.get(exact, ()) if len(side) == 1 for metric in side]
     hits = [metric.counts[:, 0] > 0 for metric in alone if isinstance(metric, Counted)]
@@ -177,8 +178,7 @@ def compare_runs(
         notes.append(f"seeds left out because their predictions are not available: {left_out}")
     return Comparison(
         a=[record.id for record in left.records], b=[record.id for record in right.records], letter=letter,
-        task=task.name, split=split, rows=len(rows), metrics=metrics,
-        differences=differences,
+        task=task.name, split=split, rows=len(rows), metrics=metrics, differences=differences,
         holm=dict(zip(differences, holm([difference.p for difference in differences.values()]), strict=True)),
         mcnemar=mcnemar(*hits) if len(hits) == 2 else None, changed=_changed(task, left, right), notes=notes,
         groups=groups,
@@ -192,7 +192,8 @@ def _common_split(
     first, second = (load_record(group[0].record_file) for group in folders)
     if first.task != second.task:
         raise UserError(f"{names[0]} is a run of {first.task}, {names[1]} of {second.task}", "Compare runs of one task")
-    if {folder.path for folder in folders[0]} & {folder.path for folder in folders[1]}:
+    paths, others = ({folder.path for folder in group} for group in folders)
+    if paths & others:
         same = "are the same run" + ", or differ only in seeds" * several
         raise UserError(f"{names[0]} and {names[1]} {same}", "Name another" + ", or leave out `seeds`" * several)
     split, both = split or first.first_split, [name for name in first.scores if name in second.scores]
@@ -207,22 +208,21 @@ def _side(task: Task, folders: Sequence[RunFolder], split: str, letter: str, lik
     answers, rows = [], None if like is None else like.rows
     for folder in folders:
         lines = read_predictions(folder.predictions(split))
-        here = [row_of_line(task, line, folder.path) for line in lines]
-        if rows is not None and (unlike := _unlike(rows, here)):
+        predicted = [row_of_line(task, line, folder.path) for line in lines]
+        if rows is not None and (unlike := _unlike(rows, predicted)):
             raise UserError(f"{folder.path}: {unlike}", "Compare runs that predicted the same rows")
-        rows = here
+        rows = predicted
         answers.append([Answer(value=line["prediction"], probabilities=line["probabilities"]) for line in lines])
     records = [load_record(folder.record_file) for folder in folders]
     return Side(letter=letter, records=records, rows=rows or [], answers=answers)
 
 
 def _unlike(rows: Sequence[Row], others: Sequence[Row]) -> str:
-    """How the rows differ from the first side's, in words; other fields of a row may have the name of a prediction's,
-    such as `start`.
-    """
+    """How the rows differ from the first side's, in words; may be empty."""
     if len(rows) != len(others):
         return f"its {so_many(len(others))} {noun(len(others), 'is', 'are')} not the {len(rows):,} of the other run"
     for number, (row, other) in enumerate(zip(rows, others, strict=True), start=1):
+        # Not all fields: a prediction's may have the name of a row's, such as `start`.
         if (row.id, row.input, row.gold) != (other.id, other.input, other.gold):
             return f"its row {number} (id {other.id!r}) differs from that of the other run"
     return ""
@@ -253,9 +253,9 @@ def _notes(left: Side, right: Side, split: str, count: int, unit: str) -> Iterat
 
 
 def _changed(task: Task, left: Side, right: Side) -> list[dict[str, Any]]:
-    """The rows whose counts equal the label's in the first metric with counts for the first run of one side alone.
+    """The rows that only one side's first run has right: by the first metric with counts, which then equal the label's.
 
-    All are counted together, since counts may depend on the set of labels. None where rows are scored in groups.
+    All are counted together, since counts may depend on the set of labels. Empty for rows that are scored in groups.
     """
     rows, a, b = left.rows, left.answers[0], right.answers[0]
     labels = task.labels_of(rows)
@@ -274,11 +274,11 @@ def _changed(task: Task, left: Side, right: Side) -> list[dict[str, Any]]:
 def compare_several(
     sides: Sequence[Sequence[RunFolder]], *, split: str | None = None, task: Task | None = None, names: Sequence[str]
 ) -> list[Comparison]:
-    """Compares the saved predictions of the first group of runs with those of each other, as `compare_runs`.
+    """Compares the saved predictions of the first group of runs with each other group, as `compare_runs`.
 
-    p is adjusted for all tests of all pairs. Which side is the first is chosen before the scores are looked at, so that
-    p needs no correction for a choice. Raises UserError as `compare_runs` does, for more sides than letters, and for
-    two sides of the same runs.
+    p is adjusted for all tests of all pairs. The first side is chosen before its scores are looked at, so that p needs
+    no correction for a choice. Raises UserError as `compare_runs` does, for more sides than letters, and for two sides
+    with runs in common.
     """
     if len(sides) > MOST_SIDES:
         raise UserError(f"{len(sides)} runs are more than {MOST_SIDES}", "Compare fewer: finetune ls TASK --board")
@@ -292,7 +292,5 @@ def compare_several(
         compare_runs(sides[0], other, split=split, task=task, names=(names[0], name), letter=letter)
         for letter, other, name in zip(ascii_uppercase[1:], sides[1:], names[1:], strict=False)
     ]
-    tests = [(pair.letter, name) for pair in pairs for name in pair.differences]
-    p_values = [tested.p for pair in pairs for tested in pair.differences.values()]
-    adjusted = dict(zip(tests, holm(p_values), strict=True))
-    return [replace(pair, holm={name: adjusted[pair.letter, name] for name in pair.differences}) for pair in pairs]
+    adjusted = iter(holm([test.p for pair in pairs for test in pair.differences.values()]))
+    return [replace(pair, holm={name: next(adjusted) for name in pair.differences}) for pair in pairs]

@@ -17,8 +17,8 @@ from finetune.runs.verdict import Verdict, verdict_of
 if TYPE_CHECKING:
     import pandas as pd
 
-SMALL_GAIN = 0.01  # a gain, of the scale of a score, that is hardly worth labels
-SAME = 0.1  # of a doubling: a step as near to one is called so
+SMALL_GAIN = 0.01  # of a score from 0 to 1, hardly worth labels
+SAME = 0.1  # a step within this of a doubling is called a doubling
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ class ShareOfRows:
 
 @dataclass(frozen=True, kw_only=True)
 class LearningCurve:
-    """The runs of one setting with several sizes of the data, as `run.learning_curves` has them.
+    """The runs of one setting with several sizes of the data; `run.learning_curves` is a list of these.
 
     Example: `run.learning_curves[0].answer`
 
@@ -82,12 +82,12 @@ class LearningCurve:
 
 
 def learning_curves(records: Sequence[RunRecord], folders: Mapping[str, RunFolder]) -> list[LearningCurve]:
-    """The curve of each setting that was run with several sizes; the folders of the runs are by id."""
+    """The curve of each setting that was run with several sizes; the `folders` of the runs are by id."""
     curves = []
-    for groups in by_share(records):
+    for by_size in by_share(records):
         sizes = [
             ShareOfRows(share=share, rows=max(1, runs[0].rows.get("train", 0)), records=runs, verdict=verdict_of(runs))
-            for share, runs in groups.items()
+            for share, runs in by_size.items()
         ]
         after = sizes[-1]
         before = min(sizes[:-1], key=lambda size: abs(math.log2(after.rows / size.rows) - 1))
@@ -101,14 +101,14 @@ def learning_curves(records: Sequence[RunRecord], folders: Mapping[str, RunFolde
 
 
 def more_labels(before: ShareOfRows, after: ShareOfRows, gain: float, interval: Interval | None) -> str:
-    """Whether more labels would help, or more text, by what the last doubling of the rows added, in a sentence."""
+    """Whether more labels, or more text, would help: a sentence on the gain of the last doubling of the rows."""
     verdict, metric = after.verdict, after.verdict.metric
-    unit, turn = " points" if metric.scale == 100 else "", 1 if gain > 0 else -1
+    unit, sign = " points" if metric.scale == 100 else "", 1 if gain > 0 else -1
     doublings = math.log2(after.rows / before.rows)
     step = "the last doubling" if abs(doublings - 1) < SAME else f"{2**doublings:.1f} times the rows"
     change = f"did not change {verdict.of}"
     if gain:
-        change = f"{'raised' if turn > 0 else 'lowered'} {verdict.of} by {metric.shown(abs(gain))}{unit}"
+        change = f"{'raised' if sign > 0 else 'lowered'} {verdict.of} by {metric.shown(abs(gain))}{unit}"
     change = f"{step} ({before.rows:,} to {after.rows:,} rows) {change}"
     more = "text" if after.records[0].is_pretraining else "labels"
     if not math.isfinite(gain) or interval is None:
@@ -121,5 +121,5 @@ def more_labels(before: ShareOfRows, after: ShareOfRows, gain: float, interval: 
         answer = f"More {more} of this kind would probably not help"
     elif high < SMALL_GAIN:
         answer = f"More {more} would hardly help"
-    least, most = sorted(turn * end for end in interval)
+    least, most = sorted(sign * end for end in interval)
     return f"{answer}: {change} (95 % {metric.ends((least, most))})."

@@ -15,28 +15,27 @@ from pathlib import Path
 from finetune.analysis.run_figures import FAR, Figures, Words
 from finetune.data.messages import first_of, percent, so_many
 from finetune.runs.folder import RESULTS, RunFolder
-from finetune.runs.record import RunRecord
-from finetune.runs.record_parts import MOST_COMPARED
+from finetune.runs.record import MOST_COMPARED, RunRecord
 from finetune.runs.verdict import FEW_ROWS
 
-WIDE = 0.1  # of half an interval that tells little
-MANY_CONTRADICT, SOME_CONTRADICT = 0.1, 0.05  # shares of the training rows; some are named where the model is bad
+WIDE = 0.1  # half an interval, of a score from 0 to 1, that shows little
+MANY_CONTRADICT, SOME_CONTRADICT = 0.1, 0.05  # shares of the training rows; the latter if the model is bad
 MANY_CUT, SOME_CUT = 0.6, 0.3  # the same of truncated features
-ROWS_TO_LEARN, RARE, RARE_SHARE = 10, 25, 0.05  # few rows of a label: of any, and of one with less than a share of all
-TOO_FEW_TO_TELL, TIMES_LARGER = 20, 2  # rows of dev with an interval over 30 points; than a file, of one that is drawn
-USUAL_TOKENS = 512  # at most, of an encoder whose record does not say
+ROWS_TO_LEARN, RARE, RARE_SHARE = 10, 25, 0.05  # few rows of any label, and of a label with less than a share of all
+TOO_FEW_TO_TELL, TIMES_LARGER = 20, 2  # rows of dev whose interval is over 30 points; of drawn dev rows, than a file
+USUAL_TOKENS = 512  # positions of an encoder whose record lacks them
 FLAT, FALLEN, STILL_HIGH = 0.01, 0.03, 0.5  # shares of the first loss: never lost, begun to be lost, left after little
-STILL_FALLS = 0.002  # share of the loss on dev that the last epoch took off
+STILL_FALLS = 0.002  # share by which the last epoch lowered the loss on dev
 FEW_UPDATES = 50  # after which a new head is near random
-RISEN, SOME_RISEN = 1.5, 1.1  # times the lowest loss on dev; the latter where the score has fallen too
+RISEN, SOME_RISEN = 1.5, 1.1  # times the lowest loss on dev; the latter if the score has fallen too
 RISE_TO_SEE, LEARNED = 0.1, 0.7  # shares of the first loss: on dev, below which no rise matters; on training rows
 
 
 @dataclass(frozen=True)
 class Cause:
-    """A reason why a model is bad, the figures that show it in a sentence, and the words of the next command.
+    """A reason why a model is bad, its evidence in a sentence, and the words of the next command.
 
-    `notes` are those of the record that say the same.
+    `notes` are the notes of the record with the same evidence.
     """
 
     name: str
@@ -46,13 +45,13 @@ class Cause:
 
     @property
     def command(self) -> str:
-        """The next command, quoted for a shell; empty where the record does not tell enough to write one."""
+        """The next command, quoted for a shell; empty if the record lacks the facts for one."""
         return shlex.join(["finetune", *self.words]) if self.words else ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnosis:
-    """The causes that a run's record shows, the most certain first; none for a run with which nothing is wrong.
+    """The causes that a run's record shows, the most certain first; none for a good run.
 
     Example: `print(run.diagnosis); run.diagnosis.command`
     """
@@ -66,21 +65,21 @@ class Diagnosis:
 
     @property
     def command(self) -> str:
-        """The command that the first cause asks for; empty without one."""
+        """The next command for the first cause; empty without one."""
         return self.causes[0].command if self.causes else ""
 
     def for_runs_in(self, out: Path) -> "Diagnosis":
-        """With commands that name the folder of the runs, where that is not the usual one."""
-        if out.resolve() == RESULTS.resolve():
-            return self
-        named = [replace(one, words=(*one.words, "--out", str(out))) if one.words else one for one in self.causes]
-        return Diagnosis(causes=tuple(named))
+        """With commands that name the folder of the runs, if it is not the usual one."""
+        place = () if out.resolve() == RESULTS.resolve() else ("--out", str(out))
+        return Diagnosis(
+            causes=tuple(replace(cause, words=cause.words and cause.words + place) for cause in self.causes)
+        )
 
     def __bool__(self) -> bool:
         return bool(self.causes)
 
     def __str__(self) -> str:
-        return "\n".join(f"{one.name}: {one.evidence}" for one in self.causes) or "no cause found"
+        return "\n".join(f"{cause.name}: {cause.evidence}" for cause in self.causes) or "no cause found"
 
 
 def other_language(run: Figures) -> Cause | None:
@@ -124,14 +123,14 @@ def texts_cut(run: Figures) -> Cause | None:
 
 
 def few_rows_of_a_class(run: Figures) -> Cause | None:
-    """Labels with few rows that dev has, and of which no row was predicted right, while others were."""
-    every, scores = run.train_rows, run.record.scores[run.split]
+    """Labels of dev with few training rows, none of which was predicted right, while other labels were."""
+    rows_of_all, scores = run.train_rows, run.record.scores[run.split]
     counts, in_dev = run.record.labels.get("train", {}), run.record.labels.get(run.split, {})
     missed = {name: counts.get(name, 0) for name in in_dev if scores.get(f"{name}/recall", 1.0) == 0.0}
-    few = all(rows < ROWS_TO_LEARN or (rows < RARE and rows < RARE_SHARE * every) for rows in missed.values())
+    few = all(rows < ROWS_TO_LEARN or rows < min(RARE, RARE_SHARE * rows_of_all) for rows in missed.values())
     if not missed or not few or len(missed) == len(in_dev):
         return None
-    named = first_of([f"'{name}' ({so_many(rows, 'row')} of {every:,})" for name, rows in missed.items()], 3)
+    named = first_of([f"'{name}' ({so_many(rows, 'row')} of {rows_of_all:,})" for name, rows in missed.items()], 3)
     return Cause("too few rows of a class", f"{named}: none was found in {run.split}", run.checked())
 
 
@@ -186,8 +185,8 @@ def one_class(run: Figures) -> Cause | None:
 
 
 def over_fitted(run: Figures) -> Cause | None:
-    """The loss on dev rose after an epoch while that of training fell, and the saved weights are of a later one, though
-    those of an earlier one scored better.
+    """The loss on dev rose after an epoch, the training loss fell, and weights of a later epoch were saved, which
+    scored worse.
     """
     dev, losses, ranks, last = run.dev_losses, run.losses, run.ranks, run.record.selected_epoch
     if len(dev) != len(losses) or not 1 < last <= len(dev):
@@ -204,10 +203,10 @@ def over_fitted(run: Figures) -> Cause | None:
         return None
     from finetune.task_types.starting_recipe import DEV_TO_CHOOSE
 
-    was, now = (run.metric.shown(run.record.epochs[epoch - 1]["headline"]) for epoch in (best, last))
+    before, after = (run.metric.shown(run.record.epochs[epoch - 1]["headline"]) for epoch in (best, last))
     evidence = (
         f"then the loss on dev rose from {dev[best - 1]:.3g} to {dev[last - 1]:.3g} and that of training fell from "
-        f"{losses[best - 1]:.3g} to {losses[last - 1]:.3g}; {run.record.headline} was {was}, and is {now}"
+        f"{losses[best - 1]:.3g} to {losses[last - 1]:.3g}; {run.record.headline} was {before}, and is {after}"
     )
     few = run.dev_rows < DEV_TO_CHOOSE and run.record.updates is None
     words = run.again({"train.epochs": best} if few else {"train.select": "best"})
@@ -215,7 +214,7 @@ def over_fitted(run: Figures) -> Cause | None:
 
 
 def small_dev(run: Figures) -> Cause | None:
-    """Dev, and test, have too few rows to tell a good model from a bad one by."""
+    """Dev, and test, have too few rows to distinguish a good model from a bad one."""
     metric, verdict = run.metric, run.verdict
     rows = run.record.rows.get(verdict.split, 0)
     clear = run.is_good or run.noise < WIDE * run.is_share
@@ -231,8 +230,9 @@ def small_dev(run: Figures) -> Cause | None:
 
 
 def _larger_dev(run: Figures) -> Words:
-    """Dev drawn from the training rows instead of a small file, else the mean of seeds. Nothing where each seed gives
-    the same, or there are several: only more labels help.
+    """The run with dev drawn from the training rows instead of a small file, else with several seeds.
+
+    Empty if each seed gives the same, or if there are several: only more labels help.
     """
     if run.options.get("dev"):
         from finetune.task_types.dev_split import DEV_SHARE
@@ -243,8 +243,8 @@ def _larger_dev(run: Figures) -> Words:
     return (*again, "--seeds", "5") if again else ()
 
 
-# The order decides which cause is the first. Facts of the rows and settings that cannot work come before what is seen
-# in the losses: cut or contradicting rows make a model collapse or over-fit, and the reverse is never so.
+# The order decides which cause is the first. Facts of the rows, and settings that cannot work, come before symptoms in
+# the losses: cut or contradicting rows make a model collapse or over-fit, never the reverse.
 RULES = (
     other_language, contradictions, texts_cut, few_rows_of_a_class, loss_never_fell, under_trained, one_class,
     over_fitted, small_dev,
@@ -252,25 +252,28 @@ RULES = (
 
 
 def diagnosis_of(record: RunRecord, folder: RunFolder | None = None, *, runs: int = 1) -> Diagnosis:
-    """The causes that the record of a finished run shows; `folder` has the recipe file that a command may name, and
-    `runs` is how many there are that differ in their seeds alone.
+    """The causes that the record of a finished run shows.
+
+    `folder` has the recipe file that a command may name; `runs` is the number of runs that differ in seeds alone.
     """
     figures = Figures(record, folder, runs)
     return Diagnosis(causes=tuple(cause for rule in RULES if (cause := rule(figures)) is not None))
 
 
 def diagnosis_of_seeds(runs: Sequence[tuple[RunRecord, RunFolder | None]]) -> Diagnosis:
-    """The first that shows the most frequent cause of runs which differ in their seeds alone, where half of them or
-    more have it; the evidence says how many.
+    """The diagnosis of the first run with the most frequent cause, of runs that differ in their seeds alone.
+
+    None if less than half of them have it; the evidence has their number.
     """
-    every = len(runs)
-    shown = [diagnosis_of(record, folder, runs=every) for record, folder in runs]
-    kinds = [re.sub(r"\d+", "", one.cause) for one in shown]  # the epoch in a cause differs between seeds
+    diagnoses = [diagnosis_of(record, folder, runs=len(runs)) for record, folder in runs]
+    kinds = [
+        re.sub(r"\d+", "", diagnosis.cause) for diagnosis in diagnoses
+    ]  # the epoch in a cause differs between seeds
     (kind, count), *_ = [*Counter(filter(None, kinds)).most_common(1), ("", 0)]
-    if 2 * count < every:
+    if 2 * count < len(runs):
         return Diagnosis()
-    first = shown[kinds.index(kind)]
-    if count == every:
+    first = diagnoses[kinds.index(kind)]
+    if count == len(runs):
         return first
-    of_some = replace(first.causes[0], evidence=f"{count} of {every} runs: {first.causes[0].evidence}")
-    return Diagnosis(causes=(of_some, *first.causes[1:]))
+    cause = replace(first.causes[0], evidence=f"{count} of {len(runs)} runs: {first.causes[0].evidence}")
+    return Diagnosis(causes=(cause, *first.causes[1:]))

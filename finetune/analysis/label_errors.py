@@ -1,4 +1,4 @@
-"""Labels that may be wrong: those that are believed least (confident learning, Northcutt et al. 2021)."""
+"""Labels that may be wrong: the labels that a model believes least (confident learning, Northcutt et al. 2021)."""
 
 from dataclasses import dataclass
 
@@ -13,8 +13,8 @@ NEIGHBOURS, LEAST_NEIGHBOURS = 0.1, 20  # share and number of rows with the near
 
 @dataclass(frozen=True, kw_only=True)
 class Believed:
-    """How far each row's label is believed, `(rows,)` each: its probability, `belief`, which ranks it, and the index of
-    its least believed decision. NaN where nothing is known; numbers have no probabilities and no decisions.
+    """The belief in each row's label, `(rows,)` each: its probability, `belief`, which ranks the rows, and the index of
+    its least believed decision. NaN without a probability; numbers have no probabilities and no decisions.
     """
 
     chances: np.ndarray
@@ -23,35 +23,31 @@ class Believed:
 
 
 def beliefs(table: Predictions) -> Believed | None:
-    """How far each row's label is believed; None without probabilities.
+    """The belief in each row's label; None without probabilities.
 
-    That is its probability less the mean of its class, the threshold of confident learning (Northcutt et al. 2021,
-    section 3.1): less is usual for a class that the model is unsure of. Of a row with several labels the least believed
-    one counts (as for the words of a sentence in Wang and Mueller 2022), and logarithms are compared: their classes
-    differ in size by far, and by probabilities those that are usually certain came first, which found fewer errors. Of
-    a number it is the error, negative, in units of what is usual for such predictions.
+    It is the label's probability less the mean of its class, the threshold of confident learning (Northcutt et al.
+    2021, section 3.1): low probabilities are usual for a class that the model is unsure of. Of a row with several
+    labels the least believed label counts (as for the words of a sentence in Wang and Mueller 2022), by logarithms:
+    the classes differ in size by far, and by probabilities the usually certain classes came first, which found fewer
+    errors. Of a number it is the negative error, in units of the usual error of such predictions.
     """
     if table.numbers is not None:
-        return _believed_numbers(*table.numbers)
+        labels, predictions = table.numbers
+        errors = np.abs(labels - predictions)
+        return Believed(chances=np.full(len(errors), np.nan), belief=-errors / expected_errors(errors, predictions))
     at = np.flatnonzero(np.isfinite(table.decisions.chance))
     if not at.size:
         return None
-    found = table.decisions.at(at)
-    _, classes = np.unique(found.label.astype(str), return_inverse=True)
-    values = np.log(np.maximum(found.chance, TINY)) if table.nothing else found.chance
+    decisions = table.decisions.at(at)
+    _, classes = np.unique(decisions.label.astype(str), return_inverse=True)
+    values = np.log(np.maximum(decisions.chance, TINY)) if table.nothing else decisions.chance
     relative = values - (np.bincount(classes, weights=values) / np.bincount(classes))[classes]
-    order = np.lexsort((relative, found.row))
-    first = order[np.diff(found.row[order], prepend=-1) != 0]  # the least of each row
+    order = np.lexsort((relative, decisions.row))
+    first = order[np.diff(decisions.row[order], prepend=-1) != 0]  # the least of each row
     chances, belief = np.full((2, len(table)), np.nan)
-    chances[found.row[first]], belief[found.row[first]] = found.chance[first], relative[first]
-    least = np.zeros(len(table), int)
-    least[found.row[first]] = at[first]
+    least, rows = np.zeros(len(table), int), decisions.row[first]
+    chances[rows], belief[rows], least[rows] = decisions.chance[first], relative[first], at[first]
     return Believed(chances=chances, belief=belief, least=least)
-
-
-def _believed_numbers(labels: np.ndarray, predictions: np.ndarray) -> Believed:
-    errors = np.abs(labels - predictions)
-    return Believed(chances=np.full(len(errors), np.nan), belief=-errors / expected_errors(errors, predictions))
 
 
 def expected_errors(errors: np.ndarray, predictions: np.ndarray) -> np.ndarray:
@@ -60,12 +56,11 @@ def expected_errors(errors: np.ndarray, predictions: np.ndarray) -> np.ndarray:
     width = min(len(errors), max(LEAST_NEIGHBOURS, round(NEIGHBOURS * len(errors))))
     sums = np.cumsum(np.concatenate([[0.0], errors[order]]))
     begin = np.clip(np.arange(len(errors)) - width // 2, 0, len(errors) - width)
-    found = np.empty(len(errors))
-    found[order] = (sums[begin + width] - sums[begin]) / width
-    return np.maximum(found, max(errors.mean() / 4, np.finfo(float).tiny))
+    means = np.empty(len(errors))
+    means[order] = (sums[begin + width] - sums[begin]) / width
+    return np.maximum(means, max(errors.mean() / 4, np.finfo(float).tiny))
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
     """The rank of each value `(rows,)`, 0 for the least."""
-    found: np.ndarray = np.argsort(np.argsort(values, kind="stable"))
-    return found
+    return np.asarray(np.argsort(np.argsort(values, kind="stable")))

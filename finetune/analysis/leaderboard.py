@@ -1,7 +1,7 @@
-"""A leaderboard of a task from records: a line a model and its settings, the best first.
+"""A leaderboard of a task from records: a line for each model and its settings, the best first.
 
-Runs that were scored on other rows (another file, a limit, another version of a task) are a group of their own, with a
-best of its own. Whether two lines differ by more than chance is what `compare` tests, by their predictions.
+Runs that were scored on other rows (another file, a limit, another version of a task) are separate groups. `compare`
+tests, by their predictions, whether two lines differ by more than chance.
 """
 
 from collections.abc import Sequence
@@ -10,14 +10,13 @@ from typing import Any
 
 from finetune.analysis.table import TextTable
 from finetune.data.messages import noun, so_many
-from finetune.runs.lineage import PREFIX
 from finetune.runs.record import RunRecord, names_only
 from finetune.runs.seeds import by_setting, differing_settings, mean_score, short_settings
+from finetune.runs.settings import PREFIX
 from finetune.runs.verdict import FEW_ROWS, Verdict, baseline_words, verdict_of
 
 AGAINST = {"better": "better than", "worse": "worse than", "unclear": "unclear against", "alone": ""}
 NAMES = ("data", "", "model", "settings")  # columns that are not numbers
-Group = Sequence[RunRecord]  # runs that differ in seeds alone
 
 
 def leaderboard(records: Sequence[RunRecord]) -> TextTable:
@@ -32,18 +31,19 @@ def leaderboard(records: Sequence[RunRecord]) -> TextTable:
     cells, numbers, behind = list[dict[str, str]](), list[dict[str, Any]](), []
     for groups in ordered:
         firsts = [group[0] for group in groups]
-        metric, split = firsts[0].metric(firsts[0].headline), firsts[0].first_split
-        title = f"{metric.heading} on {firsts[0].rows.get(split, 0):,} rows of {split}"
-        title += f", {_train_rows(groups[0]):,} training rows, data {firsts[0].data[:8]}" * (len(ordered) > 1)
+        first, split = firsts[0], firsts[0].first_split
+        metric = first.metric(first.headline)
+        title = f"{metric.heading} on {first.rows.get(split, 0):,} rows of {split}"
+        title += f", {_train_rows(groups[0]):,} training rows, data {first.data[:8]}" * (len(ordered) > 1)
         verdicts = [verdict_of(group, split=split) for group in groups]
-        lines = zip(verdicts, groups, differing_settings(firsts), strict=True)
+        lines = zip(verdicts, differing_settings(firsts), strict=True)
         ranked = sorted(lines, key=lambda line: metric.rank(line[0].score), reverse=True)
-        for place, (verdict, group, settings) in enumerate(ranked, start=1):
-            number = _numbers(verdict, group, settings)
-            cells.append({"data": title, "": str(place), **_cells(number, verdict, group)})
+        for rank, (verdict, settings) in enumerate(ranked, start=1):
+            number = _numbers(verdict, settings)
+            cells.append({"data": title, "": str(rank), **_cells(number, verdict)})
             numbers.append(number)
             named = ", ".join(filter(None, [number["model"], number["settings"]]))
-            behind.append(f"{named}: {noun(len(group), 'run')} {number['runs']}")
+            behind.append(f"{named}: {noun(len(verdict.records), 'run')} {number['runs']}")
     headings = list(dict.fromkeys(name for row in cells for name in row))
     shown = [name for name in headings if name in NAMES or any(row.get(name) for row in cells)]
     fewest = min(groups[0][0].rows.get(groups[0][0].first_split, 0) for groups in ordered)
@@ -60,39 +60,43 @@ def leaderboard(records: Sequence[RunRecord]) -> TextTable:
     )  # fmt: skip
 
 
-def _train_rows(group: Group) -> int:
+def _train_rows(group: Sequence[RunRecord]) -> int:
     return group[0].rows.get("train", 0)
 
 
-def _numbers(verdict: Verdict, group: Group, settings: dict[str, Any]) -> dict[str, Any]:
+def _numbers(verdict: Verdict, settings: dict[str, Any]) -> dict[str, Any]:
     """The numbers of a line, scores as computed: 0.843 for 84.3 points."""
-    first, (low, high) = group[0], verdict.interval or (None, None)
+    group, (low, high) = verdict.records, verdict.interval or (None, None)
+    first = group[0]
     encoder = [f"encoder trained on {first.lineage.task}"] if first.lineage is not None else []
-    own = {key: value for key, value in settings.items() if not key.startswith(PREFIX)}
+    settings = {key: value for key, value in settings.items() if not key.startswith(PREFIX)}
     times = [record.seconds["training"] for record in group if "training" in record.seconds]
-    others = [split for split in first.scores if split != verdict.split]
     return {
         "task": first.task, "data": first.data[:8], "train_rows": _train_rows(group), "split": verdict.split,
         "rows": first.rows.get(verdict.split, 0), "metric": verdict.metric.name,
         "model": names_only(first.model if first.lineage is None else first.lineage.checkpoint),
-        "settings": ", ".join([*encoder, *short_settings(names_only(own))]), "seeds": len(group),
+        "settings": ", ".join([*encoder, *short_settings(names_only(settings))]), "seeds": len(group),
         "score": verdict.score, "low": low, "high": high, "verdict": verdict.level,
         "baseline": verdict.baseline and baseline_words(verdict.baseline), "baseline_score": verdict.baseline_score,
-        **{f"{split}_score": mean_score(group, split, verdict.metric.name) for split in others},
+        **{f"{split}_score": mean_score(group, split, verdict.metric.name) for split in _others(verdict)},
         "parameters": first.parameters.get("all"), "seconds": fmean(times) if times else None,
         "runs": ", ".join(record.id for record in group),
     }  # fmt: skip
 
 
-def _cells(number: dict[str, Any], verdict: Verdict, group: Group) -> dict[str, str]:
-    metric, baseline, others = verdict.metric, "", [split for split in group[0].scores if split != verdict.split]
+def _others(verdict: Verdict) -> list[str]:
+    return [split for split in verdict.records[0].scores if split != verdict.split]
+
+
+def _cells(number: dict[str, Any], verdict: Verdict) -> dict[str, str]:
+    metric, baseline = verdict.metric, ""
     if verdict.baseline_score is not None:
         level = AGAINST[verdict.level] if verdict.difference else "equal to"
         baseline = f"{level} {number['baseline']} {metric.shown(verdict.baseline_score)}"
     return {
         "model": number["model"], "settings": number["settings"], "seeds": str(number["seeds"]),
         "score": metric.shown(verdict.score), "95 % interval": metric.ends(verdict.interval),
-        "against baseline": baseline, **{split: metric.shown(number[f"{split}_score"]) for split in others},
+        "against baseline": baseline, **{split: metric.shown(number[f"{split}_score"]) for split in _others(verdict)},
         "parameters": "" if number["parameters"] is None else f"{number['parameters']:,}",
         "seconds": "" if number["seconds"] is None else f"{number['seconds']:,.0f}",
     }  # fmt: skip

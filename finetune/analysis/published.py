@@ -9,9 +9,10 @@ from types import MappingProxyType
 from typing import Any
 
 from finetune.runs.record import RunRecord
-from finetune.runs.toml import flat
+from finetune.runs.settings import DEFAULTS, flat
 
-DEFAULTS = {"frozen": False, "layers": "last", "bilstm": False, "train.solver": "adam"}
+# The defaults of the settings of the architecture and the solver.
+STRUCTURE = {name: DEFAULTS[name] for name in ("frozen", "layers", "bilstm", "train.solver")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,9 +41,9 @@ class Anchor:
 
 
 def structure(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that change the architecture or solver, where they differ from their defaults."""
-    given = flat(dict(settings))
-    return {name: given[name] for name, default in DEFAULTS.items() if given.get(name, default) != default}
+    """The settings of STRUCTURE that differ from their defaults."""
+    typed = flat(settings)
+    return {name: typed[name] for name, default in STRUCTURE.items() if typed.get(name, default) != default}
 
 
 def anchors(*, task: str, settings: Mapping[str, Any] = MappingProxyType({})) -> list[Anchor]:
@@ -66,11 +67,11 @@ def anchors(*, task: str, settings: Mapping[str, Any] = MappingProxyType({})) ->
 
 def published_for(record: RunRecord, split: str) -> list[Anchor]:
     """Published scores of a run's model on that split; none for a run on part of the data."""
-    own = (record.recipe.get("options") or {}).get("shape")  # data of a user, before all scores are read
-    if own or record.recipe.get("limit") is not None or split not in record.rows:
+    is_own_data = (record.recipe.get("options") or {}).get("shape")  # before all scores are read
+    if is_own_data or record.recipe.get("limit") is not None or split not in record.rows:
         return []
-    known = anchors(task=record.task, settings=record.recipe)
-    return [anchor for anchor in known if anchor.model == record.model and anchor.is_of(split, record.rows[split])]
+    of_task = anchors(task=record.task, settings=record.recipe)
+    return [anchor for anchor in of_task if anchor.model == record.model and anchor.is_of(split, record.rows[split])]
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""What `show` and `run` print of runs next to their scores: the verdict, six facts, and every field of the record."""
+"""Facts of runs that `show` and `run` print next to the scores: the verdict, six facts, and the record's fields."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,9 +10,15 @@ from finetune.data.messages import so_many
 from finetune.data.paths import is_data
 from finetune.runs.events import duration
 from finetune.runs.folder import RunFolder
-from finetune.runs.lineage import SEEDS, lineage_words
 from finetune.runs.record import RunRecord
-from finetune.runs.seeds import best_group, best_run, by_setting, differing_settings, of_largest_sizes, settings_of
+from finetune.runs.seeds import (
+    best_by_task,
+    best_run,
+    by_setting,
+    changed_settings,
+    of_largest_sizes,
+)
+from finetune.runs.settings import SEEDS, lineage_words
 from finetune.runs.verdict import Verdict, verdict_of
 
 IN_TABLES = {"scores", "baselines", "epochs", "headline", "notes", "margins"}  # fields of a record
@@ -26,55 +32,48 @@ SIGNS = {  # of a verdict: the sign and its colour
 
 def six_facts(folder: RunFolder, record: RunRecord) -> dict[str, Any]:
     """The facts of a run that most readers want."""
-    changed = [one for one in settings_of([record]) if one.changed and one.key not in NOT_SETTINGS]
+    changed = {key: value for key, (value,) in changed_settings([record]).items() if key not in NOT_SETTINGS}
     rows = ", ".join(f"{split} {so_many(count)}" for split, count in record.rows.items())
+    trained, weights = (record.parameters.get(name, 0) for name in ("trained", "all"))  # older records lack them
+    part = f", {trained:,} of {weights:,} weights" if trained < weights else ""
     length = so_many(record.updates, "update") if record.updates else so_many(len(record.epochs), "epoch")
     return {
         "model": record.model,
         **lineage_words(record.lineage),
-        "settings": ", ".join(f"{one.key} {as_plain_text(one.values[0])}" for one in changed) or "defaults",
+        "settings": as_plain_text(changed) or "defaults",
         "rows": rows,
         "data": record.data_origin,
-        "trained": f"{length} in {duration(record.seconds.get('total', 0))} on {record.device}{_part(record)}, "
+        "trained": f"{length} in {duration(record.seconds.get('total', 0))} on {record.device}{part}, "
         f"{record.finished[:10]}",
         "folder": str(folder.path),
     }
 
 
 def every_fact(record: RunRecord) -> dict[str, Any]:
-    """All of a record that no table has."""
+    """The fields of a record that no table has."""
     return record.model_dump(exclude=IN_TABLES)
 
 
 def verdict_lines(records: Sequence[RunRecord]) -> Iterator[Line]:
-    """What the runs of each task are worth: a bold sentence behind a sign, and one on the score."""
-    for whose, verdict in verdicts(records):
+    """The verdict on the runs of each task: a bold sentence behind a sign, and a sentence on the score."""
+    for name, verdict in verdicts(records):
         sign, colour = SIGNS[verdict.level]
-        first, *others = (text for text in (verdict.judged, verdict.scored) if text)
-        yield Line(f"{sign} {whose}{first}", f"bold {colour}")
+        first, *others = filter(None, (verdict.judged, verdict.scored))
+        yield Line(f"{sign} {name}{first}", f"bold {colour}")
         yield from (Line(f"  {text}") for text in others)
 
 
 def verdicts(records: Sequence[RunRecord]) -> list[tuple[str, Verdict]]:
-    """The verdict of each task's runs against the best baseline; of several settings the best one's."""
-    return [(whose, verdict_of(best)) for whose, best in best_of_tasks(records)]
-
-
-def best_of_tasks(records: Sequence[RunRecord]) -> list[tuple[str, Sequence[RunRecord]]]:
-    """Of each task the runs with the best settings, and a name for them where there are others."""
-    found: list[tuple[str, Sequence[RunRecord]]] = []
-    tasks = dict.fromkeys(record.task for record in records)
-    for task in tasks:
-        mine = by_setting(record for record in of_largest_sizes(records) if record.task == task)
-        best = best_group([record for group in mine for record in group])
-        which = as_plain_text(differing_settings([group[0] for group in mine])[mine.index(best)])
-        names = [*[task] * (len(tasks) > 1), *[f"best is {which}"] * (len(mine) > 1)]
-        found.append(("".join(f"{name}: " for name in names), best))
-    return found
+    """(a name for the runs, their verdict) of each task's best setting; the name is empty without other runs."""
+    named, bests = list[tuple[str, Verdict]](), best_by_task(records)
+    for task, groups, best, settings in bests:
+        name = f"{task}: " * (len(bests) > 1) + f"best is {as_plain_text(settings)}: " * (len(groups) > 1)
+        named.append((name, verdict_of(best)))
+    return named
 
 
 def cause_parts(diagnosis: Diagnosis) -> Iterator[Part]:
-    """The most certain cause why a model is bad, what shows it, and the command that comes next."""
+    """The most certain cause why a model is bad, its evidence, and the next command."""
     for cause in diagnosis.causes[:1]:
         yield Line(f"diagnosis: {cause.name}", "bold")
         yield Line(f"  {cause.evidence}")
@@ -83,10 +82,9 @@ def cause_parts(diagnosis: Diagnosis) -> Iterator[Part]:
 
 
 def next_commands(records: Sequence[RunRecord]) -> list[list[str]]:
-    """Commands for a run, or for several, by their words; those of different settings of a task are compared, with all
-    their seeds.
+    """The words of commands for one or several runs. Different settings of a task are compared, with all their seeds.
 
-    For runs of several sizes of the data it is the page that has their curve.
+    For runs of several sizes of the data it is `report`, whose page has their curve.
     """
     first, *others = [record.id for record in records]
     report = ["report", first, *others]
@@ -94,19 +92,23 @@ def next_commands(records: Sequence[RunRecord]) -> list[list[str]]:
         return [*_use(records[0]), ["show", first], report]
     if len(of_largest_sizes(records)) < len(records):
         return [report]
-    mine, *groups = by_setting(records)
-    same = [group for group in groups if group[0].task == mine[0].task]
-    seeds = ["--seeds"] * any(len(group) > 1 for group in (mine, *same))
-    useful = verdicts(records)[0][1].level != "worse"
-    commands = [["predict", best_run(records).id, "FILE"]] if useful and (same or not groups) else []
-    commands += [["compare", first, same[-1][0].id, *seeds]] if same else []
-    commands += [report] if len(others) <= MOST_REPORTED else []
+    groups = by_setting(records)
+    of_task = [group for group in groups if group[0].task == groups[0][0].task]
+    seeds = ["--seeds"] * any(len(group) > 1 for group in of_task)
+    commands = []
+    if verdicts(records)[0][1].level != "worse" and (len(of_task) > 1 or len(groups) == 1):
+        commands.append(["predict", best_run(records).id, "FILE"])
+    if len(of_task) > 1:
+        commands.append(["compare", first, of_task[-1][0].id, *seeds])
+    if len(others) <= MOST_REPORTED:
+        commands.append(report)
     return [*commands, ["show", first]]
 
 
 def _use(record: RunRecord) -> list[list[str]]:
-    """The commands for a run's model: to use it, or where it is worse than a baseline to check the data, and where
-    rows are few to choose more of them to label. A pre-trained encoder is fine-tuned next.
+    """The commands that use a run's model, or that check the data if it is worse than a baseline.
+
+    With few rows also the command that chooses rows to label. A pre-trained encoder is fine-tuned next.
     """
     if record.is_pretraining:
         return [["run", "FILE", f"model={record.id}"]]
@@ -118,8 +120,3 @@ def _use(record: RunRecord) -> list[list[str]]:
     if is_data(task) and worse:
         commands.append([*Figures(record, None, 1).checked()])
     return commands
-
-
-def _part(record: RunRecord) -> str:
-    trained, every = record.trained_of_all
-    return f", {trained:,} of {every:,} weights" if trained < every else ""

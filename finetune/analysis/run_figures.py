@@ -1,4 +1,4 @@
-"""What follows from the record of a finished run, and the commands that give it again with a change."""
+"""Figures derived from the record of a finished run, and the commands that repeat the run with a change."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,13 +8,12 @@ from finetune.data.paths import is_data
 from finetune.metrics.metric import Metric
 from finetune.models.encoder_size import default_rate
 from finetune.runs.folder import RunFolder
-from finetune.runs.record import RunRecord
-from finetune.runs.record_parts import Observed
-from finetune.runs.toml import typed_settings
+from finetune.runs.record import Observed, RunRecord
+from finetune.runs.settings import typed_settings
 from finetune.runs.verdict import verdict_of
 
 Words = tuple[str, ...]  # of a command, behind `finetune`
-FAR = 4  # times the usual learning rate, or a fraction of it, that explains a failure
+FAR = 4  # times more or less than the usual learning rate: explains a failure
 # The learning rate that fits an encoder with at least so many weights: BERT base, MiniLM, tiny ones.
 USUAL_RATES = ((60_000_000, 2e-5), (8_000_000, 1e-4), (1_000_000, 5e-4), (0, 1e-3))
 FROZEN_RATE, LORA_RATE = 1e-3, 2e-4
@@ -25,11 +24,11 @@ ENOUGH_UPDATES, TIMES = 200, 3  # of a longer run
 
 
 class Figures:
-    """A record, and what follows from it.
+    """A record, and figures derived from it.
 
-    Losses are finite and of each epoch, and of updates on the labels; else there are none. `rate` is the peak learning
-    rate, None where the schedule, or a solver that is not Adam, gives the number another meaning; `off_rate` says that
-    it is far from the usual one. `ranks` are the headline score after each epoch, of which more is better, or NaN.
+    `losses` and `dev_losses` have a finite value for each epoch of updates on the labels, else none. `rate` is the peak
+    learning rate; None if the schedule, or a solver other than Adam, gives the number another meaning. `off_rate` notes
+    that it is far from the usual rate. `ranks` are the headline scores after each epoch; more is better.
     """
 
     def __init__(self, record: RunRecord, folder: RunFolder | None, runs: int) -> None:
@@ -40,8 +39,8 @@ class Figures:
         self.dev_rows, self.train_rows = record.rows.get(self.split, 0), record.rows.get("train", 0)
         self.metric, self.is_better = self.verdict.metric, self.verdict.level == "better"
         self.is_share = self.metric.scale == Metric.scale
-        of_all = self.is_share and self.metric.greater_is_better
-        self.is_good = self.is_better or (of_all and record.score >= NEARLY_ALL)
+        is_nearly_all = self.is_share and self.metric.greater_is_better and record.score >= NEARLY_ALL
+        self.is_good = self.is_better or is_nearly_all
         self.by_updates = self.train.get("solver", "adam") in ADAM
         self.losses, self.dev_losses = self._finite("loss"), self._finite("dev_loss")
         self.ranks = [self.metric.rank(epoch["headline"]) for epoch in record.epochs]
@@ -63,7 +62,6 @@ class Figures:
         return finite if len(finite) == len(values) else []
 
     def _usual_rate(self) -> float:
-        """The learning rate that fits an encoder of this size."""
         if self.recipe.get("frozen"):
             return FROZEN_RATE
         if weights := self.record.parameters.get("all", 0):
@@ -77,41 +75,40 @@ class Figures:
         return tuple(note for note in self.record.notes if words in note)
 
     def again(self, changes: Mapping[str, Any], without: Sequence[str] = ()) -> Words:
-        """The words that give the run again with these settings changed, and `without` others, `train.` all of a
-        table's: what was typed for it, or its recipe file; empty where there is neither.
+        """The words that repeat the run with `changes`, and `without` other settings.
+
+        They start with the typed target, or with the run's recipe file; empty without either.
         """
         file = None if self.folder is None else self.folder.path / "recipe.toml"
         typed = self.seen.typed or ([str(file)] if file is not None and file.is_file() else [])
         if not typed:
             return ()
-        names = {*changes, *without}
-        tables = tuple(name for name in without if name.endswith("."))
-        rest = [word for word in typed[1:] if not (_key(word) in names or _key(word).startswith(tables))]
+        rest = [word for word in typed[1:] if _key(word) not in (*changes, *without)]
         folder = ("--data", self.seen.data_folder) if self.seen.data_folder else ()
         return ("run", typed[0], *rest, *typed_settings(changes), *folder)
 
     def with_rate(self, rate: float = 0.0) -> Words:
-        """The run again with another learning rate, by default the usual one; empty where that has another meaning."""
+        """The run again with another learning rate, by default the usual one; empty if the rate has another meaning."""
         return () if self.rate is None else self.again({"train.learning_rate": rate or self.usual_rate})
 
     def longer(self) -> Words:
-        """The run again, three times as long or more, in the unit that its length has; empty where it has none."""
-        wanted, epochs = max(TIMES * self.updates, ENOUGH_UPDATES), max(1, len(self.record.epochs))
+        """The run again, three times as long or more, in its own unit of length; empty for a solver without one."""
+        updates, epochs = max(TIMES * self.updates, ENOUGH_UPDATES), max(1, len(self.record.epochs))
         if not self.by_updates:
             return ()
         if self.train.get("updates"):
-            return self.again({"train.updates": wanted})
-        return self.again({"train.epochs": max(TIMES * epochs, math.ceil(wanted / max(1, self.batches)))})
+            return self.again({"train.updates": updates})
+        return self.again({"train.epochs": max(TIMES * epochs, math.ceil(updates / max(1, self.batches)))})
 
     def checked(self) -> Words:
-        """The words that list what is wrong with the rows: of the user's data `check`, else the report."""
+        """The words of the command that lists faults of the rows: `check` for the user's data, else `report`."""
         from finetune.task_types.columns import OPTIONS
 
         task, typed = str(self.recipe["task"]), self.seen.typed
         if not (is_data(task) or self.options.get("shape")):  # from another folder its file is not seen
             return ("report", self.record.id)
-        own = {_key(word) for word in typed[1:]} if typed and typed[0] == task else self.options.keys()
-        columns = {key: value for key, value in self.options.items() if key in OPTIONS and key in own}
+        named = {_key(word) for word in typed[1:]} if typed and typed[0] == task else self.options.keys()
+        columns = {key: value for key, value in self.options.items() if key in OPTIONS and key in named}
         return ("check", task, *typed_settings(columns))
 
 

@@ -1,4 +1,4 @@
-"""The one table of results, which the terminal, Markdown, CSV and DataFrames are made of; and what else is shown."""
+"""The table of results, for the terminal, Markdown, CSV and DataFrames; and the other parts of a command's output."""
 
 import csv
 import io
@@ -23,10 +23,10 @@ Cells = Sequence[object]  # of a row
 class TextTable:
     """Rows of cells under the headings `columns`, with notes below.
 
-    Columns in `right` are aligned to the right, those in `words` may be wrapped. Without `headed` the first cell of a
+    Columns in `right` are aligned to the right, columns in `words` may be wrapped. Without `headed` the first cell of a
     row names it, `ruled` separates rows by lines, and rows whose number is in `bold` are bold. With `grouped`, rows
-    with the same first cell belong together, and that cell is their title. Files have the runs `behind` the rows;
-    `numbers` are the rows of CSV and DataFrame, and `option` is what the command has that chooses this table.
+    with the same first cell belong together, and that cell is their title. Files have the runs `behind` the rows.
+    `numbers` are the rows of CSV and DataFrame, and `option` is the command's option for this table.
     """
 
     title: str
@@ -55,7 +55,7 @@ class TextTable:
 
     @property
     def groups(self) -> list[tuple[str, list[list[str]]]]:
-        """(title, rows without it) of each group of rows."""
+        """(title, rows without the title) of each group of rows."""
         grouped = groupby(self.rows, key=lambda row: row[0])
         return [(title, [list(row[1:]) for row in rows]) for title, rows in grouped]
 
@@ -76,7 +76,7 @@ class TextTable:
         return out.getvalue()
 
     def markdown(self, made: str) -> str:
-        """A Markdown page, with the command that `made` it in a comment, and below the table its notes and runs."""
+        """A Markdown page: a comment with the command that `made` it, the table, and its notes and runs."""
         below = "\n".join(f"- {text}" for text in (*self.notes, *self.behind))
         return f"<!-- Generated: {made} -->\n# {self.title}\n\n{markdown_table(self.columns, self.rows)}\n\n{below}\n"
 
@@ -94,7 +94,7 @@ class TextTable:
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the terminal, whatever newlines its text has; its first `styled` characters, or all, have a style."""
+    """A line of the terminal, even if its text has newlines; its first `styled` characters, or all, have a style."""
 
     text: str
     style: str = ""
@@ -118,17 +118,17 @@ class Command:
 
 @dataclass(frozen=True)
 class Next:
-    """What to do next, a command a line. On a terminal alone, unless `piped`: other programs read results."""
+    """The next commands, one a line. On a terminal alone, unless `piped`: other programs read results."""
 
     commands: Sequence[Sequence[str]]
     piped: bool = False
 
 
-Part = str | TextTable | Line | NoteLine | Command | Next  # of what a command shows; a string is sentences for a person
+Part = str | TextTable | Line | NoteLine | Command | Next  # of a command's output; a string is sentences for a person
 
 
 def facts_table(title: str, facts: Mapping[str, Any]) -> TextTable:
-    """A table with a line for each fact; empty ones are left out."""
+    """A table with a line for each fact that is not empty."""
     rows = [(name, as_plain_text(value)) for name, value in facts.items() if value not in (None, [], {})]
     return TextTable(title=title, columns=["", "value"], rows=rows, words=["value"], headed=False)
 
@@ -138,7 +138,7 @@ def as_plain_text(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {as_plain_text(inner)}" for key, inner in value.items())
     if isinstance(value, list | tuple):
-        return ", ".join(as_plain_text(inner) for inner in value)
+        return ", ".join(map(as_plain_text, value))
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
@@ -149,7 +149,7 @@ def markdown_table(head: Cells, rows: Sequence[Cells]) -> str:
 
 
 def require_table_file(file: Path, *, reads: str, force: bool) -> None:
-    """Raises UserError for a suffix that is not one of TABLE_FILES, and for a file that is there and not ours."""
+    """Raises UserError for a suffix that is not in TABLE_FILES, and for an existing file that is not ours."""
     if taken_out := gone(file.suffix.lower()):
         raise taken_out
     require_replaceable_output(file, endings=TABLE_FILES, reads=[reads], force=force)

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any, ParamSpec, TypeVar
 
 from finetune.errors import UserError, without_training
-from finetune.runs.interrupts import Interrupted, installed
+from finetune.runs.process import Interrupted, installed
 
 P = ParamSpec("P")
 T = TypeVar("T")

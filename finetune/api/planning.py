@@ -6,7 +6,7 @@ from typing import Any
 
 from finetune.data.paths import is_data, is_pattern
 from finetune.errors import UserError
-from finetune.runs.toml import is_new
+from finetune.runs.settings import is_new
 from finetune.task_types.columns import own_data
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.first_runs import checkpoint_of, with_first_runs
@@ -38,7 +38,7 @@ def plan(
     checkpoint = checkpoint_of(settings, out)
     planned = expand_targets(list(targets), dict(settings), seeds=seeds, shares=shares, checkpoint=checkpoint)
     if any(own_data(resolved.task) for resolved in planned):
-        from finetune.checks.refusal import with_findings  # with all checks
+        from finetune.checks.all_checks import with_findings  # with all checks
 
         planned = with_findings(planned)
     return with_first_runs(planned, out)

@@ -55,8 +55,8 @@ GROUP_LEAK = Issue("group-leak", "warning", "the same groups in two splits", "Ke
 
 def missing_columns(part: SplitFile) -> Iterator[Finding]:
     """Columns of the training file that another file lacks; a file that is only scored needs no labels."""
-    needed = [*part.layout.text_columns, *(part.layout.label if part.split in ("train", "dev") else ())]
-    if missing := [shown(name) for name in needed if not part.has([name])]:
+    labels = part.layout.label if part.split in ("train", "dev") else ()
+    if missing := [shown(name) for name in (*part.layout.text_columns, *labels) if not part.has([name])]:
         what = f"the file has no column {' or '.join(missing)}, which the training file has"
         yield Finding(MISSING_COLUMN, what, remedy=MISSING_COLUMN.remedy.format(columns=", ".join(part.table.columns)))
 
@@ -72,8 +72,7 @@ def unseen_labels(part: SplitFile) -> Iterator[Finding]:
 
 def text_leaks(part: SplitFile) -> Iterator[Finding]:
     """Texts that are also in a split before this one, or that a column puts into train and into dev."""
-    before = [first.unit_keys for first in part.before]
-    for where, rows, size, remedy in _shared(part, part.unit_keys, before):
+    for where, rows, size, remedy in _shared(part, part.unit_keys, [other.unit_keys for other in part.before]):
         remedy = remedy or LEAK.remedy.format(split=part.split)
         yield Finding(LEAK, f"texts {where}", rows, remedy, worst=len(rows) > LEAKED * size)
 
@@ -81,40 +80,35 @@ def text_leaks(part: SplitFile) -> Iterator[Finding]:
 def group_leaks(part: SplitFile) -> Iterator[Finding]:
     """Groups that are also in a split before this one, or that a column puts into train and into dev."""
     name = part.layout.group
-    every = [
-        np.array([hash(as_text(cell)) if as_text(cell) else 0 for cell in file.table.columns.get(name, ())], np.int64)
+    if not part.has([name]):
+        return
+    keys, *before = (
+        np.array([hash(text) if text else 0 for text in map(as_text, file.table.columns.get(name, ()))], np.int64)
         for file in (part, *part.before)
-    ]
-    for where, rows, _, remedy in _shared(part, every[0], every[1:]) if part.has([name]) else ():
+    )
+    for where, rows, _, remedy in _shared(part, keys, before):
         yield Finding(GROUP_LEAK, f"rows with groups ('{name}') {where}", rows, remedy)
 
 
 def _shared(part: SplitFile, keys: Keys, before: Sequence[Keys]) -> Iterator[tuple[str, list[int], int, str]]:
-    """(where the rows' keys are too, the indexes of the rows, how many rows are compared, a remedy): in the files of
-    the splits before, and in train if a column says which rows are dev.
+    """(the other place of the rows' keys, the rows' indexes, the number of compared rows, a remedy or an empty text).
+
+    The other places are the files of the splits before, and train if a column says which rows are dev.
     """
-    for first, others in zip(part.before, before, strict=True):
+    for file, others in zip(part.before, before, strict=True):
         rows = in_both(keys, others)
         if len(rows):
-            row = first.table.rows[int(np.argmax(others == keys[rows[0]]))]
-            yield (
-                f"that are also in {first.file}; that of the first row is in its row {row}",
-                rows.tolist(),
-                part.size,
-                "",
-            )
+            row = file.table.rows[int(np.argmax(others == keys[rows[0]]))]
+            where = f"that are also in {file.file}; that of the first row is in its row {row}"
+            yield where, rows.tolist(), part.size, ""
     if part.has([part.by_column]):
         words = [as_text(cell).strip().lower() for cell in part.table.columns[part.by_column]]
         dev, train = (np.array([word in names for word in words], bool) for names in (DEV_WORDS, TRAIN_WORDS))
         rows = in_both(np.where(dev, keys, 0), keys[train])
         if len(rows):
+            where = f"of dev that are also in train, by the column '{part.by_column}'"
             remedy = "Give them one value there; they inflate the scores of dev"
-            yield (
-                f"of dev that are also in train, by the column '{part.by_column}'",
-                rows.tolist(),
-                int(dev.sum()),
-                remedy,
-            )
+            yield where, rows.tolist(), int(dev.sum()), remedy
 
 
 def wrong_splits(part: SplitFile) -> Iterator[Finding]:

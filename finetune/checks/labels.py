@@ -1,4 +1,4 @@
-"""Checks of labels: missing ones, their spellings and rows, and what gives them away."""
+"""Checks of labels: missing ones, their spellings and rows, and columns that give them away."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ from finetune.task_types.findings import MOST_OF_ROWS
 
 ROWS_TO_LEARN = 10  # rows that a label needs to be learned
 LABEL_CHARS = 60  # characters of a label in a message
-SAMPLE_ROWS = 50_000  # in which what gives labels away is searched
+SAMPLE_ROWS = 50_000  # in which columns are searched that give labels away
 LEAST_ROWS = 20
 ROWS_PER_VALUE = 5  # mean rows a value of a column that gives labels away
 WRONG = 0.05  # share of the rows without the most frequent label that the column's values may get wrong
@@ -124,7 +124,7 @@ def spellings(part: SplitFile) -> Iterator[Finding]:
 
 
 def _changes(meant: dict[str, str]) -> str:
-    """`'GOOD' for 'good'`: the first names, each with the one that it should be."""
+    """`'GOOD' for 'good'`: the first names and their corrections."""
     return ", ".join(f"{shown(name)} for {shown(right)}" for name, right in list(meant.items())[:MOST_NAMED])
 
 
@@ -135,9 +135,9 @@ def small_classes(part: SplitFile) -> Iterator[Finding]:
     meant, counts = unified(part.label_counts), Counter[str]()
     for name, count in part.label_counts.items():
         counts[meant.get(name, name)] += count
-    alone = {name: name for name, count in counts.items() if count < 2}
+    single = {name: name for name, count in counts.items() if count < 2}
     few = {name: f"{name} ({count})" for name, count in counts.items() if 2 <= count < ROWS_TO_LEARN}
-    for issue, rare in ((SINGLE_ROW, alone), (FEW_ROWS, few)):
+    for issue, rare in ((SINGLE_ROW, single), (FEW_ROWS, few)):
         if rare:
             listed = [
                 name if len(name) <= LABEL_CHARS and name.isprintable() else shown(name, LABEL_CHARS)
@@ -157,9 +157,8 @@ def leaking_columns(part: SplitFile) -> Iterator[Finding]:
         if name in (*layout.text, *layout.label, layout.id, layout.group) or _is_of_annotator(name, layout.label):
             continue
         values = ["" if is_missing(cells[row]) else as_text(cells[row]).strip() for row in rows]
-        if values.count("") > 0.5 * len(values) or any(holds(columns, name, label) for label in layout.label):
-            continue
-        if _decides(values, labels):
+        is_other = values.count("") > 0.5 * len(values) or any(holds(columns, name, label) for label in layout.label)
+        if not is_other and _decides(values, labels):
             yield Finding(LABEL_GIVEN_AWAY, f"the column '{name}' leaks the label (determines it almost completely)")
 
 
@@ -167,9 +166,9 @@ def _is_of_annotator(name: str, label: Sequence[str]) -> bool:
     """Whether a column has another annotator's labels of the same rows: `label_2` next to `label_1`, `rater1`."""
     if len(label) != 1:
         return False
-    series, own = stem_of(name), label[0]
-    alike = series in (stem_of(own) or own.lower(), own.lower())
-    return is_other_annotator(name) or (series != "" and (alike or names_annotator(series)))
+    series, of_label = stem_of(name), label[0].lower()
+    is_alike = series in (stem_of(label[0]) or of_label, of_label)
+    return is_other_annotator(name) or (series != "" and (is_alike or names_annotator(series)))
 
 
 def _decides(values: Sequence[str], labels: Sequence[Hashable]) -> bool:
@@ -192,8 +191,7 @@ def _decides(values: Sequence[str], labels: Sequence[Hashable]) -> bool:
 
 
 def _sample(part: SplitFile) -> list[int]:
-    """The labelled rows, or a sample of them with a fixed seed."""
     rows = [row for row, gold in enumerate(part.golds) if gold is not None]
     if len(rows) <= SAMPLE_ROWS:
         return rows
-    return [rows[place] for place in np.sort(np.random.default_rng(0).choice(len(rows), SAMPLE_ROWS, replace=False))]
+    return [rows[index] for index in np.sort(np.random.default_rng(0).choice(len(rows), SAMPLE_ROWS, replace=False))]

@@ -52,9 +52,9 @@ class SplitFile(SplitRows):
     """The file of one split, of a type of data.
 
     `before` are the splits before it that have the columns of the texts, the training file first. `by_column` is the
-    column that says which rows are dev, if they are not in a file of their own. `unusable` holds the index of each row
-    that the layout cannot use, with the reason. `units` must not be in two splits: texts, contexts, queries.
-    `unlabelled` says why a test file counts as one without labels.
+    column that says which rows are dev, if they are not in a separate file. `unusable` has the index of each row that
+    the layout cannot use, with the reason. `units` must not be in two splits: texts, contexts, queries. `unlabelled` is
+    the reason why a test file counts as one without labels.
     """
 
     kind: OwnType
@@ -81,8 +81,8 @@ class SplitFile(SplitRows):
 
     def rows_with(self, labels: Iterable[str]) -> list[int]:
         """Indexes of the rows with one of these labels."""
-        wanted = set(labels)
-        return [index for index, gold in enumerate(self.golds) if not wanted.isdisjoint(self.kind.labels_in(gold))]
+        names = set(labels)
+        return [index for index, gold in enumerate(self.golds) if not names.isdisjoint(self.kind.labels_in(gold))]
 
     def has(self, columns: Iterable[str]) -> bool:
         """Whether the file has all of these columns."""
@@ -109,18 +109,21 @@ class SplitFile(SplitRows):
 
 
 def part_of(split: str, layout: Layout, table: Table, *, unlabelled: str = "", **others: Any) -> SplitFile:
-    """A table as this split. Raises UserError for one whose labels are written in another way."""
+    """A table as this split. Raises UserError for labels that are written in another way."""
     kind = named_type(layout.shape)
     layout = replace(layout, label=()) if unlabelled else layout
     kind.as_written(layout, table)
     texts, units, golds = list[str](), list[str](), list[Any]()
     unusable = list[tuple[int, Finding]]()
     for index, row in rows_of(layout, table):
+        text, unit, gold = "", "", None
         if isinstance(row, NoRow):
             unusable.append((index, row.fault))
-        texts.append("" if isinstance(row, NoRow) else row.input)
-        units.append("" if isinstance(row, NoRow) else compared_text(kind, row, layout.markers))
-        golds.append(None if isinstance(row, NoRow) else row.gold)
+        else:
+            text, unit, gold = row.input, compared_text(kind, row, layout.markers), row.gold
+        texts.append(text)
+        units.append(unit)
+        golds.append(gold)
     counts = Counter(label for gold in golds for label in {*kind.labels_in(gold)})
     return SplitFile(
         split=split, layout=layout, table=table, texts=texts, units=texts if units == texts else units, golds=golds,

@@ -1,6 +1,6 @@
-"""Checks with the encoder's tokenizer: lengths, truncation, unknown tokens, vocabulary; and what else a run refuses."""
+"""Checks with the encoder's tokenizer: lengths, truncation, unknown tokens, vocabulary; and refusals of a run."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ from finetune.checks.split_data import SplitFile
 from finetune.data.characters import text_slices
 from finetune.data.issues import Finding, Issue
 from finetune.data.messages import percent
-from finetune.runs.toml import is_new
+from finetune.runs.settings import is_new
 from finetune.task_types.classification.marked import CUT_AROUND, without_markers
 from finetune.task_types.vocabulary import MANY_UNKNOWN, MULTILINGUAL, SOME_UNKNOWN, foreign_rows, misfit
 
@@ -57,9 +57,10 @@ def token_findings(part: SplitFile, tokenizer: Any, model: str, max_length: int)
         return
     rows = np.sort(np.random.default_rng(0).choice(usable, min(SAMPLE_ROWS, len(usable)), replace=False))
     sampled = f" in a sample of {SAMPLE_ROWS:,}" if len(rows) < len(usable) else ""
-    counts = list[tuple[int, int]]()
-    for places in text_slices([len(part.texts[row]) for row in rows]):
-        counts += _counted(part, tokenizer, rows[places].tolist())
+    texts, markers = [part.texts[row] for row in rows], part.layout.markers
+    counts = [
+        count for chunk in text_slices([*map(len, texts)]) for count in _counted(texts[chunk], markers, tokenizer)
+    ]
     lengths, unknown = np.array(counts).T
     mean, nearly_all, most = lengths.mean(), np.percentile(lengths, 95), lengths.max()
     what = f"tokens per row{sampled}: mean {mean:.1f}, 95th percentile {nearly_all:.0f}, maximum {most}"
@@ -67,14 +68,14 @@ def token_findings(part: SplitFile, tokenizer: Any, model: str, max_length: int)
     longer = rows[lengths > max_length]
     if len(longer):
         issue, how = WINDOWS, "they are split into overlapping windows"
-        if part.kind.labels_rows and (len(part.layout.text) > 1 or part.layout.markers):
-            issue, how = TRUNCATED, CUT_AROUND if part.layout.markers else "the longer text is truncated"
+        if part.kind.labels_rows and (len(part.layout.text) > 1 or markers):
+            issue, how = TRUNCATED, CUT_AROUND if markers else "the longer text is truncated"
         share = f"{percent(len(longer) / len(rows))} of the rows{sampled}"
         yield Finding(issue, f"{share} are longer than max_length {max_length}: {how}", longer)
     with_unknown, share_unknown = rows[unknown > 0], unknown.sum() / max(1, lengths.sum())
-    if fault := misfit([part.texts[row] for row in rows], tokenizer, model):
+    if fault := misfit(texts, tokenizer, model):
         yield Finding(VOCABULARY, fault.what, with_unknown, fault.remedy)
-    elif not is_new(model) and (foreign := foreign_rows([part.texts[row] for row in rows], tokenizer)):
+    elif not is_new(model) and (foreign := foreign_rows(texts, tokenizer)):
         share = f"{percent(len(foreign) / len(rows))} of the rows{sampled}"
         what = f"{share} take more tokens than texts in a language of {model}"
         yield Finding(VOCABULARY, what, rows[foreign].tolist(), FOREIGN)
@@ -83,9 +84,8 @@ def token_findings(part: SplitFile, tokenizer: Any, model: str, max_length: int)
         yield Finding(UNKNOWN_TOKENS, what, with_unknown, worst=share_unknown >= MANY_UNKNOWN)
 
 
-def _counted(part: SplitFile, tokenizer: Any, rows: Sequence[int]) -> list[tuple[int, int]]:
-    """The number of tokens and of unknown tokens of each row."""
-    texts, markers = [part.texts[row] for row in rows], part.layout.markers
+def _counted(texts: list[str], markers: tuple[str, ...], tokenizer: Any) -> list[tuple[int, int]]:
+    """(tokens, unknown tokens) of each text."""
     if markers:  # each is a token
         texts = [without_markers(text, markers, ",") for text in texts]
     encoded = tokenizer(texts, truncation=False, return_attention_mask=False, verbose=False)["input_ids"]

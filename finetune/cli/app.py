@@ -18,8 +18,8 @@ from finetune.cli.terminal import echo, flowed, let_first_print, print_error, pr
 from finetune.commands import COMMANDS, FIRST, GROUPS
 from finetune.errors import UserError, nearest, without_training
 from finetune.gone import gone
-from finetune.runs import interrupts
-from finetune.runs.environment import first_process
+from finetune.runs import process
+from finetune.runs.process import first_process
 
 UsageError: Any = typer.BadParameter.__mro__[
     2
@@ -155,12 +155,12 @@ def main() -> None:
     """Runs the command line; an error that the user can fix is one line on standard error and exit code 2."""
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")  # it would search all that is installed for them
     print_warnings()
-    interrupts.install()
+    process.install()
     try:
         _require_docstrings()
         _require_utf_8(sys.argv[1:])
         code = app(standalone_mode=False)
-        interrupts.ignore()
+        process.ignore()
         sys.exit(code)
     except UserError as error:
         let_first_print()
@@ -172,7 +172,7 @@ def main() -> None:
     except typer.Abort:
         say("aborted", err=True)
         sys.exit(1)
-    except interrupts.Interrupted as stopped:
+    except process.Interrupted as stopped:
         _exit_stopped(stopped)
     except BrokenPipeError:
         _discard_output()
@@ -189,7 +189,7 @@ def main() -> None:
         if isinstance(error, ModuleNotFoundError) and (lacking := without_training(error)):
             print_error(lacking)
             sys.exit(2)
-        if stopped_by := interrupts.stopped_by():
+        if stopped_by := process.stopped_by():
             _exit_stopped(stopped_by)
         echo(traceback.format_exc(), err=True)  # a fault of ours, whose text may hold control characters too
         sys.exit(1)
@@ -201,7 +201,7 @@ def _require_docstrings() -> None:
         raise UserError("Python runs with -OO, without the docstrings that transformers reads", "Use -O, or neither")
 
 
-def _exit_stopped(stopped: interrupts.Interrupted) -> NoReturn:
+def _exit_stopped(stopped: process.Interrupted) -> NoReturn:
     if first_process():
         say(f"{stopped}: the same command {'resumes' if stopped.where else 'can be repeated'}", err=True)
     sys.exit(stopped.exit_code)
@@ -242,7 +242,7 @@ def _near_option(name: str, options: list[str]) -> str:
 
 def _as_setting(name: str) -> str:
     """`Did you mean train.epochs=VALUE? ` for an option that is a setting of a recipe, or of the user's data."""
-    from finetune.runs.recipe import nearest_key
+    from finetune.runs.resolve import nearest_key
     from finetune.task_types.columns import OPTIONS
 
     return re.sub("'([^']+)'", r"\1=VALUE", nearest_key(_key(name), OPTIONS))

@@ -8,7 +8,7 @@ import typer
 
 from finetune.cli.terminal import say
 from finetune.errors import UserError
-from finetune.runs.toml import override_value
+from finetune.runs.settings import override_value
 
 if TYPE_CHECKING:
     from finetune.task_types.candidates import Ambiguous

@@ -188,7 +188,7 @@ def _split(words: list[str]) -> tuple[list[str], dict[str, Any]]:
 
 def _complete(incomplete: str) -> list[str]:
     from finetune.runs.recipe import setting_fields
-    from finetune.runs.toml import recipe_files
+    from finetune.runs.settings import recipe_files
 
     names = (*recipe_files(), *(f"{key}=" for key in setting_fields()))
     return [name for name in names if name.startswith(incomplete)]

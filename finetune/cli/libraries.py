@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from finetune.cli.terminal import say
-from finetune.runs import interrupts
-from finetune.runs.environment import first_process
+from finetune.runs import process
+from finetune.runs.process import first_process
 
 
 def load_libraries(doing: str = "") -> None:
@@ -17,7 +17,7 @@ def load_libraries(doing: str = "") -> None:
     """
     if doing and first_process() and "torch" not in sys.modules:
         say(doing, err=True)
-    with interrupts.held(), _uncollected():
+    with process.held(), _uncollected():
         import torch  # noqa: F401 - first: where it is absent, the error is one line, and transformers prints nothing
         import transformers.masking_utils  # with torch's compiler; and the rest that every model needs
         import transformers.modeling_utils

@@ -21,7 +21,7 @@ from finetune.cli.next_commands import GivenOptions
 from finetune.cli.options import note_line, with_options
 from finetune.cli.terminal import echo, one_line, print_errors, printable, say
 from finetune.errors import UserError
-from finetune.runs.environment import first_process
+from finetune.runs.process import first_process
 
 if TYPE_CHECKING:
     from finetune.api.callbacks import Callback

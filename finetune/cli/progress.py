@@ -3,6 +3,7 @@
 import math
 import statistics
 import time
+from collections import deque
 from collections.abc import Sequence
 from functools import partial
 from types import TracebackType
@@ -21,7 +22,6 @@ from finetune.runs.events import (
     EpochDone,
     Event,
     Note,
-    Pace,
     Predicted,
     RowsPredicted,
     Started,
@@ -33,6 +33,47 @@ from finetune.runs.events import (
 
 BAR = 12  # characters
 LINE_EVERY = 20.0  # seconds between lines of progress if standard error is not a terminal
+RECENT = 5  # groups of updates whose mean is the rate
+
+
+class Pace:
+    """Follows updates and evaluations of a plan."""
+
+    def __init__(self, plan: Training) -> None:
+        self.plan = plan
+        self.update = plan.done
+        self.recent = deque[tuple[int, float]](maxlen=RECENT)  # number of updates, seconds
+        self.evaluations_left = plan.epochs
+        self.evaluation = 0.0  # seconds of the last one
+        self.updated_at = time.monotonic()
+
+    def add(self, group: Updates) -> None:
+        """Counts a group of updates."""
+        self.update, self.updated_at = group.update, time.monotonic()
+        self.evaluations_left = self.plan.epochs - group.epoch + 1
+        self.recent.append((len(group.losses), group.seconds))
+
+    def end_epoch(self, epoch: int) -> None:
+        """Counts an evaluation, which began after the last update."""
+        self.evaluation = time.monotonic() - self.updated_at
+        self.evaluations_left = self.plan.epochs - epoch
+
+    @property
+    def seconds_per_update(self) -> float:
+        """The mean of the recent updates."""
+        return sum(seconds for _, seconds in self.recent) / sum(count for count, _ in self.recent)
+
+    @property
+    def rate(self) -> float:
+        """Examples per second."""
+        plan = self.plan
+        return plan.examples * plan.epochs / plan.updates / max(self.seconds_per_update, 1e-9)
+
+    @property
+    def left(self) -> float:
+        """Seconds of the remaining updates, and of the remaining evaluations once one was made."""
+        updates = (self.plan.updates - self.update) * self.seconds_per_update
+        return updates + self.evaluations_left * self.evaluation
 
 
 class ProgressDisplay:

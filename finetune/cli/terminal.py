@@ -14,7 +14,7 @@ import typer
 
 from finetune.cli.options import with_options
 from finetune.errors import UserError
-from finetune.runs.environment import first_process
+from finetune.runs.process import first_process
 
 # Control characters (C0 without tab and newline, C1), line separators, bidi controls, and lone surrogates.
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")

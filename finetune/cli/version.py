@@ -1,6 +1,6 @@
 """`finetune --version`."""
 
-from finetune.runs.environment import versions
+from finetune.runs.process import versions
 from finetune.version import __version__
 
 

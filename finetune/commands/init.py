@@ -10,7 +10,7 @@ from finetune.api.front import here
 from finetune.api.inputs import recipe_settings
 from finetune.data.paths import exists, read_small_text
 from finetune.errors import UserError, nearest
-from finetune.runs.toml import MOST_BYTES, recipe_files, typed_settings
+from finetune.runs.settings import MOST_BYTES, recipe_files, typed_settings
 from finetune.task_types.starting_recipe import commented, starting_recipe
 from finetune.training.first_runs import checkpoint_of
 
@@ -32,7 +32,7 @@ def init(data: str | Path, *, out: str | Path = "results", **settings: Any) -> s
     Raises:
         UserError: For data that cannot be read, and settings of a shipped recipe.
     """
-    from finetune.checks.refusal import data_findings
+    from finetune.checks.all_checks import data_findings
 
     name, wanted = str(data), recipe_settings(settings)
     if recipe_file := recipe_files().get(name):

@@ -29,7 +29,7 @@ from finetune.runs.events import RowsPredicted, Watcher
 from finetune.runs.lookup import require_run
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
-from finetune.runs.toml import typed_settings
+from finetune.runs.settings import typed_settings
 from finetune.task_types.columns import Layout
 from finetune.task_types.pretraining.own import Text
 from finetune.task_types.row_builder import rows_of

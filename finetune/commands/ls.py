@@ -12,11 +12,10 @@ from finetune.data.messages import noun, so_many
 from finetune.data.paths import is_data
 from finetune.errors import UserError
 from finetune.runs.folder import data_name, folder_name, with_results
-from finetune.runs.listing import InterruptedRun, ListedRun, finished_runs, interrupted_runs
-from finetune.runs.lookup import find_run, no_run, runs_of
-from finetune.runs.record_files import load_record, readable_records
+from finetune.runs.lookup import InterruptedRun, find_run, interrupted_runs, no_run, runs_of
+from finetune.runs.record_files import ListedRun, finished_runs, load_record, readable_records
 from finetune.runs.seeds import settings_by_task
-from finetune.runs.toml import recipe_titles
+from finetune.runs.settings import recipe_titles
 from finetune.task_types.declared import metric_names
 
 if TYPE_CHECKING:

@@ -27,13 +27,13 @@ from finetune.api.planning import loading, plan
 from finetune.api.run import Run, runs_of_records
 from finetune.data.messages import so_many
 from finetune.data.paths import STORE, is_data
+from finetune.data.rows import data_fingerprint
 from finetune.data.source import Source, source_of
 from finetune.errors import UserError
 from finetune.metrics.scores import in_words
-from finetune.runs.grid import shares_of
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import records_on
-from finetune.runs.run_id import data_fingerprint
+from finetune.runs.resolve import shares_of
 from finetune.runs.seeds import of_largest_sizes
 from finetune.runs.verdict import dev_choices
 from finetune.task_types.columns import OPTIONS, own_data

@@ -16,7 +16,7 @@ from finetune.data.paths import is_data, is_file
 from finetune.errors import UserError
 from finetune.runs.folder import RESULTS
 from finetune.runs.lookup import find_run, latest_run, no_run
-from finetune.runs.toml import to_toml
+from finetune.runs.settings import to_toml
 
 if TYPE_CHECKING:
     from finetune.runs.recipe import Recipe
@@ -44,7 +44,7 @@ def show(target: str | Path, *, out: str | Path = "results", **settings: Any) ->
     if (run := find_run(name, folder)) is not None:
         return open_run(run.path, out=folder)
     from finetune.api.inputs import recipe_settings  # knows all task types, which a run does not need
-    from finetune.runs.toml import recipe_files
+    from finetune.runs.settings import recipe_files
 
     wanted = recipe_settings(settings)
     is_recipe = name in recipe_files() or (is_file(name) and not is_data(name))

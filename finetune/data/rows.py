@@ -1,5 +1,7 @@
 """Rows, the raw examples of a task, and where they were read from."""
 
+import hashlib
+import json
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
@@ -8,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 ADDED_LATER = {"added later": True}  # metadata of a row's field: left out of the data's fingerprint at its default
+CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=True, default=str).encode
 PLAIN = frozenset((str, int, float, bool, type(None)))
 Row = Any  # a frozen dataclass with an `id`; its fields become columns of the predictions
 
@@ -90,3 +93,16 @@ class Rows:
     drawn: bool = False
     content: str = ""
     slices: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+def data_fingerprint(splits: Mapping[str, Sequence[Row]]) -> str:
+    """A hash of all rows of all splits, independent of where they were read from."""
+    digest = hashlib.sha256()
+    for name in sorted(splits):
+        rows = splits[name]
+        if isinstance(rows, HashedRows):
+            digest.update(CANONICAL([name, rows.fingerprint]).encode())
+            continue
+        for row in rows:
+            digest.update(CANONICAL([name, row_fields(row)]).encode())
+    return digest.hexdigest()

@@ -37,7 +37,7 @@ from finetune.models.kernels.attention import register_attention
 from finetune.models.kernels.cpu import trim_memory
 from finetune.models.model_folder import load_config, load_trained
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.runs import interrupts
+from finetune.runs import process
 from finetune.runs.events import Encoded, Note, Predicted, Watcher, unwatched
 
 LOSSES_AT_ONCE = 256  # features
@@ -105,7 +105,7 @@ class Engine:
             ahead = (self._collated([features[i] for i in indices]) for indices in mine)
             ready = list(islice(ahead, 1))
             for number, indices in enumerate(mine):
-                if interrupts.asked():
+                if process.asked():
                     break
                 if self.model.head.vocabulary and number % TRIMMED == 0:
                     trim_memory()
@@ -132,9 +132,9 @@ class Engine:
 
     def stop_if_asked_anywhere(self) -> None:
         """Raises Stopping in all processes if a signal has asked any of them: none leaves while others wait for it."""
-        asked = torch.tensor(float(interrupts.asked()), device=self.accelerator.device)
+        asked = torch.tensor(float(process.asked()), device=self.accelerator.device)
         if self.accelerator.reduce(asked, "sum").item():
-            raise interrupts.Stopping
+            raise process.Stopping
 
     def loss(self, logits: Sequence[np.ndarray], features: Sequence[Feature]) -> float | None:
         """The mean loss of a label, from logits that `logits` returned; None without labels, or if it is not finite.

@@ -29,7 +29,7 @@ from finetune.models.batch import Batch
 from finetune.models.feature import Feature
 from finetune.models.head import EncoderWithHead
 from finetune.models.tokenizers.encoding import character_offsets
-from finetune.runs import interrupts
+from finetune.runs import process
 from finetune.task_types.explained import Asked, CannotExplain, ExplainTarget, NamedText, Pick, Target
 
 MOST_TOKENS = 8_192  # of a row's windows or choices, with padding
@@ -157,7 +157,7 @@ def integrated_gradients(value: PickedLogits, masked: Tensor) -> tuple[Tensor, i
     allowed, steps = TOLERANCE * max(abs(end - start), LEAST_DIFFERENCE), FIRST_STEPS
     at_once = sequences * max(1, TOKENS_AT_ONCE // masked.numel())
     while True:
-        interrupts.stop_if_asked()
+        process.stop_if_asked()
         with torch.backends.cudnn.flags(enabled=False):  # its LSTM has no gradients in evaluation mode
             added = method.attribute(paths[1], baselines=paths[0], n_steps=steps, internal_batch_size=at_once)
         parts: Tensor = added.detach().double().sum(-1).cpu()

@@ -20,7 +20,7 @@ from finetune.inference.export_facts import AGAIN, GRAPH, IDS, MASK, POSITIONS, 
 from finetune.inference.feature_batches import BATCH_TOKENS, require_numbers_only, token_batches
 from finetune.models.feature import LOGITS, Feature, Ids, Sequences, lengths, padded, plain_numpy
 from finetune.models.tokenizers.load import load_fast_tokenizer
-from finetune.runs import interrupts
+from finetune.runs import process
 from finetune.runs.events import Predicted, Watcher
 
 NO_POSITION = -1
@@ -64,8 +64,8 @@ class ExportedEngine:
         found: list[np.ndarray] = [np.zeros(0)] * len(sequences)
         done = 0
         for indices in token_batches(lengths(sequences), tokens=BATCH_TOKENS["cpu"]):
-            if interrupts.asked():
-                raise interrupts.Stopping
+            if process.asked():
+                raise process.Stopping
             batch = [sequences[i] for i in indices]
             for index, sequence, logits in zip(indices, batch, self.session(self._inputs(batch)), strict=True):
                 reads = _reads(sequence)

@@ -23,9 +23,9 @@ from finetune.inference.predict_plan import (
 )
 from finetune.inference.predictor import Predictor
 from finetune.inference.unsure import UNSURE
-from finetune.runs.environment import versions
 from finetune.runs.events import Note, RowsPredicted, Watcher
 from finetune.runs.folder import PREDICTION
+from finetune.runs.process import versions
 from finetune.storage.journal import Journal
 from finetune.task_types.columns import Layout
 from finetune.task_types.parts import Answer

@@ -13,7 +13,7 @@ import numpy as np
 
 from finetune.data.messages import percent, so_many
 from finetune.errors import UserError
-from finetune.metrics.selective import coverage_threshold, lowest_risk, risk_threshold
+from finetune.metrics.confidence import coverage_threshold, lowest_risk, risk_threshold
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import named_run
 from finetune.runs.record import RunRecord

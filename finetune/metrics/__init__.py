@@ -10,8 +10,19 @@ from finetune.lazy import names_of
 if TYPE_CHECKING:
     from finetune.metrics.metric import Counted, Metric
     from finetune.metrics.ranking import RANKING_METRICS, ranking_scores
-    from finetune.metrics.relations import auprc, directed_macro_f1, micro_f1_without
-    from finetune.metrics.scores import accuracy, class_metric, f1_from, f1_of, macro_f1, matthews, pearson, spearman
+    from finetune.metrics.scores import (
+        accuracy,
+        auprc,
+        class_metric,
+        directed_macro_f1,
+        f1_from,
+        f1_of,
+        macro_f1,
+        matthews,
+        micro_f1_without,
+        pearson,
+        spearman,
+    )
     from finetune.metrics.sums import mean_counted, part_counted, set_counts
 
 __all__ = [
@@ -40,8 +51,8 @@ __getattr__ = names_of(
     {  # imported when a name is first used: numpy takes a tenth of a second
         "metrics.metric": "Counted Metric",
         "metrics.ranking": "RANKING_METRICS ranking_scores",
-        "metrics.relations": "auprc directed_macro_f1 micro_f1_without",
-        "metrics.scores": "accuracy class_metric f1_from f1_of macro_f1 matthews pearson spearman",
+        "metrics.scores": "accuracy auprc class_metric directed_macro_f1 f1_from f1_of macro_f1 matthews "
+        "micro_f1_without pearson spearman",
         "metrics.sums": "mean_counted part_counted set_counts",
     },
 )

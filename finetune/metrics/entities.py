@@ -8,7 +8,7 @@ PREFIXES = {"L": "E", "U": "S"}  # BILOU's names for what IOBES calls E and S
 
 
 def split_tag(tag: str) -> tuple[str, str]:
-    """`B-PER` as ("B", "PER"), `O` as ("O", ""); a tag without a scheme, such as `NOUN`, as that of one word."""
+    """`B-PER` as ("B", "PER"), `O` as ("O", ""); a tag without a scheme, such as `NOUN`, as ("S", "NOUN")."""
     prefix, dash, kind = tag.partition("-")
     if (prefix not in LETTERS or not dash) and tag != "O":
         return "S", tag
@@ -20,35 +20,31 @@ def chunks(tags: Sequence[str]) -> list[Chunk]:
 
     This reads IOB1, IOB2, IOBES and BILOU alike.
     """
-    found: list[Chunk] = []
+    entities: list[Chunk] = []
     before, before_kind = "O", ""
-    for place, (prefix, kind) in enumerate(map(split_tag, tags)):
+    for word, (prefix, kind) in enumerate(map(split_tag, tags)):
         if prefix != "O":
-            if prefix in "BS" or before in "OES" or kind != before_kind:
-                found.append((kind, place, place + 1))
-            else:
-                found[-1] = (kind, found[-1][1], place + 1)
+            begins = prefix in "BS" or before in "OES" or kind != before_kind
+            start = word if begins else entities.pop()[1]
+            entities.append((kind, start, word + 1))
         before, before_kind = prefix, kind
-    return found
+    return entities
 
 
 def strict_chunks(tags: Sequence[str]) -> list[Chunk]:
     """Strict IOB2 chunks: B-X and the I-X right after it; any other I-X is ignored."""
-    found: list[Chunk] = []
+    entities: list[Chunk] = []
     open_kind: str | None = None
-    for place, (prefix, kind) in enumerate(map(split_tag, tags)):
-        if prefix == "B":
-            found.append((kind, place, place + 1))
-            open_kind = kind
-        elif prefix == "I" and kind == open_kind:
-            found[-1] = (kind, found[-1][1], place + 1)
-        else:
-            open_kind = None
-    return found
+    for word, (prefix, kind) in enumerate(map(split_tag, tags)):
+        open_kind = kind if prefix == "B" or (prefix == "I" and kind == open_kind) else None
+        if open_kind is not None:
+            start = word if prefix == "B" else entities.pop()[1]
+            entities.append((kind, start, word + 1))
+    return entities
 
 
 def to_iob2(tags: Sequence[str]) -> list[str]:
-    """The same entities with a B at the beginning of each, from IOB1, IOB2, IOBES or BILOU."""
+    """The tags in IOB2 of the same entities, from IOB1, IOB2, IOBES or BILOU."""
     new = ["O"] * len(tags)
     for kind, start, end in chunks(tags):
         new[start] = f"B-{kind}"

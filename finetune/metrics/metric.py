@@ -34,7 +34,7 @@ class Spacing:
             return [*map(float, scores)]
         import numpy as np
 
-        return [float(value) for value in self.to(np.asarray(scores, float))]
+        return [*map(float, self.to(np.asarray(scores, float)))]
 
     def mean(self, scores: Sequence[float]) -> float:
         """The mean on the scale, as a score: arithmetic, or geometric; of a single score the same bits."""
@@ -45,8 +45,9 @@ class Spacing:
         return None if ends is None else (self._score(ends[0]), self._score(ends[1]))
 
     def difference(self, step: float, a: float, b: float) -> float:
-        """The difference of two scores `step` apart, with the same middle as `a` and `b`, so that those of `b` and `a`
-        mirror each other; of ratios that of scores with ratio exp(step) and geometric mean sqrt(a b).
+        """The difference of two scores `step` apart on the scale, with the same middle as `a` and `b`.
+
+        For ratios: scores with the ratio exp(step) and the geometric mean sqrt(a b). Swapping `a` and `b` mirrors it.
         """
         if not self.ratios:
             return step
@@ -116,11 +117,11 @@ SIGNIFICANT = 3  # digits
 class Metric:
     """A score of predictions, 1 where all are right; `name` is its key in records (`label/name` is shown by label).
 
-    `score(labels, predictions)` is its value; a task that computes all its metrics together needs none. `sums` gives
-    the same as sums over rows, for resampling, from which a `score` is made where there is none. It is shown times
-    `scale`, with so many `decimals`. `per_row`: each row is right or wrong.
-    `magnitudes`: scores are positive and may differ by orders of magnitude, so that they are shown with SIGNIFICANT
-    digits, and averaged and tested as logarithms.
+    `score(labels, predictions)` is its value, made of `sums` if it is not given; a task that computes all its metrics
+    together needs neither. `sums(labels, predictions)` gives the value as sums over rows, for resampling. Scores are
+    shown times `scale`, with so many `decimals`. `per_row`: each row is right or wrong. `magnitudes`: scores are
+    positive and may differ by orders of magnitude; they are shown with SIGNIFICANT digits, and averaged and tested as
+    logarithms.
     """
 
     name: str
@@ -138,12 +139,10 @@ class Metric:
 
     def rank(self, score: float) -> float:
         """A number that is greater for a better score; a score that is not a number is the worst."""
-        if math.isnan(score):
-            return -math.inf
-        return self.towards_better(score)
+        return -math.inf if math.isnan(score) else self.towards_better(score)
 
     def towards_better(self, difference: float) -> float:
-        """A difference of scores, positive where it is for the better."""
+        """A difference of scores, positive for the better."""
         return difference if self.greater_is_better else -difference
 
     def shown(self, score: float) -> str:
@@ -157,7 +156,7 @@ class Metric:
 
     @property
     def heading(self) -> str:
-        """The name, and that lower is better where it is."""
+        """The name, with `(lower is better)` if it is."""
         return self.name if self.greater_is_better else f"{self.name} (lower is better)"
 
     def ends(self, interval: Interval | None) -> str:
@@ -179,15 +178,15 @@ class Metric:
 
     @property
     def range(self) -> Interval:
-        """The least and the greatest score: 0 to 1, of a correlation -1 to 1; infinite for other scales and errors, of
-        which those of any magnitude are not negative.
+        """The least and the greatest score: 0 to 1, of a correlation -1 to 1, of `magnitudes` 0 to infinity; without
+        limits for other scales and for errors.
         """
         if self.scale != 100 or not self.greater_is_better:
             return 0.0 if self.magnitudes else -math.inf, math.inf
         return (-1.0, 1.0) if self.name.rpartition("/")[2] in CORRELATIONS else (0.0, 1.0)
 
     def possible(self, interval: Interval | None, *, around: float) -> Interval | None:
-        """The part of an interval around a score that is in the range, since one of few seeds may reach beyond it."""
+        """The part of an interval around a score that is in the range: an interval of few seeds may reach beyond it."""
         return _clipped(interval, self.range, around)
 
     def possible_difference(self, interval: Interval | None, *, around: float) -> Interval | None:
@@ -198,8 +197,8 @@ class Metric:
 
 def find_metric(name: str, metrics: Iterable[Metric]) -> Metric:
     """The metric with a score's name, or for `group/name` the one called `name`; else one that is shown as a share."""
-    known = {metric.name: metric for metric in metrics}
-    return known.get(name) or known.get(name.rpartition("/")[2]) or Metric(name)
+    by_name = {metric.name: metric for metric in metrics}
+    return by_name.get(name) or by_name.get(name.rpartition("/")[2]) or Metric(name)
 
 
 def plain_metrics(names: Iterable[str]) -> list[str]:
@@ -223,7 +222,7 @@ def _significant(value: float) -> str:
 
 
 def _clipped(interval: Interval | None, limits: Interval, around: float) -> Interval | None:
-    """An interval within limits; as it is where the value is outside them, as that of a user's metric may be."""
+    """An interval within limits; unchanged for a value outside them, which a user's metric may have."""
     low, high = limits
     if interval is None or not low <= around <= high:
         return interval

@@ -18,7 +18,7 @@ NO_SPREAD = 1e-12  # a difference that rounding can cause
 SKETCHED = 200  # resamples in a sketch; they tell a correlation to 0.07
 SKETCH_STEPS = 32  # of a byte are a standard deviation
 LEAST_ROWS = 6  # that can have a p below 5 % if all differ alike: 2 ** (1 - 6)
-LEVELS = 220  # quantiles of a distribution, one of which is that of 97.5 %
+LEVELS = 220  # quantiles of a distribution, one of which is at 97.5 %
 Z = 1.959964  # normal quantile for 95 % on two sides
 ROWS_AT_ONCE = 500_000  # sampled rows in memory at once; they fit the caches
 Z_BOTH = Z + 0.841621  # normal quantiles for a level of 5 % on two sides and a power of 80 %
@@ -58,10 +58,10 @@ class Rescored:
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """B minus A on one metric: with its 95 % interval, p, and how many rows it takes to detect it.
+    """B minus A on one metric, with its 95 % interval, p, and the number of rows that detect it.
 
-    `interval` is None where all resamples are equal, which says nothing of other rows. `rows_needed` is None
-    where there is no difference, and where no number of rows suffices without more seeds.
+    `interval` is None if all resamples are equal: that shows nothing of other rows. `rows_needed` is None without a
+    difference, and if no number of rows suffices without more seeds.
     """
 
     a: float
@@ -86,39 +86,36 @@ def paired_bootstrap(
 ) -> Difference:
     """Tests the difference of the means over seeds; every metric is over the same rows in the same order.
 
-    All metrics are scored on the same resamples (Efron and Tibshirani 1993, chapter 16). Where a side has several
-    seeds, their variance net of row sampling variance is added, as noise from Student's t with Welch's degrees of
-    freedom. With one seed a side, the difference is that of these two models. Few rows widen it (`_widened`). p is at
-    least that of a sign test on so many rows, and 1 where a score is NaN. Means, interval, p and rows needed are all of
-    one `spacing`, so that they agree where scores are skewed, as perplexities are.
+    All metrics are scored on the same resamples (Efron and Tibshirani 1993, chapter 16). If a side has several seeds,
+    their variance net of row sampling variance is added, as noise from Student's t with Welch's degrees of freedom.
+    With one seed a side, the difference compares these two models only. Few rows widen it (`_widened`). p is at least
+    the p of a sign test on so many rows, and 1 if a score is NaN. Means, interval, p and rows needed are all of one
+    `spacing`, so that they agree for skewed scores such as perplexities.
     """
     generator = np.random.default_rng(seed)
     parts = [
-        [spacing.to(np.stack([each.resampled(weights) for each in side], axis=1)) for side in (a, b)]
+        [spacing.to(np.stack([metric.resampled(weights) for metric in side], axis=1)) for side in (a, b)]
         for weights in _weights(a[0].size, resamples, generator)
     ]
-    drawn_scores = [np.concatenate(each) for each in zip(*parts, strict=True)]
-    means = [spacing.mean([each.score for each in side]) for side in (a, b)]
-    scores = [np.array(spacing.values([each.score for each in side])) for side in (a, b)]
+    drawn_scores = [*map(np.concatenate, zip(*parts, strict=True))]
+    plain_scores = [[metric.score for metric in side] for side in (a, b)]
+    means = [*map(spacing.mean, plain_scores)]
+    scores = [np.array(spacing.values(side)) for side in plain_scores]
     by_rows = drawn_scores[1].mean(1) - drawn_scores[0].mean(1)
     by_seeds, freedom = chance_of_seeds([seed_variance(*side) for side in zip(scores, drawn_scores, strict=True)])
     step = float(scores[1].mean() - scores[0].mean())
     backwards = (step, by_rows.mean()) < (0, 0)  # the other order draws the same noise with the other sign
     noise = by_seeds * generator.standard_t(freedom, resamples) * (-1 if backwards else 1)
     drawn = _widened(by_rows, a[0].size) + noise
+    least_p = 2.0 ** (1 - min(a[0].size, 1_000))  # of a sign test if all rows differ in one direction
     extreme = int((~(np.abs(drawn - by_rows.mean()) < abs(step) - NO_SPREAD)).sum())
     return Difference(
         a=means[0],
         b=means[1],
         interval=spacing.differences(_interval(drawn), *means),
-        p=max((1 + extreme) / (1 + resamples), least_p(a[0].size)),
+        p=max((1 + extreme) / (1 + resamples), least_p),
         rows_needed=_minimal_rows(step, rows=a[0].size, by_rows=float(by_rows.var(ddof=1)), by_seeds=by_seeds),
     )
-
-
-def least_p(rows: int) -> float:
-    """The p of a sign test where all of so many rows differ alike."""
-    return 2.0 ** (1 - min(rows, 1_000))
 
 
 def score_interval(metric: Resampled, *, resamples: int = RESAMPLES) -> Interval | None:
@@ -129,10 +126,10 @@ def score_interval(metric: Resampled, *, resamples: int = RESAMPLES) -> Interval
 
 
 def sketch(metric: Resampled, other: Resampled | None = None, *, spacing: Spacing = DIFFERENCES) -> str:
-    """The scores of 200 resamples, less those of `other`, as deviations: a byte each, in hexadecimal.
+    """The scores of 200 resamples, less the scores of `other`, as deviations: a byte each, in hexadecimal.
 
-    Metrics of as many rows are scored on the same resamples, so sketches of two runs tell how far chance of rows is
-    shared by them, without their predictions. Empty where a score is undefined or all are equal.
+    Metrics of equally many rows are scored on the same resamples, so sketches of two runs show how far they share the
+    chance of rows, without their predictions. Empty if a score is undefined or all are equal.
     """
     weights = np.concatenate([*_weights(metric.size, SKETCHED, np.random.default_rng(0))])
     drawn = spacing.to(metric.resampled(weights))
@@ -146,8 +143,8 @@ def sketch(metric: Resampled, other: Resampled | None = None, *, spacing: Spacin
 def half_over_seeds(scores: Sequence[float], by_rows: Sequence[float], sketches: Sequence[str]) -> float:
     """Half the 95 % interval of the mean of `scores` `(seeds,)`, which have standard errors `by_rows` and `sketches`.
 
-    As in `paired_bootstrap`: the row sampling variance of the mean, and the seeds' variance net of what rows explain,
-    as noise from Student's t. Where a sketch is missing, rows are taken to change all seeds alike: that is wider.
+    As in `paired_bootstrap`: the row sampling variance of the mean, and the seeds' variance net of variance by rows, as
+    noise from Student's t. Without a sketch, rows are assumed to change all seeds alike, which is wider.
     """
     normal, student = quantiles(len(scores) - 1)
     errors = np.asarray(by_rows)
@@ -165,9 +162,7 @@ def _standardised(drawn: np.ndarray) -> np.ndarray:
 
 
 def _sketched_chance(sketches: Sequence[str], errors: np.ndarray) -> np.ndarray | None:
-    """What resamples of the rows do to scores with these standard errors `(resamples, seeds)`; None if a sketch is
-    missing.
-    """
+    """The effect of resampled rows on scores with these `errors`, `(resamples, seeds)`; None without a sketch."""
     columns = [np.frombuffer(bytes.fromhex(text), np.int8).astype(float) for text in sketches]
     if not all(len(column) and column.std() for column in columns):
         return None
@@ -184,9 +179,9 @@ def quantiles(freedom: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def mcnemar(a: Sequence[bool] | np.ndarray, b: Sequence[bool] | np.ndarray) -> float:
-    """The p value of McNemar's exact test (1947) on the rows that only one model has right; 1 where there are none."""
-    only_a = int((np.asarray(a) & ~np.asarray(b)).sum())
-    only_b = int((~np.asarray(a) & np.asarray(b)).sum())
+    """The p value of McNemar's exact test (1947) on the rows that only one model has right; 1 without such rows."""
+    right_a, right_b = np.asarray(a), np.asarray(b)
+    only_a, only_b = int((right_a & ~right_b).sum()), int((right_b & ~right_a).sum())
     return min(1.0, 2 * _at_most(min(only_a, only_b), of=only_a + only_b))
 
 
@@ -200,10 +195,10 @@ def holm(values: Sequence[float]) -> list[float]:
 
 
 def _widened(drawn: np.ndarray, rows: int) -> np.ndarray:
-    """Resampled values `(resamples,)`, further from their mean: as an interval of Student's t is wider than a normal
-    one whose variance is divided by the rows and not by one less.
+    """Resampled values `(resamples,)`, further from their mean, since percentile intervals of few rows are too narrow.
 
-    Percentile intervals of few rows are too narrow by that factor (Hesterberg 2015): 6 % at 30 rows.
+    The factor is an interval of Student's t over a normal interval whose variance is divided by the rows and not by one
+    less (Hesterberg 2015): 6 % at 30 rows.
     """
     if rows < 2 or not len(drawn):
         return drawn
@@ -214,7 +209,7 @@ def _widened(drawn: np.ndarray, rows: int) -> np.ndarray:
 
 
 def _interval(drawn: np.ndarray) -> Interval | None:
-    """The middle 95 % of scores `(resamples,)`; None where there is none or no spread."""
+    """The middle 95 % of scores `(resamples,)`; None without scores or spread."""
     if not len(drawn):
         return None
     low, high = np.quantile(drawn, [0.025, 0.975])
@@ -243,8 +238,9 @@ def _weights(rows: int, resamples: int, generator: np.random.Generator) -> Itera
 
 
 def seed_variance(scores: np.ndarray, drawn: np.ndarray) -> tuple[float, int]:
-    """(variance of the mean over seeds, net of row sampling variance; seeds), from the scores `(seeds,)` and those of
-    resamples, `drawn` `(resamples, seeds)`.
+    """(variance of the mean over seeds, net of row sampling variance; number of seeds).
+
+    `scores` are `(seeds,)`, `drawn` are the scores of resamples `(resamples, seeds)`.
     """
     count = len(scores)
     if count == 1:
@@ -263,11 +259,9 @@ def chance_of_seeds(spreads: Sequence[tuple[float, int]]) -> tuple[float, float]
 
 
 def _minimal_rows(difference: float, *, rows: int, by_rows: float, by_seeds: float) -> int | None:
-    """Rows that detect the difference, at least those of which a sign test can: more rows reduce row sampling variance,
-    but not seed variance.
-    """
-    left = (difference / Z_BOTH) ** 2 - by_seeds**2
-    return max(LEAST_ROWS, math.ceil(rows * by_rows / left)) if difference and left > 0 else None
+    """Rows that detect the difference; a sign test needs LEAST_ROWS. They reduce row sampling variance alone."""
+    variance = (difference / Z_BOTH) ** 2 - by_seeds**2  # that row sampling may have
+    return max(LEAST_ROWS, math.ceil(rows * by_rows / variance)) if difference and variance > 0 else None
 
 
 def wilson(right: int, *, of: int) -> Interval:

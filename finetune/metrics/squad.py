@@ -1,6 +1,6 @@
-"""SQuAD's scores, equal to those of the official evaluate-v1.1 and evaluate-v2.0 (Rajpurkar et al. 2016, 2018).
+"""SQuAD's scores, equal to the official evaluate-v1.1 and evaluate-v2.0 (Rajpurkar et al. 2016, 2018).
 
-KorQuAD 1.0 (Lim et al. 2018) has a script of its own: characters in place of words, and other signs.
+KorQuAD 1.0 (Lim et al. 2018) has another script: characters in place of words, and other signs.
 """
 
 import re
@@ -21,35 +21,32 @@ def normalised(text: str) -> str:
 
 
 def overlap_f1(gold: str, answer: str) -> float:
-    """F1 of the words that two normalised texts share; 0 where they share none."""
+    """F1 of the words that two normalised texts share; 0 without any."""
     golds, answers = gold.split(), answer.split()
-    same = sum((Counter(golds) & Counter(answers)).values())
-    return 2 * same / (len(golds) + len(answers)) if same else 0.0
+    shared = (Counter(golds) & Counter(answers)).total()
+    return 2 * shared / (len(golds) + len(answers)) if shared else 0.0
 
 
 def score_v1(golds: Sequence[str], answer: str) -> tuple[float, float]:
     """(exact match, F1) of one prediction against the best of its labels, as in evaluate-v1.1."""
-    given = normalised(answer)
-    return _best([normalised(gold) for gold in golds], given)
+    return _best([*map(normalised, golds)], normalised(answer))
 
 
 def score_v2(golds: Sequence[str], answer: str) -> tuple[float, float]:
     """(exact match, F1) as in evaluate-v2.0: labels that normalise to nothing are ignored, empty matches empty."""
-    given = normalised(answer)
-    wanted = [gold for gold in map(normalised, golds) if gold] or [""]
-    if not given or wanted == [""]:
-        right = float(given in wanted)
+    normal = normalised(answer)
+    labels = [gold for gold in map(normalised, golds) if gold] or [""]
+    if not normal or labels == [""]:
+        right = float(normal in labels)
         return right, right
-    return _best(wanted, given)
+    return _best(labels, normal)
 
 
 def score_korquad(golds: Sequence[str], answer: str) -> tuple[float, float]:
     """(exact match, F1 of characters) of one prediction against the best of its labels, as in KorQuAD 1.0's script."""
-    given = _without_signs(answer)
-    wanted = [_without_signs(gold) for gold in golds]
-    characters = " ".join(given.replace(" ", ""))
-    f1 = max((overlap_f1(" ".join(gold.replace(" ", "")), characters) for gold in wanted), default=0.0)
-    return float(given in wanted), f1
+    normal, labels = _without_signs(answer), [*map(_without_signs, golds)]
+    characters, *of_labels = (" ".join(text.replace(" ", "")) for text in (normal, *labels))
+    return float(normal in labels), _best(of_labels, characters)[1]
 
 
 def best_threshold(
@@ -57,9 +54,9 @@ def best_threshold(
 ) -> tuple[float, float | None]:
     """(best mean score, the threshold that gives it), by evaluate-v2.0's exact search.
 
-    `scores` are those of the predicted answers, `odds` those of no answer (null odds), `answered` where an answer is
-    not empty. Questions whose odds are over the threshold count as not answered. The threshold is None where
-    answering nothing is best, where the official script returns 0.
+    Per question: `scores` of the predicted answers, `odds` of no answer (null odds), and `answered` for an answer that
+    is not empty. Questions with odds over the threshold count as not answered. The threshold is None if answering
+    nothing is best; the official script returns 0 then.
     """
     current = best = float(len(answerable) - sum(answerable))
     threshold = None

@@ -1,9 +1,10 @@
 """Metrics as functions of sums over rows, so that a resample of the rows is scored by adding counts.
 
-Here is what several metrics are made of; `scores` has the sums of a metric next to its score, and their values agree.
+Several metrics are made of these; `scores` has a metric's sums next to its score, and their values agree.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,28 +12,61 @@ import numpy as np
 from finetune.metrics.metric import Counted
 
 Numbers = Sequence[float] | np.ndarray
+# Factors of the right items above, and of the predicted and true items below.
+PARTS = {"precision": (1, 1, 0), "recall": (1, 0, 1), "f1": (2, 1, 1)}
 
 
 def mean_counted(values: Numbers, among: Sequence[bool] | None = None) -> Counted:
     """The mean of one value per row `(rows,)`, or only over the rows where `among` `(rows,)` is true. 0 over none."""
-    there = np.ones(len(values)) if among is None else np.asarray(among, dtype=float)
-    return Counted(counts=np.column_stack([np.asarray(values, dtype=float) * there, there]), value=_mean)
+    counted = np.ones(len(values)) if among is None else np.asarray(among, dtype=float)
+    return ratio_counted(np.asarray(values, dtype=float) * counted, counted)
 
 
-def micro_f1_counted(right: Numbers, given: Numbers, there: Numbers) -> Counted:
-    """F1 from counts as in `part_counted`, but 1 where neither side has any items."""
-
-    def value(sums: np.ndarray) -> np.ndarray:
-        return np.where(sums[..., 1] + sums[..., 2] > 0, _f1(sums), 1.0)
-
-    return Counted(counts=np.column_stack([right, given, there]).astype(float), value=value)
+def ratio_counted(above: Numbers, below: Numbers) -> Counted:
+    """The quotient of two sums over rows, each `(rows,)`; 0 where the denominator is 0."""
+    return Counted(
+        counts=np.column_stack([above, below]).astype(float), value=lambda sums: ratio(*np.moveaxis(sums, -1, 0))
+    )
 
 
-def part_counted(part: str, right: Numbers, given: Numbers, there: Numbers) -> Counted:
-    """Precision, recall or f1, whichever `part` names, from each row's numbers of right, predicted (`given`) and true
-    (`there`) items, each `(rows,)`.
+def items_counted(
+    right: Numbers,
+    predicted: Numbers,
+    true: Numbers,
+    *,
+    value: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray],
+) -> Counted:
+    """A metric of the numbers of right, predicted and true items, each `(rows,)` or `(rows, labels)`.
+
+    `value` maps the three sums `(..., labels)` to scores `(...)`.
     """
-    return Counted(counts=np.column_stack([right, given, there]).astype(float), value=PARTS[part])
+    counts = np.column_stack([right, predicted, true]).astype(float)
+    return Counted(counts=counts, value=lambda sums: value(*np.split(sums, 3, axis=-1)))
+
+
+def part_counted(part: str, right: Numbers, predicted: Numbers, true: Numbers) -> Counted:
+    """Precision, recall or f1, whichever `part` names, of items as in `items_counted`, each `(rows,)`."""
+    value = partial(_part, part=part)
+    return items_counted(right, predicted, true, value=lambda *sums: value(*sums)[..., 0])
+
+
+def micro_f1_counted(right: Numbers, predicted: Numbers, true: Numbers) -> Counted:
+    """Mean F1 over the labels of `items_counted`; a label without predicted and true items counts 1."""
+
+    def value(right: np.ndarray, predicted: np.ndarray, true: np.ndarray) -> np.ndarray:
+        return np.asarray(np.where(predicted + true > 0, _part(right, predicted, true), 1.0).mean(-1))
+
+    return items_counted(right, predicted, true, value=value)
+
+
+def macro_f1_counted(right: np.ndarray, predicted: np.ndarray, true: np.ndarray, *, none: float) -> Counted:
+    """Mean F1 over the labels that occur; arrays `(rows, labels)`. `none` is the value where no label occurs."""
+
+    def value(right: np.ndarray, predicted: np.ndarray, true: np.ndarray) -> np.ndarray:
+        count = (predicted + true > 0).sum(-1)
+        return np.where(count > 0, _part(right, predicted, true).sum(-1) / np.maximum(count, 1), none)
+
+    return items_counted(right, predicted, true, value=value)
 
 
 def set_counts(
@@ -43,42 +77,14 @@ def set_counts(
     return right, [len(set(b)) for b in answers], [len(set(a)) for a in gold]
 
 
-def macro_f1_counted(right: np.ndarray, given: np.ndarray, there: np.ndarray, *, none: float) -> Counted:
-    """Mean F1 over the labels that occur; arrays `(rows, labels)`. `none` is the value where no label occurs."""
-
-    def value(sums: np.ndarray) -> np.ndarray:
-        hit, some, all_ = np.split(sums, 3, axis=-1)
-        occurs = some + all_ > 0
-        f1 = np.divide(2 * hit, some + all_, out=np.zeros_like(hit), where=occurs)
-        count = occurs.sum(-1)
-        return np.where(count > 0, f1.sum(-1) / np.maximum(count, 1), none)
-
-    return Counted(counts=np.column_stack([right, given, there]).astype(float), value=value)
-
-
-def _mean(sums: np.ndarray) -> np.ndarray:
-    return ratio(sums[..., 0], sums[..., 1])
-
-
-def _f1(sums: np.ndarray) -> np.ndarray:
-    return ratio(2 * sums[..., 0], sums[..., 1] + sums[..., 2])
-
-
-def _precision(sums: np.ndarray) -> np.ndarray:
-    return ratio(sums[..., 0], sums[..., 1])
-
-
-def _recall(sums: np.ndarray) -> np.ndarray:
-    return ratio(sums[..., 0], sums[..., 2])
-
-
-PARTS = {"precision": _precision, "recall": _recall, "f1": _f1}
-
-
 def ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     """The quotient; 0 where the denominator is 0."""
-    found: np.ndarray = np.divide(above, below, out=np.zeros(np.broadcast(above, below).shape), where=below != 0)
-    return found
+    return np.asarray(np.divide(above, below, out=np.zeros(np.broadcast(above, below).shape), where=below != 0))
+
+
+def _part(right: np.ndarray, predicted: np.ndarray, true: np.ndarray, part: str = "f1") -> np.ndarray:
+    times, of_predicted, of_true = PARTS[part]
+    return ratio(times * right, of_predicted * predicted + of_true * true)
 
 
 def one_hot(gold: Sequence[Any], answers: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:

@@ -18,7 +18,7 @@ from finetune.gone import gone
 from finetune.models.tokenizers.encoding import POSITIONS
 from finetune.models.tokenizers.load import json_table, read_tokenizer
 from finetune.runs.folder import RESULTS, with_results
-from finetune.runs.toml import NEW, is_new
+from finetune.runs.settings import NEW, is_new
 from finetune.storage.cache import FACTS, LOCK, cache_folder, entry, hash_of
 
 if TYPE_CHECKING:

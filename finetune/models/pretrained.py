@@ -17,7 +17,7 @@ from finetune.gone import gone
 from finetune.models.encoder_size import untrained_folder
 from finetune.models.fingerprint import DECISIVE, OWN_WEIGHTS, PICKLED, fingerprint_of, in_safetensors, pickled_files
 from finetune.runs.folder import EXPORT, RECORD, RunFolder
-from finetune.runs.toml import is_new
+from finetune.runs.settings import is_new
 
 if TYPE_CHECKING:
     from huggingface_hub import DryRunFileInfo

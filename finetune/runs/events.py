@@ -1,10 +1,10 @@
-"""Events: how a run reports progress to its watcher, and the log that saves them."""
+"""Events: how a run reports progress to its watcher, and the log that saves them and is read again."""
 
 import json
 import os
 import time
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,7 +17,7 @@ from finetune.metrics.metric import Metric, Scores
 class EpochResult:
     """The result of an epoch: the mean loss of its updates, and the scores on dev, `headline` among them.
 
-    `dev_loss` is the mean loss of a label of the first dev split; None where it is unknown.
+    `dev_loss` is the mean loss of a label of the first dev split; None if unknown.
     """
 
     epoch: int
@@ -83,7 +83,7 @@ class Training(Event):
 class Updates(Event):
     """The losses of some updates, the last being number `update` of the run, and the seconds that they took.
 
-    `rates` are their learning rates, those of the head where layers have several.
+    `rates` are their learning rates; of several rates by layer the head's.
     """
 
     name = "updates"
@@ -98,7 +98,7 @@ class Updates(Event):
 class Working(Event):
     """A step that is neither training nor predicting begins, such as encoding, scoring or saving.
 
-    `done` of `total` parts of it are done; `total` is 0 where it has no parts.
+    `done` of `total` parts of it are done; `total` is 0 for a step without parts.
     """
 
     name = "working"
@@ -171,49 +171,6 @@ class Ended(Event):
     failure: str = ""
 
 
-RECENT = 5  # groups of updates that a rate is the mean of
-
-
-class Pace:
-    """Follows updates and evaluations of a plan."""
-
-    def __init__(self, plan: Training) -> None:
-        self.plan = plan
-        self.update = plan.done
-        self.recent = deque[tuple[int, float]](maxlen=RECENT)  # number of updates, seconds
-        self.evaluations_left = plan.epochs
-        self.evaluation = 0.0  # seconds of the last one
-        self.updated_at = time.monotonic()
-
-    def add(self, some: Updates) -> None:
-        """Counts some updates."""
-        self.update, self.updated_at = some.update, time.monotonic()
-        self.evaluations_left = self.plan.epochs - some.epoch + 1
-        self.recent.append((len(some.losses), some.seconds))
-
-    def end_epoch(self, epoch: int) -> None:
-        """Counts an evaluation, which began after the last update."""
-        self.evaluation = time.monotonic() - self.updated_at
-        self.evaluations_left = self.plan.epochs - epoch
-
-    @property
-    def seconds_per_update(self) -> float:
-        """The mean of the recent updates."""
-        return sum(seconds for _, seconds in self.recent) / sum(count for count, _ in self.recent)
-
-    @property
-    def rate(self) -> float:
-        """Examples per second."""
-        plan = self.plan
-        return plan.examples * plan.epochs / plan.updates / max(self.seconds_per_update, 1e-9)
-
-    @property
-    def left(self) -> float:
-        """Seconds of the remaining updates, and of the remaining evaluations once one was made."""
-        updates = (self.plan.updates - self.update) * self.seconds_per_update
-        return updates + self.evaluations_left * self.evaluation
-
-
 def duration(seconds: float) -> str:
     """`45 s`, `12:05`, `3:00:09` (hours, minutes, seconds)."""
     whole = max(0, round(seconds))
@@ -224,6 +181,7 @@ def duration(seconds: float) -> str:
 
 
 Watcher = Callable[[Event], None]  # follows a run: a progress display, the log, a test
+END_BYTES = 65_536  # read at each end of a log
 
 
 def unwatched(event: Event) -> None:
@@ -233,21 +191,52 @@ def unwatched(event: Event) -> None:
 class EventLog:
     """Appends each event with its Unix time, one JSON object per line, then passes it on.
 
-    A line that a killed process did not finish is dropped first.
+    A line that a killed process did not finish is dropped first. Events for displays only are not logged.
     """
 
     def __init__(self, file: Path, *, then: Watcher) -> None:
         self.file = file
         self.then = then
         if file.is_file():
-            whole = file.read_bytes().rfind(b"\n") + 1
-            os.truncate(file, whole)
+            os.truncate(file, file.read_bytes().rfind(b"\n") + 1)
 
     def __call__(self, event: Event) -> None:
-        """Logs an event, except for the steps of predicting, encoding and the like, which are for displays only."""
         if event.logged:
-            with self.file.open("a", encoding="utf-8") as opened:
-                line = {"time": round(time.time(), 3), "event": event.name, **event.facts()}
-                line |= {"folder": from_here(line["folder"])} if "folder" in line else {}
-                opened.write(json.dumps(line) + "\n")
+            line = {"time": round(time.time(), 3), "event": event.name, **event.facts()}
+            if "folder" in line:
+                line["folder"] = from_here(line["folder"])
+            with self.file.open("a", encoding="utf-8") as log:
+                log.write(json.dumps(line) + "\n")
         self.then(event)
+
+
+def logged_events(lines: Iterable[str | bytes]) -> Iterator[dict[str, Any]]:
+    """The events of a log's lines. Others are left out, such as the last line of a killed run."""
+    for line in lines:
+        with suppress(ValueError, RecursionError):
+            event = json.loads(line)
+            if isinstance(event, dict) and "event" in event:
+                yield event
+
+
+def first_and_last_events(file: Path) -> list[dict[str, Any]]:
+    """The events in the first and in the last END_BYTES of a log; none without a log."""
+    if not file.is_file():
+        return []
+    with file.open("rb") as log:
+        lines = log.read(END_BYTES).splitlines()
+        log.seek(max(0, log.seek(0, os.SEEK_END) - END_BYTES))
+        return [*logged_events([*lines, *log.read(END_BYTES).splitlines()])]
+
+
+def logged_seconds(file: Path) -> float:
+    """The seconds from the start of each attempt in a log to its last event; 0 without a log."""
+    seconds, last = 0.0, None
+    with file.open(encoding="utf-8", errors="replace") if file.is_file() else nullcontext(()) as lines:
+        for event in logged_events(lines):
+            with suppress(ValueError, KeyError, TypeError):  # of an event that is not ours
+                starts, now = event["event"] == "start", float(event["time"])
+                if last is not None and not starts:
+                    seconds += max(0.0, now - last)
+                last = now if last is not None or starts else None
+    return seconds

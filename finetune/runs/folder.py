@@ -1,4 +1,4 @@
-"""The folder of a run: its files, its lock, its completion, and every prediction in a Parquet file."""
+"""The folder of a run: its files, lock and completion, and its predictions in Parquet files."""
 
 import json
 import os
@@ -25,9 +25,9 @@ RESULTS = Path("results")  # the folder of runs, where no other is named
 RECORD = "record.json"
 EXPORT = "export.json"  # in the folder of an exported model
 HOLDER = ".holder"  # who has the lock
-NEW = "new"  # a run that is to replace the finished one
+NEW = "new"  # in a finished run's folder: the run that will replace it
 WAIT_SECONDS = 0.5
-NOT_READ = ("n_best",)  # the largest column where it exists, and never displayed
+NOT_READ = ("n_best",)  # the largest column, if it exists; it is never displayed
 PREDICTION, OLDER = "prediction", "answer"  # the column, and its name in the files of older runs
 NEEDED = ("id", "gold", PREDICTION)
 PredictionLine = dict[str, Any]
@@ -35,16 +35,12 @@ Writer = Callable[[Path], AbstractContextManager[Path]]
 
 
 def with_results(*words: str, out: Path) -> str:
-    """A command of these words to be typed, with the folder of the runs where it is not the usual one."""
+    """The command to type, with the folder of the runs if it is not the usual one."""
     return shlex.join(["finetune", *words, *(() if out == RESULTS else ("--out", str(out)))])
 
 
-class Locked(UserError):
-    """Another process trains this run."""
-
-
 class RunFolder:
-    """`<out>/<task>/<id>`: recipe, events, predictions, model, and record.json, which exists once the run is done."""
+    """`<out>/<task>/<id>`: recipe, events, predictions, model, and record.json, which exists once it is done."""
 
     def __init__(self, path: Path) -> None:
         # A path of one word has no parents, and with `..` they are not the folders above. Links stay links.
@@ -63,7 +59,7 @@ class RunFolder:
 
     @property
     def attempt(self) -> "RunFolder":
-        """The folder to train in: this one, or while it holds a finished run, one inside that `publish` moves here."""
+        """The folder to train in: this one; if it holds a finished run, a folder inside, which `publish` moves here."""
         if not self.record_file.is_file() and not (self.path / NEW).is_dir():
             return self
         (self.path / NEW).mkdir(exist_ok=True)
@@ -74,29 +70,27 @@ class RunFolder:
         return self.path / f"predictions-{split}.parquet"
 
     def record(self) -> "RunRecord | None":
-        """The record of a finished run, None where there is none. Raises UserError where it is damaged."""
+        """The record of a finished run, else None. Raises UserError for a damaged one."""
         return load_record(self.record_file) if self.record_file.is_file() else None
 
     def verify(self, name: str) -> None:
-        """Raises UserError where a file of the finished run differs from the checksum in its record."""
-        record = self.record()
-        if record is not None and name in record.files:
+        """Raises UserError if a file of the finished run differs from the checksum in its record."""
+        if (record := self.record()) is not None and name in record.files:
             verify(self.path, {name: record.files[name]}, remedy="Run the recipe again with `force`")
 
     def require_model(self) -> Path:
-        """The folder of the finished run's model. Raises UserError where it is missing or not the run's."""
+        """The folder of the finished run's model. Raises UserError if it is missing or not the run's."""
         if not self.model.is_dir():
-            remedy = "Weights are not in git: run it with `force`"
-            raise UserError(f"{self.path}: its model is missing", remedy)
+            raise UserError(f"{self.path}: its model is missing", "Weights are not in git: run it with `force`")
         self.verify(f"{self.model.name}/{CHECKSUMS}")
         return self.model
 
     @contextmanager
     def locked(self, *, wait: bool, tell: Callable[[str], object] = lambda _: None) -> Iterator[None]:
-        """Creates the folder, locks it for this process, and finishes or removes what killed processes left.
+        """Creates the folder, locks it for this process, and finishes or removes the remains of killed processes.
 
-        With `wait` it tells so and waits until another process releases the lock. Raises UserError where the folder
-        cannot be written, is an address, or is, has or is in a symbolic link, and without `wait` where it is locked.
+        With `wait` it calls `tell` and waits until another process releases the lock. Raises UserError for
+        a locked folder without `wait`, and for one that cannot be written, is an address, or is, has or is in a link.
         """
         from filelock import FileLock, Timeout
 
@@ -112,10 +106,10 @@ class RunFolder:
                 name = "another process"
                 with suppress(OSError):
                     name = holder.read_text(encoding="utf-8").strip() or name
-                held = f"{self.path}: this run is being trained by {name}"
+                state = f"{self.path}: this run is being trained by {name}"
                 if not wait:
-                    raise Locked(held, "Wait until it is finished, or stop it") from error
-                tell(f"{held}; waiting for its record")
+                    raise UserError(state, "Wait until it is finished, or stop it") from error
+                tell(f"{state}; waiting for its record")
                 lock.acquire(poll_interval=WAIT_SECONDS)
             self.locked_file = (self.path / ".lock").stat().st_ino
             remove_scratch(self.path)
@@ -133,13 +127,13 @@ class RunFolder:
             lock.release()
 
     def clean(self) -> None:
-        """Removes what a process left that was killed after it finished the run, unless another has the lock."""
+        """Removes the remains of a process that was killed after it finished the run, unless another has the lock."""
         if any((self.path / name).exists() for name in (HOLDER, NEW)):
             with suppress(UserError), self.locked(wait=False):
-                pass  # which has removed it
+                pass  # to lock it has removed them
 
     def require_locked(self) -> None:
-        """Raises UserError where the folder was removed, or replaced by another, since it was locked."""
+        """Raises UserError if the folder was removed, or replaced by another, since it was locked."""
         lock = self.path / ".lock"
         if not lock.is_file() or lock.stat().st_ino != self.locked_file:
             raise UserError(f"{self.path}: was removed while the run was trained", "Run the same command again")
@@ -189,14 +183,14 @@ def is_locked(folder: Path) -> bool:
 
 
 def folder_name(task: str) -> str:
-    """The folder name of a task's runs: the task's name, with a hyphen for each sign that is not a letter or digit."""
+    """The folder name of a task's runs: the task's name, with hyphens for signs that are not letters or digits."""
     normal = unicodedata.normalize("NFC", task)
     signs = (sign if unicodedata.category(sign)[0] in "LMN" or sign in "._-" else "\0" for sign in normal)
     return re.sub("\0+", "-", "".join(signs)).strip("-.") or "task"
 
 
 def data_name(path: str) -> str:
-    """The name of the task for data: `reviews.csv`; `korsts-data` for a folder, or a pattern of files in it."""
+    """The task's name for data: `reviews.csv`; `korsts-data` for a folder, or a pattern of files in it."""
     if len(parts := paths_in(path)) > 1:
         return ",".join(part.name for part in parts)
     resolved = fixed_folder(path).resolve() if is_pattern(path) else Path(path).resolve()
@@ -208,7 +202,7 @@ def write_predictions(
 ) -> None:
     """Writes one line per row, and in the same folder the files of the task's official format.
 
-    `writer` is `output_file` for files that a user named. Raises UserError where the folder cannot be written.
+    `writer` is `output_file` for files that a user named. Raises UserError for a folder that cannot be written.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -222,9 +216,9 @@ def write_predictions(
 
 
 def read_predictions(file: Path, *, without: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """The lines that `write_predictions` wrote, without some columns.
+    """The lines of `write_predictions`, without the columns `without`.
 
-    Raises UserError where the file is absent or damaged.
+    Raises UserError for a missing or damaged file.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -243,7 +237,7 @@ def read_predictions(file: Path, *, without: Sequence[str] = ()) -> list[dict[st
 
 
 def read_lines(folder: RunFolder, split: str) -> list[PredictionLine]:
-    """The predictions of a split. Raises UserError where the file is damaged or lacks a required column."""
+    """The predictions of a split. Raises UserError for a file that is damaged or lacks a required column."""
     file = folder.predictions(split)
     lines = read_predictions(file, without=NOT_READ)
     if lines and (lacking := [name for name in NEEDED if name not in lines[0]]):

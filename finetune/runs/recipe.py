@@ -1,37 +1,168 @@
-"""Recipe: the settings of a run, one TOML file; its keys, their types, limits and defaults, and the faults in them."""
+"""Recipe: the settings of a run, their types, limits and defaults. It is one TOML file; `resolve` reads it."""
 
-import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from datetime import date, time
+import math
 from functools import cache
-from pathlib import Path
-from typing import Annotated, Any, Literal, Self, cast
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.fields import FieldInfo
-from pydantic_core import ErrorDetails
 
-from finetune.data.paths import from_here
-from finetune.errors import UserError, nearest, shown_value
-from finetune.gone import gone, gone_setting, without_defaults
-from finetune.runs.recipe_tables import LARGEST, LONGEST_NAME, Distil, HeldOut, Seed, Settings, Train
-from finetune.runs.toml import MODEL, flat, read_toml, require_shallow, to_toml
+from finetune.runs.settings import MODEL, to_toml
 
-# Defined here so that reading a recipe does not need torch.
+PARTS = 10  # of a run whose length is in updates
+LARGEST = 2**63 - 1  # what TOML, numpy and torch's seeds take
+FEWEST_TO_CONTRAST = 4  # rows, two of each of two labels
+CONTRASTIVE = "contrastive"  # the solver that trains the encoder on pairs of rows
+LONGEST_NAME = 4_096  # characters of a path on Linux
+
+WIDEST_LSTM = 4_096
+LONGEST_KEY = 100  # characters of a key in a message
 Layers = Literal[
     "embeddings", "second-to-last", "last", "sum-last-4", "concat-last-4", "sum-all", "weighted-sum-last-4",
     "weighted-sum-all"
 ]  # fmt: skip
 TextVector = Literal["family", "cls", "mean", "unit", "auto"]
-WIDEST_LSTM = 4_096
-MOST_FAULTS = 10  # listed in a message
-LONGEST_KEY = 100  # characters of a key in a message
-OPTION = "It must be a text, a number, true or false, a list of texts or of numbers, or a table of texts"
-SHOULD = re.compile(r"^\w+ should ")  # how pydantic's messages begin
-
+Seed = Annotated[int, Field(ge=0, le=LARGEST)]
 Layer = Annotated[int, Field(ge=-1_000, le=1_000)]
-OptionNames = Callable[[str], Sequence[str]]  # from a task's name to the options that a recipe for it may set
+
+
+class Settings(BaseModel):
+    """Immutable settings: unknown keys are errors, and a string is not converted to a number."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, defer_build=True)
+
+
+def scored_parts(updates: int | None, epochs: int, solver: str = "adam") -> tuple[str, int]:
+    """(`epoch` or `part`, after each of which a run is scored; their number). A part is a tenth of the updates.
+
+    A contrastive run is scored once: before the head is fitted there is nothing to score.
+    """
+    if solver == CONTRASTIVE:
+        return "part", 1
+    return ("epoch", epochs) if updates is None else ("part", min(PARTS, updates))
+
+
+class Train(Settings):
+    """The `[train]` table. Defaults are the paper's (Devlin et al. 2019, section 4.1 and appendix A.2), except for
+    `bias_correction`, whose absence in the original optimizer makes runs on small data fail (Mosbach et al. 2021).
+    """
+
+    batch_size: int = Field(
+        32,
+        ge=1,
+        le=65_536,
+        description="features an update (rows, where each makes one), over all processes and accumulated parts",
+    )
+    epochs: int = Field(3, ge=1, le=10_000, description="passes over the training rows")
+    updates: int | None = Field(
+        None, ge=1, le=10_000_000, description="length in updates, instead of epochs; scored after each tenth"
+    )
+    least_updates: int = Field(0, ge=0, le=1_000_000, description="the length in updates, where `epochs` make fewer")
+    solver: Literal["adam", "logistic", "contrastive"] = Field(
+        "adam",
+        description="adam: AdamW; logistic: scikit-learn's, on a frozen encoder; contrastive: first the encoder by "
+        "Adam, on pairs of rows of equal and of different labels",
+    )
+    learning_rate: float = Field(2e-5, ge=1e-12, le=10, description="the peak, reached at the end of the warm-up")
+    schedule: Literal["linear", "cosine", "constant"] = Field(
+        "linear", description="what the learning rate does after the warm-up"
+    )
+    warmup: float = Field(0.1, ge=0, le=1, description="share of the updates with a rising learning rate")
+    weight_decay: float = Field(0.01, ge=0, le=100, description="not applied to biases and LayerNorm")
+    adam_epsilon: float = Field(1e-6, ge=1e-20, le=1, description="added to the denominator of an update")
+    bias_correction: bool = Field(True, description="false: Adam as in the original BERT code")
+    clip_norm: float = Field(1.0, ge=1e-6, le=1e9, description="largest norm of an update's gradient")
+    accumulation: int = Field(
+        1, ge=1, le=65_536, description="parts of at least one row in which a batch goes through the model"
+    )
+    gradient_checkpointing: bool = Field(
+        False,
+        description="keep the input of each layer alone, and compute the rest twice: less memory, slower, the same "
+        "gradients",
+    )
+    layer_decay: float = Field(
+        1.0, ge=0.001, le=1, description="factor of the learning rate from each layer to the one below it"
+    )
+    dropout: float | None = Field(
+        None,
+        ge=0,
+        le=0.99,
+        description="every dropout; default: as the checkpoint says, none where new:SIZE is pre-trained",
+    )
+    precision: Literal["auto", "fp32", "bf16", "fp16"] = Field("auto", description="auto: bf16 where it is native")
+    select: Literal["last", "best"] = Field("last", description="which epoch's weights are the result")
+    patience: int | None = Field(
+        None,
+        ge=1,
+        le=10_000,
+        description="stop after so many epochs without a better score; `select` says with which weights",
+    )
+
+    def lengthened(self, features: int) -> "Train":
+        """With a length in updates, if the epochs over so many features make fewer than `least_updates`."""
+        short = self.epochs * math.ceil(features / self.batch_size) < self.least_updates
+        return self.model_copy(update={"updates": self.least_updates}) if short and self.updates is None else self
+
+    def warmup_updates(self, updates: int) -> int:
+        """The number of warm-up updates in a run of `updates`."""
+        return math.ceil(self.warmup * updates)
+
+    @property
+    def parts(self) -> tuple[str, int]:
+        """`scored_parts` of these settings."""
+        return scored_parts(self.updates, self.epochs, self.solver)
+
+    @model_validator(mode="after")
+    def _settings_fit(self) -> Self:
+        batch = f"batch_size {self.batch_size}"
+        if self.updates is not None and "epochs" in self.model_fields_set:
+            raise ValueError(f"updates {self.updates} and epochs {self.epochs} are both set; leave one of them out")
+        if self.solver == CONTRASTIVE and self.batch_size // self.accumulation < FEWEST_TO_CONTRAST:
+            raise ValueError(
+                f"solver contrastive compares the rows of a part of a batch, and {batch} in {self.accumulation} parts "
+                f"has fewer than {FEWEST_TO_CONTRAST} in each"
+            )
+        if self.accumulation > self.batch_size:
+            raise ValueError(f"accumulation {self.accumulation} is more parts than {batch} has rows")
+        return self
+
+
+class HeldOut(Settings):
+    """The `[held_out]` table: training rows that runs leave out, so that a search can score its winner on them."""
+
+    share: float = Field(0.0, ge=0, le=0.9, description="share of the training rows to leave out, stratified by label")
+    seed: Seed = Field(42, description="which rows these are")
+
+
+class Distil(Settings):
+    """The `[distil]` table: a student learns a teacher's answers next to the labels (Hinton et al. 2015)."""
+
+    teacher: str = Field(
+        "",
+        max_length=LONGEST_NAME,
+        description="a run, whose answers the student learns; several with commas: the mean of their probabilities",
+    )
+    temperature: float = Field(
+        2.0, ge=0.05, le=100, description="divides the logits of both; 1: the probabilities as they are"
+    )
+    weight: float = Field(0.5, ge=0, le=1, description="share of the answers in the loss; the rest is the labels'")
+    text: str = Field(
+        "", max_length=LONGEST_NAME, description="a file of rows without labels, on which only the teacher counts"
+    )
+    weak: bool = Field(False, description="take a teacher that is no better than its own baselines")
+
+    @property
+    def teachers(self) -> tuple[str, ...]:
+        """The names in `teacher`."""
+        return tuple(filter(None, map(str.strip, self.teacher.split(","))))
+
+    @model_validator(mode="after")
+    def _has_a_teacher(self) -> Self:
+        fields = type(self).model_fields
+        changed = [name for name in sorted(self.model_fields_set) if getattr(self, name) != fields[name].default]
+        if changed and not self.teachers:
+            raise ValueError(f"{', '.join(changed)} without a teacher; give distil.teacher=RUN")
+        return self
 
 
 class Recipe(Settings):
@@ -101,119 +232,58 @@ class Recipe(Settings):
     @model_validator(mode="after")
     def _settings_fit(self) -> Self:
         """Raises ValueError for settings that exclude each other. LoRA's are checked at each point of a grid."""
-        train, out, lora = self.train, "leave one of them out", f"lora = {self.lora} with"
+        solver, out, lora = self.train.solver, "leave one of them out", f"lora = {self.lora} with"
         has_lora, pooled = self.lora and not self.grid, self.pooling in ("cls", "mean", "unit")
         changed = [name for name in ("lora_targets", "lora_alpha", "lora_dropout", "adapter") if getattr(self, name)]
-        for is_wrong, fault in (
-            (
-                changed and not self.lora and not self.grid,
-                f"'{next(iter(changed), '')}' does nothing without LoRA: set a rank, such as lora = 8, or leave it out",
+        faults = {
+            f"'{next(iter(changed), '')}' does nothing without LoRA: set a rank, such as lora = 8, or leave it out": (
+                changed and not self.lora and not self.grid
             ),
-            (has_lora and self.frozen, f"{lora} frozen = true: nothing of a frozen encoder is trained; {out}"),
-            (
-                has_lora and self.reinit_layers,
-                f"{lora} reinit_layers = {self.reinit_layers}: the new layers would stay random; {out}",
+            f"{lora} frozen = true: nothing of a frozen encoder is trained; {out}": has_lora and self.frozen,
+            f"{lora} reinit_layers = {self.reinit_layers}: the new layers would stay random; {out}": (
+                has_lora and self.reinit_layers
             ),
-            (
-                has_lora and train.solver == "logistic",
-                f"{lora} train.solver = 'logistic': it trains the output layer alone; {out}",
+            f"{lora} train.solver = 'logistic': it trains the output layer alone; {out}": (
+                has_lora and solver == "logistic"
             ),
-            (
-                has_lora and self.adapter and (self.layers != "last" or self.bilstm or pooled),
-                "adapter = true with layers, bilstm or pooling, which transformers lacks: leave adapter out, or these",
+            "adapter = true with layers, bilstm or pooling, which transformers lacks: leave adapter out, or these": (
+                has_lora and self.adapter and (self.layers != "last" or self.bilstm or pooled)
             ),
-            (
-                train.gradient_checkpointing and self.frozen,
-                "train.gradient_checkpointing and frozen: a frozen encoder has no gradients; leave it out",
+            "train.gradient_checkpointing and frozen: a frozen encoder has no gradients; leave it out": (
+                self.train.gradient_checkpointing and self.frozen
             ),
-            (
-                self.keep_labels and train.solver != "adam",
-                f"keep_labels and train.solver {train.solver}, which fits a new head; {out}",
+            f"keep_labels and train.solver {solver}, which fits a new head; {out}": (
+                self.keep_labels and solver != "adam"
             ),
-            (
-                self.distil.teachers and train.solver != "adam",
-                f"distil and train.solver {train.solver}, which learns labels alone; {out}",
+            f"distil and train.solver {solver}, which learns labels alone; {out}": (
+                self.distil.teachers and solver != "adam"
             ),
-            (self.bilstm and pooled, f"pooling {self.pooling} and a BiLSTM, which pools by itself; {out}"),
-        ):
+            f"pooling {self.pooling} and a BiLSTM, which pools by itself; {out}": self.bilstm and pooled,
+        }
+        for fault, is_wrong in faults.items():
             if is_wrong:
                 raise ValueError(fault)
         return self
 
     @property
     def tokenizer_folder(self) -> str:
-        """The folder of `tokenizer`; empty where it is trained on the text."""
+        """The folder of `tokenizer`; empty if it is trained on the text."""
         return "" if isinstance(self.tokenizer, int) else self.tokenizer
 
     @property
     def seeds(self) -> tuple[int, int]:
-        """(init_seed, data_seed) as they apply."""
-        return (
-            self.seed if self.init_seed is None else self.init_seed,
-            self.seed if self.data_seed is None else self.data_seed,
-        )
+        """(init_seed, data_seed), by default `seed`."""
+        init, data = (self.seed if seed is None else seed for seed in (self.init_seed, self.data_seed))
+        return init, data
 
     def to_toml(self) -> str:
         """The recipe as a TOML file, with every setting that was set."""
         return to_toml(self.model_dump(exclude_unset=True, exclude_none=True))
 
-    def with_settings(self, settings: dict[str, Any], *, origin: str, options: OptionNames | None = None) -> "Recipe":
-        """A copy with dotted keys (`train.epochs`) replaced. Raises one UserError with every fault."""
-        table = self.model_dump(exclude_unset=True)
-        for key, value in settings.items():
-            *parents, last = key.split(".")
-            inner = table
-            for parent in parents:
-                inner = inner.setdefault(parent, {})
-                if not isinstance(inner, dict):
-                    raise UserError(
-                        f"{origin}: cannot set {shown_value(key)}: {shown_value(parent)} is a value, not a section"
-                    )
-            inner[last] = value
-        return parse(table, origin=origin, options=options)
-
-
-def load_recipe(path: Path, *, options: OptionNames | None = None) -> Recipe:
-    """Reads a recipe file. Raises UserError for TOML that does not parse and for every fault in its settings."""
-    return parse(read_toml(path), origin=str(path), options=options)
-
-
-def parse(table: dict[str, Any], *, origin: str, options: OptionNames | None = None) -> Recipe:
-    """Checks a table of settings; all faults are reported at once, as one UserError.
-
-    An option of the task, which `options` names, may be among the recipe's own keys (`fold = 1`) or in `[options]`.
-    """
-    require_shallow(table, origin=origin)
-    table = without_defaults(table)
-    names: Sequence[str] = ()
-    if isinstance(table.get("grid"), dict):
-        table["grid"] = flat(table["grid"])
-    task, in_table = table.get("task"), table.get("options", {})
-    if options and isinstance(task, str) and isinstance(in_table, dict) and not table.keys() <= setting_fields().keys():
-        with suppress(UserError):  # of an unknown task: the run raises it later
-            names = options(task)
-    if moved := {key: table.pop(key) for key in [*table] if key in names}:
-        table["options"] = in_table | moved
-    try:
-        return Recipe.model_validate(table)
-    except ValidationError as error:
-        raise _refused(origin, error, names) from None
-
-
-def recipe_from_here(recipe: Recipe) -> Recipe:
-    """The recipe with relative paths of data and encoder, as `from_here` gives them: its run's files are passed on."""
-    named = {"task": recipe.task, "model": recipe.model, "tokenizer": recipe.tokenizer}
-    distil = recipe.distil.model_copy(update=_from_here({"text": recipe.distil.text}))
-    return recipe.model_copy(update={**_from_here(named), "options": _from_here(recipe.options), "distil": distil})
-
-
-def _from_here(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: from_here(value) if isinstance(value, str) else value for key, value in settings.items()}
-
 
 @cache
 def setting_fields() -> dict[str, FieldInfo]:
-    """Every dotted key of a recipe that is not a table, with its declaration."""
+    """The declaration of every setting by its dotted key."""
     fields = dict[str, FieldInfo]()
     for name, field in Recipe.model_fields.items():
         table = field.annotation
@@ -222,86 +292,3 @@ def setting_fields() -> dict[str, FieldInfo]:
         else:
             fields[name] = field
     return fields
-
-
-def nearest_key(key: str, options: Sequence[str] = ()) -> str:
-    """`Did you mean 'train.epochs'? ` for a key that is close to a setting, to its last word or to an option."""
-    names = [*setting_fields(), *options]
-    short = {name.rpartition(".")[2]: name for name in names} | {"lr": "train.learning_rate"}
-    return f"Did you mean '{short[key]}'? " if key in short else nearest(key, names) or nearest(key, [*short])
-
-
-def _refused(origin: str, error: ValidationError, options: Sequence[str]) -> UserError:
-    """The faults of a recipe: one on the same line, several on a line each, of many the first and their number."""
-    faults = dict[str, list[ErrorDetails]]()
-    for fault in error.errors(include_url=False):
-        faults.setdefault(_key(fault), []).append(fault)
-    texts = [_explained(key, faults[key], options) for key in [*faults][:MOST_FAULTS]]
-    if len(faults) == 1:
-        return UserError(f"{origin}: {texts[0][0]}", texts[0][1])
-    more = [f"and {len(faults) - MOST_FAULTS:,} more"] * (len(faults) > MOST_FAULTS)
-    return UserError("\n  - ".join([f"{origin}: ", *(". ".join(filter(None, text)) for text in texts), *more]))
-
-
-def _key(fault: ErrorDetails) -> str:
-    """The dotted key, without the place in its value and the kinds of values that were tried."""
-    parts = [str(part)[:LONGEST_KEY] for part in fault["loc"]]
-    depth = 2 if parts[:1] == ["options"] else 1 if parts and parts[0] in setting_fields() else 2
-    whole = fault["type"] == "extra_forbidden" or parts[:1] == ["grid"]
-    return ".".join(parts if whole else parts[:depth])[:LONGEST_KEY]
-
-
-def _explained(key: str, faults: Sequence[ErrorDetails], options: Sequence[str]) -> tuple[str, str]:
-    """(the key and its value, the values that are allowed) of a setting that pydantic refused."""
-    first = faults[0]
-    value, shown = first["input"], f"'{key}' is {shown_value(first['input'])}"
-    messages = [*dict.fromkeys(fault["msg"] for fault in faults)]
-    if key.startswith("options."):
-        is_time = isinstance(value, date | time)
-        return (f"'{key}' is a date or a time", f'Quote it: "{value}"') if is_time else (shown, OPTION)
-    if first["type"] == "extra_forbidden":
-        inner = [*flat(value, f"{key}.")] if isinstance(value, dict) else []
-        key = inner[0][:LONGEST_KEY] if len(inner) == 1 else key
-        remedy = nearest_key(key, options).strip() or f"The keys are {', '.join([*setting_fields(), *options])}"
-        taken_out = gone_setting(key)
-        return (taken_out.what, taken_out.way_out) if taken_out else (f"unknown key '{key}'", remedy)
-    if first["type"] == "missing":
-        return f"'{key}' is missing", "Set it"
-    if first["type"] == "value_error":  # of several settings together
-        return f"{key}: {messages[0].removeprefix('Value error, ')}".removeprefix(": "), ""
-    if first["type"] == "literal_error" and (retired := gone(str(value))):
-        return retired.what, retired.way_out
-    if key in setting_fields():
-        table, _, name = key.rpartition(".")
-        inner_table = Recipe.model_fields[table].annotation if table else Recipe
-        return shown, f"It must be {allowed_values(cast('type[BaseModel]', inner_table), name)}"
-    return shown, f"It should {' or '.join(SHOULD.sub('', message) for message in messages)}"
-
-
-def allowed_values(kind: type[BaseModel], name: str) -> str:
-    """The values that a field allows: `a whole number of at least 1`."""
-    schema = kind.model_json_schema()["properties"][name]
-    options = schema.get("anyOf", [schema])
-    return " or ".join(_allowed_kind(option) for option in options if option.get("type") != "null")
-
-
-def _allowed_kind(schema: dict[str, Any]) -> str:
-    if "enum" in schema:
-        return "one of " + ", ".join(schema["enum"])
-    noun = {
-        "integer": "a whole number",
-        "number": "a number",
-        "boolean": "true or false",
-        "string": "a string",
-        "object": "a table of lists",
-        "array": "a list",
-    }.get(schema.get("type", ""), "a value")
-    words = {"minimum": "at least", "exclusiveMinimum": "over", "maximum": "at most", "exclusiveMaximum": "under"}
-    bounds = [f"{word} {_bound(schema[key])}" for key, word in words.items() if key in schema]
-    sizes = {"maxLength": "characters", "maxItems": "values"}
-    bounds += [f"of at most {schema[key]:,} {unit}" for key, unit in sizes.items() if key in schema]
-    return f"{noun} {' and '.join(bounds)}".strip()
-
-
-def _bound(value: float) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:g}"

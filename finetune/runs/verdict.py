@@ -10,8 +10,7 @@ from typing import Literal
 from finetune.data.messages import noun
 from finetune.data.paths import is_file
 from finetune.metrics.metric import Metric
-from finetune.runs.record import RunRecord
-from finetune.runs.record_parts import Margin, ScoreInterval, best_baseline
+from finetune.runs.record import Margin, RunRecord, ScoreInterval, best_baseline
 from finetune.runs.seeds import CONSTANT, FOLDS, applied, failed
 
 Level = Literal["better", "unclear", "worse", "alone"]
@@ -30,7 +29,7 @@ WORDS = {
 }
 OWN_DATA = ("shape", "text", "label")  # options that only user data has
 BY_FOLDS = re.compile(r"by \d+ folds of the ")
-FEW_ROWS = 50  # at 30, up to 7 % of the intervals of F1 leave out no difference where there is none
+FEW_ROWS = 50  # at 30, up to 7 % of the intervals of F1 leave out zero though there is no difference
 TOO_FEW_SEEDS = "use 3 or more: of two, an interval is too wide to tell anything"
 
 
@@ -38,9 +37,9 @@ TOO_FEW_SEEDS = "use 3 or more: of two, an interval is too wide to tell anything
 class Verdict:
     """The headline score of a split, the mean of `records`, against the best baseline.
 
-    `level`: "better" or "worse" if the 95 % interval of the difference leaves zero out, else "unclear"; without an
-    interval "worse" if the score is lower; "alone" without a baseline. `score`, intervals and `difference` (model minus
-    baseline) are in units of the score, not times the metric's scale; `p` is that of a single run.
+    `level`: "better" or "worse" if the 95 % interval of the difference leaves zero out, else "unclear". Without an
+    interval it is "worse" if the score is lower, without a baseline "alone". `score`, intervals and `difference` (model
+    minus baseline) are in units of the score, not times the metric's scale. `p` tests the difference of a single run.
     """
 
     records: Sequence[RunRecord]
@@ -55,7 +54,7 @@ class Verdict:
 
     @property
     def level(self) -> Level:
-        """What the difference shows."""
+        """The meaning of the difference."""
         difference, interval = self.difference, self.difference_interval
         if difference is None:
             return "alone"
@@ -72,7 +71,7 @@ class Verdict:
 
     @property
     def baseline_score(self) -> float | None:
-        """The best baseline's score; None without one."""
+        """The best baseline's score; None without a baseline."""
         return None if self.difference is None else self.score - self.difference
 
     @property
@@ -98,11 +97,11 @@ class Verdict:
 
 
 def verdict_of(records: Sequence[RunRecord], *, split: str | None = None) -> Verdict:
-    """The verdict on one run, or on the mean of several that differ only in seeds or folds; on the test rows if there
-    are any, or on those of `split`.
+    """The verdict on one run, or on the mean of several that differ only in seeds or folds.
 
-    Over several seeds an interval has the variance of rows and that of seeds net of it (`half_over_seeds`). Mean and
-    intervals are of the metric's spacing: perplexities are averaged geometrically.
+    Default of `split`: the test rows if there are any, else the first split. Over several seeds an interval has the
+    variance of rows, and the variance of seeds net of it (`half_over_seeds`). Mean and intervals are of the metric's
+    spacing: perplexities are averaged geometrically.
     """
     first, several = records[0], len(records) > 1
     split = split or ("test" if "test" in first.scores else first.first_split)
@@ -110,39 +109,40 @@ def verdict_of(records: Sequence[RunRecord], *, split: str | None = None) -> Ver
     spacing, scores = metric.spacing, [record.scores[split][metric.name] for record in records]
     values, score = spacing.values(scores), spacing.mean(scores)
     margins = [record.margins.get(split, Margin()) for record in records]
-    interval, apart, sketches = margins[0].interval, margins[0].difference_interval, [m.sketch for m in margins]
+    interval, sketches = margins[0].interval, [margin.sketch for margin in margins]
     if several and (any(sketches) or len(set(scores)) > 1):  # else all rows are right: one run's is as wide
         ends = [margin.interval and spacing.values(margin.interval) for margin in margins]
         interval = spacing.interval(_over_seeds(ends, values, sketches))
-    baselines = [record.baselines.get(split, {}) for record in records]
-    names = [best_baseline(methods, metric) for methods in baselines]
-    baseline = names[0] if len({*names}) == 1 else "best of each fold"
-    difference = None
-    if None in names:
-        baseline = apart = None
-    else:
-        against = [methods[name][metric.name] for methods, name in zip(baselines, names, strict=True) if name]
-        usual = spacing.mean(against)
-        difference = score - usual
+    names = [best_baseline(record.baselines.get(split, {}), metric) for record in records]
+    baseline = difference = difference_interval = None
+    if None not in names:
+        baseline = names[0] if len({*names}) == 1 else "best of each fold"
+        against = [
+            record.baselines[split][name][metric.name] for record, name in zip(records, names, strict=True) if name
+        ]
+        baseline_score, difference_interval = spacing.mean(against), margins[0].difference_interval
+        difference = score - baseline_score
         if several:
             steps = [value - base for base, value in zip(spacing.values(against), values, strict=True)]
             ends = [
-                margin.difference_interval and [spacing.step(end, base, own) for end in margin.difference_interval]
-                for margin, base, own in zip(margins, against, scores, strict=True)
+                margin.difference_interval
+                and [spacing.step(end, base, own_score) for end in margin.difference_interval]
+                for margin, base, own_score in zip(margins, against, scores, strict=True)
             ]
-            over = _over_seeds(ends, steps, [margin.difference_sketch for margin in margins])
-            apart = spacing.differences(over, usual, score)
-        apart = metric.possible_difference(apart, around=difference)
+            over_seeds = _over_seeds(ends, steps, [margin.difference_sketch for margin in margins])
+            difference_interval = spacing.differences(over_seeds, baseline_score, score)
+        difference_interval = metric.possible_difference(difference_interval, around=difference)
     return Verdict(
         records=records, split=split, metric=metric, score=score, interval=metric.possible(interval, around=score),
-        baseline=baseline, difference=difference, difference_interval=apart, p=None if several else margins[0].p,
+        baseline=baseline, difference=difference, difference_interval=difference_interval,
+        p=None if several else margins[0].p,
     )  # fmt: skip
 
 
 def _over_seeds(
     ends: Sequence[Sequence[float] | None], values: Sequence[float], sketches: Sequence[str]
 ) -> ScoreInterval | None:
-    """The interval of a mean over seeds, from the interval by rows and the value of each run; None where one lacks."""
+    """The interval of a mean over seeds, from the `ends` by rows and the value of each run; None if one is missing."""
     from finetune.metrics.significance import Z, half_over_seeds  # with numpy
 
     halves = [(high - low) / 2 / Z for low, high in filter(None, ends)]
@@ -153,8 +153,10 @@ def _over_seeds(
 
 
 def _sentences(verdict: Verdict) -> tuple[str, str]:
-    """`14.0 points better than TF-IDF (95 %: +9.0 to +19.1).` and what follows from it, empty without a baseline;
-    `Dev accuracy is 64.0 (95 % 59.0 to 69.0).` and what to know of the rows and seeds behind it.
+    """(`14.0 points better than TF-IDF (95 %: +9.0 to +19.1).`, `Dev accuracy is 64.0 (95 % 59.0 to 69.0).`).
+
+    The first has the consequence of the difference, and is empty without a baseline. The second has what limits the
+    score: few rows or seeds, choices by these rows, leaks.
     """
     records, split, metric, first = verdict.records, verdict.split, verdict.metric, verdict.records[0]
     difference, count = verdict.difference, len(records)
@@ -184,9 +186,12 @@ def _sentences(verdict: Verdict) -> tuple[str, str]:
     if 0 < (rows := first.rows.get(split, 0)) < FEW_ROWS:
         notes = [note for note in first.notes if BY_FOLDS.match(note)] if count == 1 else []
         scored += "; ".join([f"; only {rows} {noun(rows, 'row')}", *notes[:1]])
-    texts = "; ".join(filter(None, judged)) if verdict.baseline else "", scored
-    judged_sentence, scored_sentence = (text and f"{text[0].upper()}{text[1:]}." for text in texts)
-    return judged_sentence, scored_sentence
+    judged_sentence = _sentence("; ".join(filter(None, judged))) if verdict.baseline else ""
+    return judged_sentence, _sentence(scored)
+
+
+def _sentence(text: str) -> str:
+    return text and f"{text[0].upper()}{text[1:]}."
 
 
 def _compared(verdict: Verdict) -> str:
@@ -203,40 +208,39 @@ def _compared(verdict: Verdict) -> str:
 
 
 def _collapsed(records: Sequence[RunRecord], split: str) -> str:
-    """How many runs are no better than a constant prediction, in words; empty where none is so."""
     count = sum(bool(failed(record, split)) for record in records)
     which = f"{count} of {len(records)} runs {noun(count, 'is', 'are')} " if len(records) > 1 else ""
     return f"{which}no better than a constant prediction" if count else ""
 
 
 def shortfall(records: Sequence[RunRecord], *, split: str) -> str:
-    """That one run, or several that differ only in seeds, are worse than the best baseline or no better than a constant
-    prediction, in words; empty where neither is so.
+    """How runs that differ only in seeds fail, in words: worse than the best baseline, no better than a constant
+    prediction, or both; empty if they do not.
     """
     verdict = verdict_of(records, split=split)
-    parts = [_compared(verdict) if verdict.level == "worse" else "", _collapsed(records, split)]
-    return ", and ".join(filter(None, parts))
+    worse = _compared(verdict) if verdict.level == "worse" else ""
+    return ", and ".join(filter(None, (worse, _collapsed(records, split))))
 
 
 def interval_of(records: Sequence[RunRecord], split: str, metric: str) -> ScoreInterval | None:
-    """The 95 % interval of a mean over seeds, which the verdict has too; None for metrics other than the headline."""
+    """The 95 % interval of a mean over seeds, as in the verdict; None for metrics other than the headline."""
     return verdict_of(records, split=split).interval if metric == records[0].headline else None
 
 
 def baseline_words(name: str) -> str:
-    """A baseline's name as prose has it."""
+    """A baseline's name in a sentence."""
     return WORDS.get(name, name)
 
 
 def by_folds(folds: int, rows: int) -> str:
-    """The begin of a note on a score by folds, which the verdict repeats where dev has few rows."""
+    """The beginning of a note on a score by folds, which the verdict repeats if dev has few rows."""
     return f"by {folds} folds of the {rows} training rows"
 
 
 def dev_choices(record: RunRecord) -> list[str]:
-    """Sentences on options that were chosen on the scored rows, and on those chosen on other rows."""
+    """Sentences on options that were chosen on the scored rows, and on options chosen on other rows."""
     split, *others = record.scores
-    options, chosen, sentences = _options(record), chosen_by_scored(record), []
+    options, sentences = _options(record), []
     if record.cross_fitted and options:
         plural = len(options) > 1 or options[0].endswith("s")  # such as `thresholds`
         were, those = ("were", "those") if plural else ("was", "that")
@@ -244,32 +248,31 @@ def dev_choices(record: RunRecord) -> list[str]:
             f"{split}: the {' and '.join(options)} for each row, of the baselines too, {were} chosen on other rows of "
             f"{split}; the saved model has {those} chosen on all"
         )
-    if chosen:
+    if chosen := chosen_by_scored(record):
         sentences.append(f"{split} chose {chosen}, so that its scores are optimistic{_unbiased(record, others)}")
     return sentences
 
 
 def chosen_by_scored(record: RunRecord) -> str:
-    """What the rows of dev chose that they are themselves predicted with, in words; may be empty."""
-    return " and ".join([*_epoch(record), *([] if record.cross_fitted else _options(record))])
+    """The epoch and options that the rows of dev chose, and are predicted with, in words; may be empty."""
+    return " and ".join(_epoch(record)) if record.cross_fitted else chosen_for_model(record)
 
 
 def known_to_model(record: RunRecord) -> str:
     """Why the saved model knows rows that it is scored on, in words; may be empty."""
     split = record.first_split
-    if split in record.learned:
-        return f"the saved model has learned the rows of {split} too, after these predictions"
-    return ""
+    warning = f"the saved model has learned the rows of {split} too, after these predictions"
+    return warning if split in record.learned else ""
 
 
 def chosen_for_model(record: RunRecord) -> str:
-    """What was chosen on all of dev for the saved model, in words; may be empty."""
+    """The epoch and options of the saved model, chosen on all of dev, in words; may be empty."""
     return " and ".join((*_epoch(record), *_options(record)))
 
 
 def _options(record: RunRecord) -> list[str]:
-    own = record.recipe.get("options") or {}
-    return [name for name in record.chosen if record.options.get(name) is not None and name not in own]
+    typed = record.recipe.get("options") or {}
+    return [name for name in record.chosen if record.options.get(name) is not None and name not in typed]
 
 
 def _epoch(record: RunRecord) -> list[str]:
@@ -290,5 +293,5 @@ def _unbiased(record: RunRecord, others: list[str]) -> str:
     if record.is_pretraining:
         return f"; finetune evaluate {record.id} FILE scores documents that chose nothing"
     options = record.recipe.get("options") or {}
-    own = any(name in options for name in OWN_DATA) or is_file(str(record.recipe["task"]))
-    return "; test=FILE scores rows that chose nothing" if own else ""
+    is_own_data = any(name in options for name in OWN_DATA) or is_file(str(record.recipe["task"]))
+    return "; test=FILE scores rows that chose nothing" if is_own_data else ""

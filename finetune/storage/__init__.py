@@ -1,1 +1,1 @@
-"""What is kept on disk next to runs: a cache of what they share, the journal of a prediction, and rows of memory."""
+"""Files next to runs: a cache that runs share, and the journal of a prediction."""

@@ -1,4 +1,4 @@
-"""The cache on disk of what runs share: its folder, its entries, size limit and eviction (least recently used first).
+"""The cache on disk that runs share: its folder, entries, size limit and eviction (least recently used first).
 
 It is `$FINETUNE_CACHE` (default `~/.cache/finetune`) and holds at most `$FINETUNE_CACHE_GB`. Only trained vocabularies
 and the tokenizers of untrained encoders are neither counted nor evicted: they are small, and a run loads them by their
@@ -45,29 +45,29 @@ def hash_of(facts: Sequence[object]) -> str:
 
 
 def most_bytes() -> int:
-    """Size limit in bytes. Raises UserError where FINETUNE_CACHE_GB is not a number."""
-    given = os.environ.get("FINETUNE_CACHE_GB", str(DEFAULT_GB))
+    """Size limit in bytes. Raises UserError if FINETUNE_CACHE_GB is not a number."""
+    setting = os.environ.get("FINETUNE_CACHE_GB", str(DEFAULT_GB))
     try:
-        return int(float(given) * 1e9)
+        return int(float(setting) * 1e9)
     except (ValueError, OverflowError) as error:
-        raise UserError(f"FINETUNE_CACHE_GB is '{given}'", "Set it to a number of gigabytes, such as 20") from error
+        raise UserError(f"FINETUNE_CACHE_GB is '{setting}'", "Set it to a number of gigabytes, such as 20") from error
 
 
 @dataclass(frozen=True)
 class Entry:
     """A folder of the cache: files, a lock, and facts with the checksums of the files.
 
-    The facts are written last, so that what a killed process left is not taken for an entry; their modification time is
-    that of the last use.
+    The facts are written last, so that the remains of a killed process are not an entry. Their modification time is the
+    time of the last use.
     """
 
     folder: Path
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Creates the folder and locks it; removes what a process that was killed while writing left.
+        """Creates the folder and locks it; removes the remains of a process that was killed while it wrote.
 
-        Raises UserError for a symbolic link in it, and where a file cannot be read or written meanwhile.
+        Raises UserError for a symbolic link in it, and for a file that cannot be read or written meanwhile.
         """
         require_no_links(self.folder)
         try:
@@ -82,29 +82,29 @@ class Entry:
             ) from error
 
     def ensure(self, make: Callable[[], object]) -> None:
-        """Has `make` write and seal the files where they are not there and whole; a second process waits."""
+        """Calls `make`, which writes and seals the files, unless they are complete; a second process waits."""
         with self.locked():
             if self.facts() is None:
                 make()
             self.touch()
 
     def facts(self) -> Facts | None:
-        """What was sealed; None where nothing was, or where a file is missing or damaged."""
+        """The sealed facts; None without them, or if a file is missing or damaged."""
         facts = self._sealed()
         return facts if facts[SUMS] and all(map(self.holds, facts[SUMS])) else None
 
     def holds(self, name: str) -> bool:
-        """Whether a file is there, with the checksum that it was sealed with."""
+        """Whether a file exists and has the checksum that it was sealed with."""
         file = self.folder / name
         return file.is_file() and self._sealed()[SUMS].get(name) == sha256_of(file)
 
     def seal(self, names: Collection[str], **facts: object) -> None:
-        """Writes the facts, with the checksums of these files and of others that are there and were sealed before."""
+        """Writes the facts, with the checksums of these files and of existing files that were sealed before."""
         for name in names:
             sync(self.folder / name)
         sums = self._sealed()[SUMS] | {name: sha256_of(self.folder / name) for name in names}
-        there = {name: checksum for name, checksum in sums.items() if (self.folder / name).is_file()}
-        write_atomically(self.folder / FACTS, json.dumps({**facts, SUMS: there}) + "\n")
+        existing = {name: checksum for name, checksum in sums.items() if (self.folder / name).is_file()}
+        write_atomically(self.folder / FACTS, json.dumps({**facts, SUMS: existing}) + "\n")
 
     def touch(self) -> None:
         """Marks the entry as used now."""
@@ -112,11 +112,10 @@ class Entry:
             os.utime(self.folder / FACTS)
 
     def make_room(self, need: int, *, spare: int = SPARE_BYTES, evict: bool = True) -> bool:
-        """Evicts least recently used entries until `need` bytes fit into the cache and leave `spare` bytes of the disk;
-        returns whether they do.
+        """Evicts least recently used entries until `need` bytes fit into the cache and leave `spare` bytes of the disk.
 
-        Entries in use by another process stay, as do text and weights of the last day, which a run may open again. If
-        evicting all others would not be enough, none is evicted. What a run cannot do without leaves no bytes to spare.
+        Returns whether they fit. Entries in use by another process stay, and so do text and weights of the last day,
+        which a run may open again. If evicting all others would not be enough, none is evicted.
         """
         kinds = [folder for kind in KINDS if (folder := self.folder.parents[1] / kind).is_dir()]
         entries = [path for kind in kinds for path in kind.iterdir() if path.is_dir() and not path.is_symlink()]
@@ -135,7 +134,7 @@ class Entry:
         return need <= free
 
     def require_room(self, need: int, *, what: str) -> None:
-        """`make_room` for what a run cannot do without. Raises UserError where it does not fit."""
+        """`make_room` for bytes that a run needs, sparing none of the disk. Raises UserError if they do not fit."""
         if not self.make_room(need, spare=0):
             raise UserError(
                 f"{self.folder}: {what}, for which the disk or the cache (FINETUNE_CACHE_GB is "
@@ -153,12 +152,12 @@ class Entry:
 
 
 def entry(kind: CacheKind, fingerprint: str) -> Entry:
-    """The entry with a hash of all that decides its content."""
+    """The entry of a fingerprint, a hash of all that decides its content."""
     return Entry(cache_folder(kind) / fingerprint[:20])
 
 
 def _files(folder: Path) -> list[Path]:
-    """Every file but the lock: a process that waits for it must not get a deleted one."""
+    """All files without the lock: a process that waits for the lock must not get a deleted file."""
     return [Path(path, name) for path, _, names in os.walk(folder) for name in names if name != LOCK]
 
 

@@ -21,8 +21,8 @@ class Journal:
     """Predicted rows, in a hidden file next to the output until the output is written.
 
     A window of rows is a line: its checksum, and `[rows, truncated rows]` as JSON, so that a window that was cut off or
-    damaged is found. The first line is a hash of what the predictions depend on (`of`). After opening, `rows` and
-    `truncated` count the rows of complete windows, and `note` says what was dropped.
+    damaged is detected. The first line is `of`, a hash of all that decides the predictions. After opening, `rows` and
+    `truncated` count the rows of complete windows, and `note` describes dropped rows.
     """
 
     def __init__(self, output: Path, *, of: str) -> None:
@@ -81,9 +81,9 @@ class Journal:
         failed = 0
         for row in self:
             failed += error in row
-            if not row.keys() <= names.keys():
-                names.update(dict.fromkeys(row))
-        return [*(name for name in names if name != error), *([error] if failed else [])], failed
+            names |= dict.fromkeys(row)
+        names.pop(error, None)
+        return [*names, *[error] * (failed > 0)], failed
 
     def delete(self) -> None:
         """Deletes the file."""
@@ -95,18 +95,16 @@ class Journal:
         os.fsync(self.opened.fileno())
 
     def _earlier(self) -> int:
-        """Counts the bytes, rows and truncated rows of the whole windows of an earlier attempt; 0 if that was of
-        something else.
-        """
+        """Counts the rows of an earlier attempt's whole windows; returns their bytes, 0 for another `of`."""
         if not self.file.is_file():
             return 0
         with self.file.open("rb") as file:
-            first = file.read(len(self.first))
+            end = len(self.first)
+            first = file.read(end)
             if first != self.first:
                 self.note = "" if self.first.startswith(first) else OTHER
                 return 0
             file.seek(0)
-            end = len(first)
             for size, rows, truncated in _windows(file):
                 end += size
                 self.rows += len(rows)

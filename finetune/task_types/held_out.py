@@ -9,8 +9,7 @@ from dataclasses import replace
 
 from finetune.data.rows import Row, Rows, chosen_rows, grouped
 from finetune.errors import UserError
-from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_tables import HeldOut
+from finetune.runs.recipe import HeldOut, Recipe
 from finetune.runs.seeds import exact_percent
 from finetune.task_types.columns import own_data
 from finetune.task_types.prepare import scoring_groups

@@ -16,7 +16,7 @@ from finetune.metrics.significance import (
     sketch,
     wilson,
 )
-from finetune.runs.record_parts import Margin, best_baseline
+from finetune.runs.record import Margin, best_baseline
 from finetune.task_types.parts import Answer
 from finetune.task_types.task import Task
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from finetune.runs.recipe import Recipe
-from finetune.runs.record_parts import DataFinding
+from finetune.runs.record import DataFinding
 from finetune.task_types.options import resolved
 from finetune.task_types.parts import Answer
 from finetune.task_types.task import Task

@@ -16,7 +16,7 @@ from finetune.data.rows import HashedRows, OwnRow, Row, Rows
 from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import find_run
-from finetune.runs.record_parts import DataFinding
+from finetune.runs.record import DataFinding
 from finetune.task_types.classification.marked import without_markers
 from finetune.task_types.columns import checking, own_data
 from finetune.task_types.own_type import OwnType

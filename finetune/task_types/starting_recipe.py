@@ -6,9 +6,9 @@ from typing import Any
 from finetune.gone import gone_setting
 from finetune.models.encoder_size import default_rate, longest_input
 from finetune.models.tokenizers.encoding import POSITIONS
-from finetune.runs.recipe import Recipe, parse
-from finetune.runs.recipe_tables import LARGEST
-from finetune.runs.toml import is_new
+from finetune.runs.recipe import LARGEST, Recipe
+from finetune.runs.resolve import parse, with_settings
+from finetune.runs.settings import is_new
 from finetune.task_types.columns import OPTIONS, Layout, own_data
 from finetune.task_types.declared import metric_names
 from finetune.task_types.dev_split import DEV_SHARE
@@ -67,7 +67,7 @@ def starting_recipe(path: str, settings: Mapping[str, Any], *, checkpoint: str =
     else:
         table = _table(path, read, settings, model=model, encoder=checkpoint or model)
     recipe = parse(table, origin=path)
-    return recipe.with_settings(dict(settings), origin="settings", options=lambda _: every_option()), task
+    return with_settings(recipe, settings, origin="settings", options=lambda _: every_option()), task
 
 
 def _table(path: str, read: OwnData, settings: Mapping[str, Any], *, model: str, encoder: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 from finetune.data.characters import CONJOINING, SCRIPTS, census, kind_number
 from finetune.data.messages import percent
 from finetune.data.rows import OwnRow, Row
-from finetune.runs.toml import is_new
+from finetune.runs.settings import is_new
 
 SAMPLE_TEXTS = 2_000
 LEAST_LETTERS = 200

@@ -19,8 +19,8 @@ import torch
 from finetune.data.atomic import remove_scratch, require_no_links, scratch_folder
 from finetune.data.checksums import sha256_of
 from finetune.errors import UserError, first_line
-from finetune.runs.environment import versions
 from finetune.runs.events import EpochResult, Note, Watcher
+from finetune.runs.process import versions
 from finetune.training.run_options import EVERY_FEW_MINUTES, Saving
 
 SHARE_OF_TIME = 0.03  # of the time of training, at most

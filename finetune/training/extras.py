@@ -19,11 +19,10 @@ from finetune.models.head import EncoderWithHead
 from finetune.models.pretrained import ModelFiles
 from finetune.runs.events import Note, Watcher
 from finetune.runs.folder import RunFolder
-from finetune.runs.lineage import Lineage
-from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_tables import CONTRASTIVE
-from finetune.runs.record_parts import DataFinding
-from finetune.runs.run_id import run_id
+from finetune.runs.recipe import CONTRASTIVE, Recipe
+from finetune.runs.record import DataFinding
+from finetune.runs.resolve import run_id
+from finetune.runs.settings import Lineage
 from finetune.task_types import registry
 from finetune.task_types.options import changed_options
 from finetune.task_types.resolved_run import ResolvedRun

@@ -22,10 +22,9 @@ from finetune.models.feature import LABEL, Feature, label_counts, lengths
 from finetune.models.head import EncoderWithHead, Head
 from finetune.models.model_folder import FAMILY, FEW_ROWS, MEAN, UNIT
 from finetune.runs.events import EpochDone, EpochResult, Training, Working, unwatched
-from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_tables import HeldOut, Train
-from finetune.runs.record_parts import best_baseline
-from finetune.runs.toml import is_new
+from finetune.runs.recipe import HeldOut, Recipe, Train
+from finetune.runs.record import best_baseline
+from finetune.runs.settings import is_new
 from finetune.task_types.columns import own_data
 from finetune.task_types.held_out import held_out_rows
 from finetune.task_types.parts import Answer

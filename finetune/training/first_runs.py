@@ -15,10 +15,10 @@ from finetune.data.paths import exists, is_file, is_folder
 from finetune.errors import UserError
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import find_run, first_checkpoint, no_run, runs_of
-from finetune.runs.recipe import load_recipe
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
-from finetune.runs.toml import recipe_files
+from finetune.runs.resolve import load_recipe
+from finetune.runs.settings import recipe_files
 from finetune.task_types import registry
 from finetune.task_types.options import option_names
 from finetune.task_types.parts import taught_classes

@@ -10,7 +10,7 @@ from finetune.errors import UserError
 from finetune.models.head import EncoderWithHead
 from finetune.models.model_folder import load_trained
 from finetune.runs.folder import RunFolder
-from finetune.runs.toml import is_new
+from finetune.runs.settings import is_new
 from finetune.task_types import registry
 from finetune.task_types.columns import own_data
 from finetune.task_types.options import changed_options, configured

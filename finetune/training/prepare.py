@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from finetune.data.rows import data_fingerprint
 from finetune.data.source import Source
 from finetune.models import pretrained
 from finetune.models.building import build_model
@@ -16,9 +17,8 @@ from finetune.models.tokenizers.train import trained_size, training_notes
 from finetune.runs.events import Watcher, Working, unwatched
 from finetune.runs.folder import RunFolder
 from finetune.runs.lookup import lineage_at
-from finetune.runs.recipe import recipe_from_here
-from finetune.runs.run_id import data_fingerprint
-from finetune.runs.toml import is_new
+from finetune.runs.resolve import recipe_from_here
+from finetune.runs.settings import is_new
 from finetune.task_types.held_out import trained_on_rows
 from finetune.task_types.parts import batch_maker
 from finetune.task_types.prepare import array_features, load_splits, require_positions

@@ -24,9 +24,17 @@ from finetune.models.device import describe_device, main_memory, peak_memory
 from finetune.models.families import most_tokens
 from finetune.models.feature import truncated_rows
 from finetune.models.freezing import parameter_counts
-from finetune.runs import environment
-from finetune.runs.record import RunRecord, saved_metrics
-from finetune.runs.record_parts import LONGEST_LABEL, MOST_COMPARED, MOST_LABELS, MOST_WORDS, Cost, Observed
+from finetune.runs import process
+from finetune.runs.record import (
+    LONGEST_LABEL,
+    MOST_COMPARED,
+    MOST_LABELS,
+    MOST_WORDS,
+    Cost,
+    Observed,
+    RunRecord,
+    saved_metrics,
+)
 from finetune.runs.verdict import dev_choices
 from finetune.task_types.options import option_values
 from finetune.task_types.own_type import counts_of_labels
@@ -96,8 +104,8 @@ def build_record(run: RunState, baselines: Mapping[str, Answers], *, started: fl
         "features": {split: len(encoded) for split, encoded in run.features.items()},
         "truncated": {split: truncated_share(encoded) for split, encoded in run.features.items()},
         "notes": _notes(run, origins, scores),
-        "versions": environment.versions(),
-        "git_commit": environment.git_commit(),
+        "versions": process.versions(),
+        "git_commit": process.git_commit(),
         "device": describe_device(run.device),
         "precision": run.precision,
         "processes": run.accelerator.num_processes,

@@ -12,10 +12,9 @@ from typing import Any
 from finetune.inference.engine import Engine
 from finetune.models.lora import merged
 from finetune.models.model_folder import save_checkpoint
-from finetune.runs.environment import versions
-from finetune.runs.events import AlreadyDone, Done, EventLog, Note, Started, Watcher, Working
+from finetune.runs.events import AlreadyDone, Done, EventLog, Note, Started, Watcher, Working, logged_seconds
 from finetune.runs.folder import RunFolder, write_predictions
-from finetune.runs.log import logged_seconds
+from finetune.runs.process import versions
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.task_types.options import option_values

@@ -7,9 +7,9 @@ from dataclasses import replace
 from finetune.data.messages import so_many
 from finetune.errors import UserError, first_line
 from finetune.models.device import is_out_of_memory
-from finetune.runs.environment import first_process
 from finetune.runs.events import Ended, Note, Watcher
 from finetune.runs.folder import RunFolder
+from finetune.runs.process import first_process
 from finetune.runs.record import RunRecord
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.run import run

@@ -19,7 +19,7 @@ from finetune.errors import UserError, first_line, nearest
 from finetune.runs.events import AlreadyDone, Done, EpochDone, Event, Note, Started, Training, Updates, Watcher
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import names_only
-from finetune.runs.toml import flat
+from finetune.runs.settings import flat
 
 TRACKERS: Mapping[str, Callable[[Path], dict[str, Any]]] = {  # their arguments, from the folder of the run
     "tensorboard": lambda run: {

@@ -9,11 +9,19 @@ from typing import Any
 
 from finetune.data.paths import exists, is_data, is_file, is_pattern, is_remote, require_here
 from finetune.errors import UserError, nearest
-from finetune.runs import recipe
-from finetune.runs.grid import expand, full_name, require_different, require_set_once, set_by
 from finetune.runs.lookup import near_files
 from finetune.runs.recipe import Recipe
-from finetune.runs.toml import RECIPES, flat, override_value, read_toml, recipe_files, typed_settings
+from finetune.runs.resolve import (
+    expand,
+    full_name,
+    load_recipe,
+    parse,
+    require_different,
+    require_set_once,
+    set_by,
+    with_settings,
+)
+from finetune.runs.settings import RECIPES, flat, override_value, read_toml, recipe_files, typed_settings
 from finetune.task_types import registry
 from finetune.task_types.declared import metric_names
 from finetune.task_types.options import data_options, option_names
@@ -121,16 +129,16 @@ def _loaded(
         if recipes := [name for name, file in files.items() if read_toml(file).get("task") == target]:
             ours = ", ".join(f"`finetune run {name}`" for name in recipes)
             raise UserError(f"'{target}' is a task, whose recipes have other names", f"Run one: {ours}")
-        plain = recipe.parse({"task": target}, origin=target)
-        yield target, plain.with_settings(settings, origin="settings", options=option_names)
+        plain = parse({"task": target}, origin=target)
+        yield target, with_settings(plain, settings, origin="settings", options=option_names)
     for file in () if own or is_task else find_recipes(target):
-        loaded = recipe.load_recipe(file, options=option_names)
+        loaded = load_recipe(file, options=option_names)
         set_there = loaded.model_dump(exclude_unset=True, exclude={"task", "grid"})
         require_set_once(set_there, map(full_name, loaded.grid), origin=str(file))  # variants may replace it
         require_set_once(settings, set_by(loaded.grid), origin=str(file))
         if settings.get("task", loaded.task) != loaded.task:  # options belong to one task
             loaded = loaded.model_copy(update={"options": {}})
-        yield str(file), loaded.with_settings(settings, origin="settings", options=option_names)
+        yield str(file), with_settings(loaded, settings, origin="settings", options=option_names)
 
 
 def preset_files() -> dict[str, Path]:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from finetune.data.messages import so_many
 from finetune.data.reading import first_rows, table_of
-from finetune.data.rows import Row
+from finetune.data.rows import Row, data_fingerprint
 from finetune.errors import UserError
 from finetune.inference.predict_plan import SAMPLE_ROWS, known_type, layout_for
 from finetune.inference.predictor import load_predictor, saved
@@ -26,8 +26,7 @@ from finetune.models.feature import IGNORED, LABEL, TAUGHT, Feature, LazyFeature
 from finetune.models.head import Head
 from finetune.runs.events import Working
 from finetune.runs.folder import RunFolder
-from finetune.runs.recipe_tables import Distil
-from finetune.runs.run_id import data_fingerprint
+from finetune.runs.recipe import Distil
 from finetune.storage.cache import hash_of
 from finetune.task_types import registry
 from finetune.task_types.columns import own_data

@@ -31,9 +31,9 @@ from finetune.models.freezing import depths
 from finetune.models.head import EncoderWithHead
 from finetune.models.kernels.cpu import trim_memory
 from finetune.models.lora import merged
-from finetune.runs import interrupts
+from finetune.runs import process
 from finetune.runs.events import EpochDone, EpochResult, Note, Training
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Train
 from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.passes import Objective
 from finetune.training.updates import Batches, Draw, Updater, batches_of_rows, no_masking
@@ -96,15 +96,15 @@ class Trainer:
         if processes > 1 and any(part.p for part in self.model.modules() if isinstance(part, nn.Dropout)):
             note = f"trained by {processes} processes with separate dropout masks: scores differ from a single process"
             progress.notes = list(dict.fromkeys([note, *progress.notes]))
-        with interrupts.deferred():
+        with process.deferred():
             try:
                 return progress, self._epochs(features, batches, evaluate, updater, state, progress)
-            except interrupts.Stopping as stopping:
+            except process.Stopping as stopping:
                 if checkpoints is None:
-                    raise interrupts.Interrupted(stopping.number) from None
+                    raise process.Interrupted(stopping.number) from None
                 checkpoints.save(state, progress)
                 where = f"after update {progress.update}, with a checkpoint"
-                raise interrupts.Interrupted(stopping.number, where) from None
+                raise process.Interrupted(stopping.number, where) from None
 
     def _epochs(
         self,
@@ -116,7 +116,7 @@ class Trainer:
         progress: Progress,
     ) -> Any:
         """The remaining epochs, and the scores of the selected weights."""
-        result, parts, unit, patience = None, self.settings.parts, self.settings.part, self.settings.patience
+        (unit, parts), result, patience = self.settings.parts, None, self.settings.patience
         examples, watch = round(len(features) * len(batches) / batches.an_epoch / parts), self.engine.watch
         watch(Training(updates=len(batches), done=progress.update, epochs=parts, examples=examples, unit=unit))
         for epoch in range(len(progress.epochs) + 1, parts + 1):
@@ -154,8 +154,8 @@ class Trainer:
             with merged(self.model.backbone.encoder):
                 return evaluate(self.engine)
         except RuntimeError as error:
-            if interrupts.asked():  # another process has stopped for the same signal
-                raise interrupts.Stopping from error
+            if process.asked():  # another process has stopped for the same signal
+                raise process.Stopping from error
             raise
 
     def _end_epoch(self, epoch: int, result: Any, progress: Progress) -> None:

@@ -24,9 +24,9 @@ from finetune.inference.feature_batches import Diverged
 from finetune.models.device import is_out_of_memory
 from finetune.models.feature import Feature, label_counts, lengths
 from finetune.models.kernels import dropout
-from finetune.runs import interrupts
+from finetune.runs import process
 from finetune.runs.events import Note, Updates
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Train
 from finetune.training.checkpoints import Progress
 from finetune.training.passes import BatchPasses, GraphedPasses, Objective
 
@@ -129,9 +129,9 @@ class Updater:
             losses.append(self._loss(self.draw(batch, generator), progress))
             norms.append(self._step())
             progress.update += 1
-            if interrupts.asked() and accelerator.num_processes == 1:
+            if process.asked() and accelerator.num_processes == 1:
                 break
-        asked = torch.tensor(float(interrupts.asked()), device=losses[0].device)
+        asked = torch.tensor(float(process.asked()), device=losses[0].device)
         *values, asked_anywhere = accelerator.reduce(torch.stack([*losses, asked]), "sum").tolist()
         size = get_total_norm([p.detach() for p in self.passes.parameters if p.requires_grad])  # nan if any is
         *sizes, weights = torch.stack([*norms, size]).tolist()
@@ -151,7 +151,7 @@ class Updater:
         shown = [float(f"{rate:.6g}") for rate in rates]
         self.engine.watch(Updates(update=progress.update, epoch=epoch, losses=values, seconds=seconds, rates=shown))
         if asked_anywhere:
-            raise interrupts.Stopping
+            raise process.Stopping
 
     def _loss(self, batch: Sequence[Feature], progress: Progress) -> Tensor:
         """Backward pass of a batch; where memory runs out, again in twice as many parts, with a note.

@@ -14,8 +14,7 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.predictor import load_predictor
 from finetune.runs.events import unwatched
-from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.classification.task import SentenceTask
 from finetune.task_types.declared_options import Option, declared_options, option
 from finetune.task_types.options import configured, option_values, task_options

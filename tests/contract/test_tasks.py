@@ -41,8 +41,7 @@ from finetune.models.head import EncoderWithHead
 from finetune.models.model_folder import load_trained, save_checkpoint
 from finetune.models.tokenizers.load import add_tokens
 from finetune.runs.events import unwatched
-from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.choice.task import ChoiceTask
 from finetune.task_types.classification.task import MultiLabelTask, SentenceRow, SentenceTask
 from finetune.task_types.declared_options import declared_names, option

@@ -13,8 +13,7 @@ from transformers import TrainingArguments
 
 import finetune
 from finetune.commands import COMMANDS
-from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Recipe, Train
 
 PAGES = [folder / "how-to" / "from-trainer.md" for folder in (DOCS, KOREAN)]
 ENCODER = "google-bert/bert-base-uncased"

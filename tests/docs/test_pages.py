@@ -32,8 +32,7 @@ from support.pages import (
 from support.paths import ROOT
 
 from finetune.data.reading import read_table
-from finetune.runs.grid import expand
-from finetune.runs.recipe import parse
+from finetune.runs.resolve import expand, parse
 from finetune.task_types.guess import guess
 from finetune.task_types.own_data import usable_rows
 from finetune.task_types.types import own_types

@@ -15,8 +15,8 @@ import pytest
 from support.paths import ROOT
 
 from finetune.errors import UserError
-from finetune.runs.recipe import Recipe, parse
-from finetune.runs.run_id import run_id
+from finetune.runs.recipe import Recipe
+from finetune.runs.resolve import parse, run_id
 from finetune.task_types.options import changed_options, option_names, resolved
 from finetune.task_types.types import columns_of
 

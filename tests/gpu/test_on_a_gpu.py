@@ -13,8 +13,8 @@ from support.training import CPU, Losses, StopsAfter, build, unscored
 from finetune import evaluate
 from finetune.data.source import source_of
 from finetune.runs.events import Watcher, unwatched
-from finetune.runs.interrupts import Interrupted
-from finetune.runs.recipe_tables import Train
+from finetune.runs.process import Interrupted
+from finetune.runs.recipe import Train
 from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.starting_recipe import starting_recipe
 from finetune.task_types.task import Task

@@ -11,7 +11,7 @@ from support.situations import BROKEN, LEARNS, SOUND, Situation
 import finetune
 from finetune.api.planning import plan
 from finetune.api.run import Run
-from finetune.runs.toml import flat
+from finetune.runs.settings import flat
 from finetune.training.targets import split_arguments
 
 LEAST_RIGHT = 27

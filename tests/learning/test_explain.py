@@ -20,8 +20,7 @@ from finetune.models.building import build_model
 from finetune.models.device import build_accelerator
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import unwatched
-from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.explained import Asked
 from finetune.task_types.task import Task
 

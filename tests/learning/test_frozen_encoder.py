@@ -10,8 +10,7 @@ from support.training import fit
 
 from finetune.models import backbone as reader
 from finetune.models.building import load_backbone
-from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.task import Task
 
 SHAPES = [cat_task(), tag_task(), span_task(), choice_task()]

@@ -15,9 +15,9 @@ from finetune.inference.predictor import load_predictor
 from finetune.models.model_folder import load_config
 from finetune.runs.events import unwatched
 from finetune.runs.folder import read_predictions
-from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Recipe, Train
 from finetune.runs.record import RunRecord
+from finetune.runs.resolve import with_settings
 from finetune.runs.seeds import groups
 from finetune.task_types.classification.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.registry import find
@@ -68,7 +68,7 @@ def own_run(encoder: Path, folder: Path, **settings: Any) -> RunRecord:
     train = Train(learning_rate=1e-3, epochs=2, batch_size=8, dropout=0.0)
     recipe = Recipe(task=f"{folder / 'several.py'}:several", model=str(encoder), max_length=16, train=train)
     return run(
-        resolved_run(recipe.with_settings(settings, origin="test")),
+        resolved_run(with_settings(recipe, settings, origin="test")),
         RunOptions(source=Source(), out=folder / "results", device="cpu"),
         watch=unwatched,
     )

@@ -18,7 +18,7 @@ from finetune.models.batch import collate
 from finetune.models.families import set_dropout
 from finetune.models.feature import Feature
 from finetune.models.head import EncoderWithHead, Head
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Train
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.task import Task
 from finetune.training.evaluation import DevEvaluation

@@ -10,7 +10,7 @@ from support.pretraining import language, train
 
 from finetune.models.feature import labels_by_name
 from finetune.models.head import Head
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Train
 from finetune.task_types.pretraining.head import NextSentenceHead, NextWordHead, WordHead
 from finetune.task_types.pretraining.pieces import NEXT, WORDS
 

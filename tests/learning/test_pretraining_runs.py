@@ -10,9 +10,8 @@ from support.training import StopsAfter
 
 from finetune.data.source import Source
 from finetune.runs.folder import RunFolder
-from finetune.runs.interrupts import Interrupted
-from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_tables import Train
+from finetune.runs.process import Interrupted
+from finetune.runs.recipe import Recipe, Train
 from finetune.runs.record import RunRecord
 from finetune.task_types.resolved_run import resolved_run
 from finetune.training.run import run

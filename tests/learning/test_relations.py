@@ -12,7 +12,7 @@ from transformers import pipeline
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.predictor import load_predictor
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Train
 from finetune.task_types.classification.marked import without_types
 from finetune.task_types.registry import find
 

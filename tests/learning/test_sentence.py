@@ -13,8 +13,7 @@ from finetune.inference.predictor import load_predictor
 from finetune.metrics.scores import accuracy
 from finetune.runs.events import Event, Updates
 from finetune.runs.folder import read_predictions
-from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.classification.task import SentenceRow
 from finetune.task_types.options import configured
 from finetune.task_types.registry import find

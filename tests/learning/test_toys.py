@@ -12,7 +12,7 @@ from support.toys import cat_rows, cat_task, choice_task, labelled_shapes, label
 from support.training import fit
 
 from finetune.metrics import pearson, spearman
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Train
 from finetune.task_types.plugins.overlapping import OverlapTask
 from finetune.task_types.task import Task
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from finetune.checks.refusal import data_findings
+from finetune.checks.all_checks import data_findings
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous, single_settings

@@ -18,8 +18,7 @@ from finetune.models.model_folder import save_checkpoint
 from finetune.models.pretrained import MINILM_PACKAGE
 from finetune.runs.events import Event, Updates
 from finetune.runs.folder import read_predictions
-from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.registry import find
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from finetune.cli import app as cli
-from finetune.runs import interrupts
+from finetune.runs import process
 
 Finetune = Callable[..., subprocess.CompletedProcess[str]]
 InProcess = Callable[..., tuple[int, str, str]]  # exit code, standard output, standard error
@@ -19,7 +19,7 @@ InProcess = Callable[..., tuple[int, str, str]]  # exit code, standard output, s
 
 def exit_code() -> int:
     """Runs the command line of `sys.argv` in this process, and sets the handlers of signals as they were before."""
-    before, hook = [(number, signal.getsignal(number)) for number in interrupts.SIGNALS], sys.unraisablehook
+    before, hook = [(number, signal.getsignal(number)) for number in process.SIGNALS], sys.unraisablehook
     try:
         with pytest.raises(SystemExit) as ended:
             cli.main()

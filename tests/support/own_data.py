@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from finetune.checks.refusal import data_findings
+from finetune.checks.all_checks import data_findings
 from finetune.task_types import own_data
 from finetune.task_types.task import Task
 

@@ -16,8 +16,7 @@ from finetune.models.feature import Feature
 from finetune.models.head import EncoderWithHead, HeadFor
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import unwatched
-from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.pretraining.head import NextSentenceHead, NextWordHead, WordHead
 from finetune.task_types.pretraining.pieces import NEXT, WORDS
 from finetune.training.trainer import Trainer

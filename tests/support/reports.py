@@ -15,8 +15,7 @@ import pytest
 from finetune.commands.report import report as written_report
 from finetune.data.source import Source
 from finetune.runs.folder import RunFolder
-from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.choice.task import ChoiceRow
 from finetune.task_types.classification.task import SentenceRow
 from finetune.task_types.parts import Answer

@@ -5,15 +5,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from finetune.runs import interrupts
+from finetune.runs import process
 
 
 @contextmanager
 def installed() -> Iterator[None]:
     """The handlers of the command line."""
-    before, hook = [(number, signal.getsignal(number)) for number in interrupts.SIGNALS], sys.unraisablehook
+    before, hook = [(number, signal.getsignal(number)) for number in process.SIGNALS], sys.unraisablehook
     try:
-        interrupts.install()
+        process.install()
         yield
     finally:
         sys.unraisablehook = hook

@@ -19,8 +19,7 @@ from finetune.models.device import build_accelerator
 from finetune.models.feature import IGNORED, Feature
 from finetune.models.tokenizers.load import add_tokens, load_tokenizer
 from finetune.runs.events import EpochDone, Event, Updates, Watcher, unwatched
-from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.task import Task
 from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.evaluation import DevEvaluation, Evaluated

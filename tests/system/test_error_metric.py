@@ -18,9 +18,8 @@ from finetune.commands.table.declaration import PaperTable, TableRow
 from finetune.commands.table.forms import numbers_of, runs_form
 from finetune.commands.table.lines import lines_of
 from finetune.metrics.metric import Metric
-from finetune.runs.record import RunRecord, saved_metrics
+from finetune.runs.record import RunRecord, SavedMetric, saved_metrics
 from finetune.runs.record_files import load_record
-from finetune.runs.record_parts import SavedMetric
 from finetune.runs.seeds import failed
 
 TASK = """

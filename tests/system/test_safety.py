@@ -19,7 +19,7 @@ from finetune.errors import UserError
 from finetune.inference.predictor import load_predictor as load_predictor
 from finetune.models.model_folder import load_config, load_trained
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.runs.recipe import parse as recipe_of
+from finetune.runs.resolve import parse as recipe_of
 from finetune.task_types.classification.task import SentenceTask
 from finetune.task_types.starting_recipe import commented, starting_recipe
 

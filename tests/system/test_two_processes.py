@@ -179,7 +179,7 @@ from pathlib import Path
 import torch
 from support.toys import cat_task
 from support.training import build, unscored
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Train
 
 trainer, features = build(cat_task(), Path(sys.argv[1]), Train(epochs=1, learning_rate=1e-9), freeze_layers=1)
 encoder, rank = trainer.model.backbone.encoder, trainer.accelerator.process_index

@@ -5,7 +5,7 @@ from support.cli import Finetune, assert_error
 
 from finetune.errors import UserError
 from finetune.gone import DEFAULTS, GONE
-from finetune.runs.recipe import parse
+from finetune.runs.resolve import parse
 
 
 @pytest.mark.parametrize("name", [name for name in GONE if name.startswith("--")])

@@ -1,1 +1,1 @@
-"""What HTML pages have in common: templates, colours, charts, JSON in a script, and writing."""
+"""Common parts of HTML pages: templates, colours, charts, JSON in a script, and writing."""

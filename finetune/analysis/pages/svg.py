@@ -1,7 +1,7 @@
 """Charts as inline SVG: axes with round numbers, lines, dots and bars between them, and a legend.
 
-Room for names is that of a broad font, so that nothing is cut off. Text stays text, and colours are classes of the
-page's style sheet, so that they follow its light or dark scheme.
+Names get the room of a broad font, so that nothing is cut off. Text stays text, and colours are classes of the page's
+style sheet, so that they follow its light or dark scheme.
 """
 
 import math
@@ -39,7 +39,7 @@ UNITS = {"width": WIDTH, "line": LINE, "gap": GAP, "drop": SIZE * 0.36, "shapes"
 
 @dataclass(frozen=True, kw_only=True)
 class Axis:
-    """The values from `low` to `high`, with ticks and their texts; None means: as the marks need.
+    """The values from `low` to `high`, with ticks and their texts; None: the marks decide.
 
     `whole`: ticks are whole numbers. `margin` is a share of the span at the ends, `span` the least difference of the
     ends. `logarithmic`: the values are positive, and equal ratios are equally far apart; `low`, `high` and `span` are
@@ -56,11 +56,11 @@ class Axis:
     logarithmic: bool = False
 
     def at(self, value: float) -> float:
-        """Where a value is between `low` and `high`."""
+        """The value, or its common logarithm."""
         return math.log10(max(value, LEAST_VALUE)) if self.logarithmic else value
 
     def over(self, values: Sequence[float], most: int) -> "Axis":
-        """The axis with ends and at most so many ticks for these values."""
+        """The axis with ends and at most `most` ticks for these values."""
         finite = [at for at in map(self.at, values) if math.isfinite(at)] or [0.0]
         lowest, highest = min(finite), max(finite)
         middle, half = (lowest + highest) / 2, max(highest - lowest, self.span, 1e-9 * abs(highest), 1e-12) / 2
@@ -72,15 +72,16 @@ class Axis:
         return replace(self, low=low, high=high, ticks=self.ticks or [(at, f"{at:,.10g}") for at in steps])
 
     def share(self, value: float) -> float:
-        """Where a value is on the axis: 0 at `low`, 1 at `high`."""
+        """The place of a value on the axis: 0 at `low`, 1 at `high`."""
         assert self.low is not None and self.high is not None
         return (self.at(value) - self.low) / (self.high - self.low)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """Points: a line through them with a `dash` pattern or `none`, and at each a marker of a `shape`; with `bars` each
-    two are the corners of a filled rectangle. `name` is its line of the legend.
+    """Points: a line through them with a `dash` pattern or `none`, and markers of a `shape`. `name` is for the legend.
+
+    With `bars` each two points are the corners of a filled rectangle.
     """
 
     points: Sequence[Coordinates]
@@ -91,7 +92,7 @@ class Mark:
     bars: bool = False
 
     def drawn(self, ends: Sequence[Coordinates], dots: Sequence[tuple[float, float, object]]) -> dict[str, Any]:
-        """What the template draws, in units: a line through `ends` or rectangles between them, and markers."""
+        """Shapes for the template, in units: a line through `ends` or rectangles between them, and markers."""
         return {
             "path": "L".join(f"{x:.1f} {y:.1f}" for x, y in ends) if self.dash else "",
             "boxes": [(min(a, c), min(b, d), abs(c - a), abs(d - b))
@@ -101,8 +102,9 @@ class Mark:
 
 
 def chart(*panels: tuple[Sequence[Mark], Axis, float], x: Axis, says: str) -> Markup:
-    """The picture: panels of marks, a vertical axis and a height, over one horizontal axis and one legend. `says` is
-    its text alternative.
+    """The picture: panels (marks, vertical axis, height) over one horizontal axis and one legend.
+
+    `says` is the text alternative.
     """
     axes = [y.over([b for mark in marks for _, b in mark.points], max(2, int(high // 34))) for marks, y, high in panels]
     left = max((text_width(name) for y in axes for _, name in y.ticks), default=0.0) + GAP + 2
@@ -130,7 +132,7 @@ def _panel(marks: Sequence[Mark], x: Axis, y: Axis, left: float, top: float, bot
     def place(a: float, b: float) -> Coordinates:
         return left + x.share(a) * (right - left), bottom - y.share(b) * (bottom - top)
 
-    texts, end = list[tuple[float, str]](), -math.inf  # those that would overlap the one before are left out
+    texts, end = list[tuple[float, str]](), -math.inf  # a text that would overlap the one before is left out
     for value, text in x.ticks:
         at, half = left + x.share(value) * (right - left), text_width(text) / 2
         texts.append((at, text * (at - half >= end)))
@@ -147,12 +149,12 @@ def _panel(marks: Sequence[Mark], x: Axis, y: Axis, left: float, top: float, bot
 
 
 def text_width(text: str) -> float:
-    """About the units that a line of text takes at most: full-width letters are square."""
+    """The width of a line of text in units, at most: full-width letters are square."""
     return SIZE * sum(1.0 if east_asian_width(letter) in "WF" or letter in BROAD else 0.68 for letter in text)
 
 
 def fitted(text: str, width: float) -> str:
-    """The text, with its end replaced by `…` where it may be wider."""
+    """The text, with its end replaced by `…` if it may be wider."""
     text = clean(text)
     return text if text_width(text) <= width else f"{text[: int(width / SIZE) - 1]}…"
 
@@ -170,8 +172,9 @@ def round_steps(low: float, high: float, most: int = 6, *, whole: bool = False) 
 
 
 def round_powers(low: float, high: float, most: int = 6) -> list[float]:
-    """Powers of ten from 10**low to 10**high, for a logarithmic axis, every second or third where they are many; within
-    less than two of them multiples as of `round_steps`.
+    """Powers of ten from 10**low to 10**high, for a logarithmic axis; of many every second or third.
+
+    With fewer than two powers in between they are the multiples of `round_steps`.
     """
     powers = [10.0**power for power in range(math.ceil(low), math.floor(high) + 1)]
     return powers[:: math.ceil(len(powers) / most)] if len(powers) > 1 else round_steps(10.0**low, 10.0**high, most)

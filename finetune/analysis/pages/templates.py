@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def templates_of(package: str) -> "Environment":
-    """The templates next to a package's modules, and what all pages include. Raises UserError without jinja2."""
+    """The templates next to a package's modules, and the includes of all pages. Raises UserError without jinja2."""
     require_jinja2()
     return _templates(package)
 
@@ -25,7 +25,7 @@ def templates_of(package: str) -> "Environment":
 def _templates(package: str) -> "Environment":
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-    made = Environment(
+    environment = Environment(
         loader=ChoiceLoader([PackageLoader(package, "."), PackageLoader(__package__, ".")]),
         autoescape=True,
         undefined=StrictUndefined,
@@ -33,8 +33,8 @@ def _templates(package: str) -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"inline_json": inline_json, "short": lambda number: f"{number:.1f}".removesuffix(".0")}
-    return made
+    environment.filters |= {"inline_json": inline_json, "short": lambda number: f"{number:.1f}".removesuffix(".0")}
+    return environment
 
 
 def inline_json(value: Any) -> "Markup":
@@ -46,7 +46,7 @@ def inline_json(value: Any) -> "Markup":
 
 
 def script_hash(script: str) -> str:
-    """What a page's Content-Security-Policy allows its own script by."""
+    """The hash by which a page's Content-Security-Policy allows its own script."""
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
@@ -59,7 +59,7 @@ def write_page(html: str, file: Path) -> int:
 
 
 def require_jinja2() -> None:
-    """Raises UserError where the package that pages are made with is not installed."""
+    """Raises UserError if jinja2, which makes the pages, is not installed."""
     try:
         import jinja2  # noqa: F401
     except ImportError as error:

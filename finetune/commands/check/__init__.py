@@ -22,7 +22,7 @@ from finetune.data.paths import is_data
 from finetune.data.source import source_of
 from finetune.data.writing import written_suffix
 from finetune.errors import UserError
-from finetune.runs.toml import typed_settings
+from finetune.runs.settings import typed_settings
 from finetune.task_types.first_rows import describe_rows, file_line
 from finetune.task_types.pretraining.own import column_words
 from finetune.training.first_runs import with_first_runs, with_parents

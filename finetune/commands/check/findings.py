@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from finetune.api.calls import plainly
 from finetune.api.quiet import without_hints
-from finetune.checks.all_checks import findings, worst_first
-from finetune.checks.refusal import parts_of
+from finetune.checks.all_checks import findings, parts_of, worst_first
 from finetune.checks.split_data import FileFinding, SplitFile
 from finetune.checks.tokens import NO_TOKENS, REFUSED, token_findings
 from finetune.commands.check.fix import require_place_for_copy, write_fixed

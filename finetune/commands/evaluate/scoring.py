@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from finetune.checks.refusal import data_findings
+from finetune.checks.all_checks import data_findings
 from finetune.commands.evaluate import Evaluation
 from finetune.data.files import split_files
 from finetune.data.messages import so_many

@@ -33,10 +33,10 @@ from finetune.inference.predictor import Predictor, load_predictor
 from finetune.models.device import build_accelerator
 from finetune.models.families import most_tokens
 from finetune.models.model_folder import load_trained
-from finetune.runs.environment import versions
 from finetune.runs.events import Note, Watcher, Working
 from finetune.runs.folder import RunFolder, read_predictions
 from finetune.runs.lookup import find_run, named_run
+from finetune.runs.process import versions
 from finetune.runs.record_files import load_record
 from finetune.task_types.parts import Answer
 from finetune.task_types.predictions import row_of_line

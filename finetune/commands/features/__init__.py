@@ -18,7 +18,7 @@ from finetune.data.atomic import output_file, require_replaceable_output
 from finetune.data.messages import so_many
 from finetune.data.paths import is_folder, require_file, require_here
 from finetune.errors import UserError
-from finetune.runs.toml import override_value
+from finetune.runs.settings import override_value
 
 if TYPE_CHECKING:
     import numpy as np

@@ -25,7 +25,8 @@ from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Note, Watcher
 from finetune.runs.folder import data_name
 from finetune.runs.lookup import latest_words
-from finetune.runs.recipe import Recipe, parse
+from finetune.runs.recipe import Recipe
+from finetune.runs.resolve import parse, with_settings
 from finetune.task_types.columns import OPTIONS, Layout
 from finetune.task_types.guess import guess
 from finetune.task_types.options import configured
@@ -105,7 +106,8 @@ def _rows_of(
     model = str(settings["model"])
     table = {"task": str(path), "model": model, "max_length": length or fitting_length(layout, sample.columns, model)}
     rest = {key: value for key, value in settings.items() if key not in OPTIONS}
-    recipe = parse(table, origin=str(path)).with_settings(rest, origin="settings", options=lambda _: every_option())
+    plain = parse(table, origin=str(path))
+    recipe = with_settings(plain, rest, origin="settings", options=lambda _: every_option())
     task = configured(trained_task(layout, name=data_name(str(path))), recipe.options)
     rows = rows_of_records(task, ((record, layout) for record in islice(records(path, form), recipe.limit)))
     unusable = [(prepared.record.row, prepared.record.line) for prepared in rows if prepared.row is None]

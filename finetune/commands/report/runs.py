@@ -12,9 +12,9 @@ from finetune.analysis.published import published_for
 from finetune.commands.report.content import Block
 from finetune.data.messages import so_many
 from finetune.metrics.metric import plain_metrics
-from finetune.runs.lineage import lineage_words
 from finetune.runs.record import RunRecord
-from finetune.runs.seeds import differing_settings, seed_words, settings_of
+from finetune.runs.seeds import changed_settings, differing_settings, seed_words
+from finetune.runs.settings import DEFAULTS, flat, lineage_words
 from finetune.runs.verdict import baseline_words
 from finetune.task_types.marked_text import cut
 
@@ -79,13 +79,9 @@ def training_block(record: RunRecord) -> Iterator[Block]:
 
 def settings_blocks(record: RunRecord) -> Iterator[Block]:
     """The settings that differ from the defaults, then facts from the record; and its notes."""
-    settings = settings_of([record])
-    cells = [
-        [setting.key, *(_value_text(value) for value in (setting.values[0], setting.default))]
-        for setting in settings
-        if setting.changed
-    ]
-    others = so_many(len(settings) - len(cells), "other setting")
+    changed = changed_settings([record]).items()
+    cells = [[key, _value_text(value), _value_text(DEFAULTS.get(key))] for key, (value,) in changed]
+    others = so_many(len({*DEFAULTS, *flat(record.recipe)} - {"task", "options"}) - len(cells), "other setting")
     facts = {
         "encoder": f"{record.model} ({record.weights[:10]})",
         **lineage_words(record.lineage),

@@ -11,7 +11,7 @@ from finetune.analysis.label_errors import LEAST_BELIEVED, beliefs, ranks
 from finetune.analysis.pages.svg import Axis, Mark, chart
 from finetune.commands.report.content import NAME, Block
 from finetune.data.messages import noun, so_many
-from finetune.metrics.calibration import expected_error, reliability
+from finetune.metrics.confidence import expected_error, reliability
 from finetune.metrics.scores import precision_recall_f1
 from finetune.task_types.marked_text import cut, marked_texts
 from finetune.task_types.predictions import Predictions

@@ -9,14 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from finetune.checks.refusal import with_findings
+from finetune.checks.all_checks import with_findings
 from finetune.data.paths import is_file
 from finetune.errors import UserError, nearest, shown_value
-from finetune.runs.grid import VARIANT
-from finetune.runs.lineage import SEEDS
 from finetune.runs.lookup import near_files
 from finetune.runs.recipe import setting_fields
-from finetune.runs.toml import read_toml
+from finetune.runs.resolve import VARIANT, with_settings
+from finetune.runs.settings import SEEDS, read_toml
 from finetune.task_types.columns import OPTIONS
 from finetune.task_types.options import option_names, task_options
 from finetune.task_types.resolved_run import ResolvedRun
@@ -123,7 +122,7 @@ def parse_space(table: Mapping[str, Any], base: ResolvedRun, *, origin: str) -> 
 
 def with_point(base: ResolvedRun, settings: Mapping[str, Any], *, origin: str) -> ResolvedRun:
     """A run with these settings, which have dotted keys. Raises UserError for what the recipe or its task refuses."""
-    return base.with_recipe(base.recipe.with_settings(dict(settings), origin=origin, options=option_names))
+    return base.with_recipe(with_settings(base.recipe, settings, origin=origin, options=option_names))
 
 
 def _values_by_key(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -7,8 +7,8 @@ from pydantic import Field, ValidationError
 
 from finetune.data.paths import is_file
 from finetune.errors import UserError, nearest
-from finetune.runs.recipe_tables import Settings
-from finetune.runs.toml import read_toml
+from finetune.runs.recipe import Settings
+from finetune.runs.settings import read_toml
 
 TABLES = Path(__file__).parents[2] / "recipes" / "tables"
 

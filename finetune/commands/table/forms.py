@@ -16,9 +16,9 @@ from finetune.commands.table.lines import TableLine
 from finetune.data.messages import noun, so_many
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric
-from finetune.runs.lineage import SEEDS
-from finetune.runs.record_parts import Cost
-from finetune.runs.seeds import Summary, settings_of
+from finetune.runs.record import Cost
+from finetune.runs.seeds import Summary, changed_settings
+from finetune.runs.settings import SEEDS
 from finetune.runs.verdict import chosen_by_scored
 
 K = TypeVar("K")
@@ -179,11 +179,10 @@ def _form(
 ) -> TextTable:
     behind = []
     for line in lines:
-        changed = [setting for setting in settings_of(line.runs) if setting.changed]
         settings = [
-            f"{setting.key} {' or '.join(dict.fromkeys(map(str, setting.values)))}"
-            for setting in changed
-            if setting.key not in (*SEEDS, "model")
+            f"{key} {' or '.join(dict.fromkeys(map(str, values)))}"
+            for key, values in changed_settings(line.runs).items()
+            if key not in (*SEEDS, "model")
         ]
         runs = f"{noun(len(line.runs), 'run')} {', '.join(run.id for run in line.runs)}"
         behind += [f"{line.row.name}, {line.model}: {', '.join(settings) or 'defaults'}; {runs}"] * bool(line.runs)

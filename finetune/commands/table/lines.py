@@ -11,17 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from finetune.analysis.published import DEFAULTS as STRUCTURE
-from finetune.analysis.published import Anchor, anchors
+from finetune.analysis.published import STRUCTURE, Anchor, anchors
 from finetune.commands.table.declaration import PaperTable, System, TableRow
 from finetune.data.messages import so_many
 from finetune.metrics.metric import Metric
-from finetune.runs.defaults import DEFAULTS
-from finetune.runs.lineage import SEEDS, Lineage
 from finetune.runs.lookup import lineage_of
 from finetune.runs.record import RunRecord
 from finetune.runs.seeds import Summary, applied, failures, groups, mean_score, paired, summarised
-from finetune.runs.toml import flat
+from finetune.runs.settings import DEFAULTS, SEEDS, Lineage, flat
 from finetune.task_types.resolved_run import ResolvedRun
 
 Point = tuple[str, Mapping[str, Any], Any]  # a run without its seeds: task, settings, and encoder or the run of that

@@ -21,7 +21,7 @@ from finetune.errors import UserError
 from finetune.models.tokenizers.encoding import POSITIONS
 from finetune.runs.events import Event, Note, Watcher, Working, unwatched
 from finetune.runs.recipe import Recipe
-from finetune.runs.toml import is_new
+from finetune.runs.settings import is_new
 from finetune.storage.cache import FACTS, Entry, entry, hash_of
 
 if TYPE_CHECKING:

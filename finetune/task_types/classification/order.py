@@ -12,7 +12,7 @@ from finetune.data.messages import shown
 from finetune.data.values import as_number
 from finetune.data.words.lists import by_language, word_list
 from finetune.errors import UserError
-from finetune.metrics.ordinal import LEAST_ORDERED
+from finetune.metrics.scores import LEAST_ORDERED
 from finetune.task_types.classification.label_kinds import CLASSES
 from finetune.task_types.classification.mistakes import parted
 from finetune.task_types.column_names import place_of

@@ -17,8 +17,7 @@ from finetune.data.messages import first_of, short, shown
 from finetune.data.table import Table, cell_at
 from finetune.data.values import as_list, as_number, as_text, is_missing, is_nested
 from finetune.metrics.metric import Metric
-from finetune.metrics.ordinal import ordinal_metrics
-from finetune.metrics.scores import accuracy, class_metric, macro_f1, pearson, spearman
+from finetune.metrics.scores import accuracy, class_metric, macro_f1, ordinal_metrics, pearson, spearman
 from finetune.task_types.classification.guess import text_layout
 from finetune.task_types.classification.label_kinds import CLASSES, marks_in
 from finetune.task_types.classification.mistakes import DROPPED, LABEL_DROPPED, LABEL_MISTAKE

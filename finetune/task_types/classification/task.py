@@ -12,8 +12,7 @@ from pydantic import Field
 from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.metrics.metric import Counted, Metric
-from finetune.metrics.relations import auprc, mean_area
-from finetune.metrics.scores import exact_match_of_sets, macro_f1_of_sets, micro_f1_of_sets
+from finetune.metrics.scores import auprc, exact_match_of_sets, macro_f1_of_sets, mean_area, micro_f1_of_sets
 from finetune.metrics.sums import macro_f1_counted, mean_counted, micro_f1_counted, part_counted, set_counts
 from finetune.models.feature import Feature
 from finetune.task_types import baselines

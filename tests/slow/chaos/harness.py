@@ -18,7 +18,7 @@ from slow.chaos.faults import KINDS, Lab
 from slow.chaos.scenarios import Failed
 
 from finetune.data.atomic import write_atomically
-from finetune.runs import environment
+from finetune.runs import process
 
 
 @dataclass(kw_only=True)
@@ -66,9 +66,9 @@ def write_record(out: Path, tallies: Sequence[Tally], *, seed: int, share: float
     kills = sum(kind["tried"] for kind in kinds if kind["kind"].startswith("SIG"))
     facts = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "git_commit": environment.git_commit(),
-        "versions": environment.versions(),
-        "machine": {"system": platform.platform(), "cores": os.cpu_count(), "cpu": environment.cpu_name()},
+        "git_commit": process.git_commit(),
+        "versions": process.versions(),
+        "machine": {"system": platform.platform(), "cores": os.cpu_count(), "cpu": process.cpu_name()},
         "seed": seed,
         "share": share,
         "parts": [len(tallies), parts],

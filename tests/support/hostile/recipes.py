@@ -8,7 +8,7 @@ from typing import Any
 
 import tomli_w
 
-from finetune.runs.toml import override_value, recipe_files
+from finetune.runs.settings import override_value, recipe_files
 from finetune.training.targets import expand_targets, split_arguments
 from support.fuzzing import Fuzzed
 from support.hostile.values import NUMBERS, TEXTS, damaged, value

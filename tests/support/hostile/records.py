@@ -25,8 +25,7 @@ from finetune.commands.table.declaration import load_table
 from finetune.commands.table.lines import lines_of
 from finetune.errors import UserError
 from finetune.runs.lookup import find_run, runs_of
-from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Recipe, Train
 from finetune.runs.record_files import DamagedRecord, all_records, load_record
 from finetune.task_types import SentenceRow
 from finetune.task_types.parts import Answer

@@ -12,8 +12,8 @@ from support.training import StopsAfter
 
 from finetune.data.source import source_of
 from finetune.models.fingerprint import OWN_WEIGHTS
-from finetune.runs.interrupts import Interrupted
 from finetune.runs.lookup import find_run
+from finetune.runs.process import Interrupted
 from finetune.runs.record_files import all_records
 from finetune.training.run import run
 from finetune.training.run_options import RunOptions

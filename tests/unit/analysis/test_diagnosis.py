@@ -9,8 +9,7 @@ from support.records import made_record
 
 from finetune.analysis.diagnosis import diagnosis_of, diagnosis_of_seeds
 from finetune.runs.folder import RunFolder
-from finetune.runs.record import RunRecord
-from finetune.runs.record_parts import Margin, Observed
+from finetune.runs.record import Margin, Observed, RunRecord
 
 TYPED = ["my reviews.csv", "label=stars", "train.epochs=4", "seed=7"]
 LABELS = {"train": {"good": 200, "bad": 200}, "dev": {"good": 50, "bad": 50}}

@@ -7,8 +7,7 @@ import pytest
 from support.records import run
 
 from finetune.analysis.leaderboard import leaderboard
-from finetune.runs.record import RunRecord
-from finetune.runs.record_parts import Margin
+from finetune.runs.record import Margin, RunRecord
 
 
 def known(score: float, *, seed: int = 1, half: float = 0.02, **facts: Any) -> RunRecord:

@@ -17,7 +17,7 @@ from finetune.cli.door import function_of
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.printing import TerminalFront
 from finetune.runs.record import RunRecord, SavedMetric
-from finetune.runs.toml import typed_settings
+from finetune.runs.settings import typed_settings
 from finetune.training.targets import split_arguments
 
 RUN_SETTINGS = {**FAST, "train.epochs": 1, "text": "body text", "label": "mark"}

@@ -26,7 +26,7 @@ NOT_OURS = (
 )
 IN_COMMANDS = {  # commands that are shown
     *("diagnosis.py", "folder.py", "gone.py", "run_figures.py", "run_facts.py"),
-    *("columns.py", "parameters.py", "refusal.py", "encoder_size.py"),
+    *("columns.py", "parameters.py", "all_checks.py", "encoder_size.py"),
 }
 
 

@@ -11,7 +11,7 @@ from support.runs import FAST, REVIEWS, as_csv
 
 from finetune.api.progress import ProgressBar
 from finetune.cli.console import Terminal
-from finetune.cli.progress import ProgressDisplay
+from finetune.cli.progress import Pace, ProgressDisplay
 from finetune.errors import UserError
 from finetune.metrics.scores import accuracy
 from finetune.runs import events as run_events
@@ -21,7 +21,6 @@ from finetune.runs.events import (
     EpochResult,
     Event,
     Note,
-    Pace,
     Predicted,
     RowsPredicted,
     Training,

@@ -16,7 +16,7 @@ from support.own_data import own_task
 
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.runs.recipe import load_recipe
+from finetune.runs.resolve import load_recipe
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.starting_recipe import commented, starting_recipe
 

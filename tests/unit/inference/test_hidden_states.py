@@ -19,7 +19,7 @@ from finetune.inference.hidden_states import with_states
 from finetune.models import backbone as reader
 from finetune.models.feature import Feature
 from finetune.runs.events import Encoded, Event, Note
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Train
 from finetune.storage.cache import Entry, cache_folder
 from finetune.task_types.classification.task import SentenceRow
 from finetune.task_types.task import Task

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from finetune.metrics.calibration import expected_error, reliability
+from finetune.metrics.confidence import expected_error, reliability
 
 
 def test_ece_is_that_of_a_hand() -> None:

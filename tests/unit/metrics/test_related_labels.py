@@ -6,7 +6,7 @@ import pytest
 from sklearn.metrics import cohen_kappa_score, mean_absolute_error
 
 from finetune.metrics.metric import find_metric
-from finetune.metrics.ordinal import ordinal_metrics
+from finetune.metrics.scores import ordinal_metrics
 
 ORDER = ("bad", "ok", "good", "great")
 

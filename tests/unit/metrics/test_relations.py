@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import auc, f1_score, precision_recall_curve
 
-from finetune.metrics.relations import directed_macro_f1, mean_area, micro_f1_without
+from finetune.metrics.scores import directed_macro_f1, mean_area, micro_f1_without
 
 LABELS = ("no_relation", "per:title", "org:product", "per:spouse")
 RELATIONS = ("Other", "Cause-Effect(e1,e2)", "Cause-Effect(e2,e1)", "Entity-Origin(e1,e2)", "Entity-Origin(e2,e1)")

@@ -14,8 +14,7 @@ from finetune.models.building import build_model, load_backbone
 from finetune.models.freezing import layers_of
 from finetune.models.model_folder import load_config, load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Recipe, Train
 from finetune.training.trainer import build_optimizer
 
 

@@ -12,8 +12,8 @@ from transformers import AutoConfig
 
 from finetune.errors import UserError
 from finetune.models.batch import collate
-from finetune.runs.recipe import Recipe, parse
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Recipe, Train
+from finetune.runs.resolve import parse
 from finetune.task_types.task import Task
 
 WITHOUT = ("albert", "mpnet")  # transformers has none for them

@@ -9,8 +9,7 @@ from transformers import AutoTokenizer
 
 from finetune.models.batch import Batch
 from finetune.models.building import build_model
-from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Recipe, Train
 
 OF_ITS_OWN = ("bert", "modernbert", "deberta_v2", "deberta", "longformer")  # the others have BERT's attention
 

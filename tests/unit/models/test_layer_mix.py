@@ -21,8 +21,7 @@ from finetune.models.backbone import Backbone, BiLSTM, LayerReader, mix_of
 from finetune.models.batch import collate
 from finetune.models.building import build_model, load_backbone
 from finetune.models.model_folder import load_trained, save_checkpoint
-from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.task import Task
 
 NAMED = {

@@ -20,8 +20,7 @@ from finetune.models.freezing import parameter_counts
 from finetune.models.head import EncoderWithHead
 from finetune.models.lora import merged, save_adapter
 from finetune.models.model_folder import load_trained, save_checkpoint
-from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.task import Task
 from finetune.training.trainer import build_optimizer
 

@@ -18,8 +18,7 @@ from finetune.errors import UserError
 from finetune.inference.hidden_states import with_states
 from finetune.models.batch import collate
 from finetune.models.model_folder import FEW_ROWS, fitting_pooling, load_config, load_trained, save_checkpoint
-from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.task import Task
 
 POOLED = [cat_task(), length_task(), labels_task(), choice_task()]

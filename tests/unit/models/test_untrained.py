@@ -17,9 +17,8 @@ from finetune.models.building import build_model
 from finetune.models.encoder_size import EncoderSize, size_of
 from finetune.models.model_folder import load_config, load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_tables import Train
-from finetune.runs.run_id import run_id
+from finetune.runs.recipe import Recipe, Train
+from finetune.runs.resolve import run_id
 
 
 @pytest.fixture(autouse=True)

@@ -14,8 +14,8 @@ from transformers import AutoModel
 from finetune.inference.engine import Engine
 from finetune.models import fast_paths
 from finetune.models.fast_paths import UsedRows
-from finetune.runs.interrupts import Interrupted
-from finetune.runs.recipe_tables import Train
+from finetune.runs.process import Interrupted
+from finetune.runs.recipe import Train
 
 WORDS = "backbone.encoder.embeddings.word_embeddings.weight"
 SETTINGS: dict[str, Any] = {"epochs": 3, "batch_size": 4, "learning_rate": 1e-2, "weight_decay": 0.5, "select": "best"}

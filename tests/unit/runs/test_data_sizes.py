@@ -3,9 +3,8 @@
 import pytest
 
 from finetune.errors import UserError
-from finetune.runs.grid import expand, shares_of
-from finetune.runs.recipe import Recipe, parse
-from finetune.runs.run_id import run_id
+from finetune.runs.recipe import Recipe
+from finetune.runs.resolve import expand, parse, run_id, shares_of
 from finetune.runs.seeds import exact_percent
 
 

@@ -7,9 +7,8 @@ from support.paths import ROOT
 from finetune.commands.table.declaration import load_table
 from finetune.commands.table.forms import runs_form
 from finetune.commands.table.lines import lines_of
-from finetune.runs.record import RunRecord
+from finetune.runs.record import DataFinding, RunRecord
 from finetune.runs.record_files import load_record
-from finetune.runs.record_parts import DataFinding
 from finetune.runs.verdict import chosen_by_scored, dev_choices
 
 RESULTS = ROOT / "results"

@@ -25,9 +25,9 @@ from finetune.runs.events import (
     Training,
     Updates,
     Working,
+    logged_events,
     unwatched,
 )
-from finetune.runs.log import logged
 
 SCORES = {"dev": {"accuracy": 0.75}}
 RESULT = EpochResult(epoch=1, loss=0.5, headline=0.75, scores=SCORES, dev_loss=0.25)
@@ -105,6 +105,6 @@ def test_a_line_that_a_killed_process_did_not_finish_is_dropped(tmp_path: Path) 
 
 
 def test_a_line_that_is_no_event_is_none_however_deep_it_is() -> None:
-    assert logged('{"event": "end", "time": 1}') == {"event": "end", "time": 1}
+    assert [*logged_events(['{"event": "end", "time": 1}'])] == [{"event": "end", "time": 1}]
     for line in ('{"event": "e', "[]", "{}", "1", "", "[" * 100_000, '{"event":' * 100_000, b"\xff"):
-        assert logged(line) is None
+        assert [*logged_events([line])] == []

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from support.toys import every_shape
 
-from finetune.data.rows import ADDED_LATER
+from finetune.data.rows import ADDED_LATER, data_fingerprint
 from finetune.data.source import Source
-from finetune.runs.run_id import data_fingerprint
 from finetune.task_types.plugins.intents import IntentRow
 
 

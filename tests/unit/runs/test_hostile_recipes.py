@@ -9,9 +9,8 @@ import pytest
 from support.hostile.recipes import fuzz_recipes
 
 from finetune.errors import UserError
-from finetune.runs import recipe
-from finetune.runs.grid import expand
-from finetune.runs.toml import MOST_BYTES, override_value, parse_toml
+from finetune.runs.resolve import expand, load_recipe, parse, with_settings
+from finetune.runs.settings import MOST_BYTES, override_value, parse_toml
 from finetune.task_types.options import configured
 from finetune.task_types.registry import find
 from finetune.training.targets import expand_targets, load_target, split_arguments
@@ -19,7 +18,7 @@ from finetune.training.targets import expand_targets, load_target, split_argumen
 
 def message(**settings: Any) -> str:
     with pytest.raises(UserError) as caught:
-        recipe.parse({"task": "mrpc"}, origin="test").with_settings(settings, origin="test")
+        with_settings(parse({"task": "mrpc"}, origin="test"), settings, origin="test")
     return str(caught.value)
 
 
@@ -71,7 +70,7 @@ def test_keys_of_many_parts_are_refused(line: str) -> None:
 
 
 def test_the_largest_seed_can_be_used_and_written() -> None:
-    one = recipe.parse({"task": "mrpc", "seed": 2**63 - 1}, origin="test")
+    one = parse({"task": "mrpc", "seed": 2**63 - 1}, origin="test")
     assert override_value("seed", str(one.seed)) == one.seeds[0] == 2**63 - 1
     with pytest.raises(UserError, match="seed"):
         expand(one, seeds=2, origin="test")
@@ -101,7 +100,7 @@ def test_of_many_faults_the_first_are_listed_and_all_counted() -> None:
     ],
 )
 def test_a_grid_of_too_many_runs_is_refused_before_it_is_built(grid: dict[str, Any], seeds: int) -> None:
-    one = recipe.parse({"task": "mrpc", "grid": grid}, origin="test")
+    one = parse({"task": "mrpc", "grid": grid}, origin="test")
     with pytest.raises(UserError, match="10,000 is the most"):
         expand(one, seeds=seeds, origin="test")
 
@@ -117,7 +116,7 @@ def test_a_recipe_file_is_a_small_regular_text(tmp_path: Path) -> None:
     (tmp_path / "folder.toml").mkdir()
     for name in ("large", "binary", "deep", "dotted", "number", "pipe", "device", "folder"):
         with pytest.raises(UserError, match=rf"{name}\.toml"):
-            recipe.load_recipe(tmp_path / f"{name}.toml")
+            load_recipe(tmp_path / f"{name}.toml")
         with pytest.raises(UserError):
             expand_targets([str(tmp_path / f"{name}.toml")], {})
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.cli import InProcess
 
-from finetune.runs.listing import InterruptedRun, interrupted_runs
+from finetune.runs.lookup import InterruptedRun, interrupted_runs
 
 
 def left_over(out: Path, name: str, *events: dict[str, object], checkpoints: tuple[int, ...] = ()) -> Path:

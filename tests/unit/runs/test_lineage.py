@@ -10,12 +10,11 @@ from support.records import run
 from finetune.analysis.run_tables import summary_lines, summary_table
 from finetune.commands.table.declaration import PaperTable, TableRow
 from finetune.commands.table.lines import lines_of
-from finetune.runs.lineage import Lineage
 from finetune.runs.lookup import lineage_of
-from finetune.runs.record import RunRecord
+from finetune.runs.record import Margin, RunRecord
 from finetune.runs.record_files import load_record, write_record
-from finetune.runs.record_parts import Margin
 from finetune.runs.seeds import by_share, differing_settings, groups, shared_encoders
+from finetune.runs.settings import Lineage
 
 SCORES = [0.8, 0.84, 0.9]
 

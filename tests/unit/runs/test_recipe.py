@@ -11,19 +11,17 @@ from hypothesis import strategies as st
 from support.paths import ROOT
 
 from finetune.errors import UserError
-from finetune.runs import grid, recipe
-from finetune.runs.defaults import DEFAULTS
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Recipe, Train, setting_fields
 from finetune.runs.record_files import all_records
-from finetune.runs.run_id import run_id
-from finetune.runs.toml import override_value, recipe_files, typed_value
+from finetune.runs.resolve import expand, load_recipe, parse, run_id, with_settings
+from finetune.runs.settings import DEFAULTS, override_value, recipe_files, typed_value
 from finetune.task_types.options import option_names
 from finetune.task_types.registry import find
 from finetune.training.targets import split_arguments
 
 
-def parsed(**settings: Any) -> recipe.Recipe:
-    return recipe.parse({"task": "mrpc"}, origin="test").with_settings(settings, origin="test")
+def parsed(**settings: Any) -> Recipe:
+    return with_settings(parse({"task": "mrpc"}, origin="test"), settings, origin="test")
 
 
 def message(settings: dict[str, Any]) -> str:
@@ -35,7 +33,7 @@ def message(settings: dict[str, Any]) -> str:
 @pytest.mark.parametrize("name", sorted(recipe_files()))
 def test_every_recipe_loads_its_task_exists_and_its_first_line_runs_it(name: str) -> None:
     file = recipe_files()[name]
-    assert find(recipe.load_recipe(file, options=option_names).task).name
+    assert find(load_recipe(file, options=option_names).task).name
     assert file.read_text(encoding="utf-8").splitlines()[0] == f"# finetune run {name}"
 
 
@@ -43,7 +41,7 @@ def test_the_glue_recipes_have_the_settings_of_the_paper() -> None:
     names = [name for name in recipe_files() if name.startswith("glue-")]
     assert len(names) == 9
     for name in names:
-        one = recipe.load_recipe(recipe_files()[name], options=option_names)
+        one = load_recipe(recipe_files()[name], options=option_names)
         assert (one.train.batch_size, one.train.epochs, one.train.learning_rate) == (32, 3, 2e-5)
         assert (one.max_length, one.model) == (128, "google-bert/bert-base-uncased")
 
@@ -98,7 +96,7 @@ def test_all_faults_are_reported_at_once() -> None:
 def test_a_file_that_is_not_toml_is_named(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text("task = \n")
     with pytest.raises(UserError, match=r"mine\.toml: is not TOML"):
-        recipe.load_recipe(tmp_path / "mine.toml")
+        load_recipe(tmp_path / "mine.toml")
 
 
 @pytest.mark.parametrize(
@@ -143,7 +141,7 @@ def test_arguments_are_parted_into_targets_and_settings(tmp_path: Path, monkeypa
 def test_a_recipe_written_as_toml_reads_back_the_same(tmp_path: Path) -> None:
     one = parsed(**{"model": 'a "quoted" \\ name', "train.learning_rate": 3e-5, "grid": {"train.epochs": [1, 2]}})
     (tmp_path / "r.toml").write_text(one.to_toml(), encoding="utf-8")
-    assert recipe.load_recipe(tmp_path / "r.toml") == one
+    assert load_recipe(tmp_path / "r.toml") == one
 
 
 TEXTS = st.text(st.characters(codec="utf-8"))
@@ -163,8 +161,8 @@ def test_every_recipe_can_be_written_as_toml(
     model: str, options: dict[str, Any], variants: list[dict[str, Any]], values: list[Any]
 ) -> None:
     axes = {"variant": variants, "options.any": values, 'a "key" = 1': values}
-    one = recipe.Recipe(task="mrpc", model=model, options=options, grid=axes, train=Train(learning_rate=1e-5))
-    assert recipe.parse(tomllib.loads(one.to_toml()), origin="test") == one
+    one = Recipe(task="mrpc", model=model, options=options, grid=axes, train=Train(learning_rate=1e-5))
+    assert parse(tomllib.loads(one.to_toml()), origin="test") == one
 
 
 def test_a_recipe_is_written_as_a_person_would() -> None:
@@ -180,7 +178,7 @@ def test_a_recipe_is_written_as_a_person_would() -> None:
 
 def test_a_grid_gives_every_combination_once() -> None:
     one = parsed(grid={"train.learning_rate": [2e-5, 3e-5], "train.epochs": [2, 3, 4]})
-    points = grid.expand(one, seeds=2, origin="test")
+    points = expand(one, seeds=2, origin="test")
     assert len({(p.train.learning_rate, p.train.epochs, p.seed) for p in points}) == len(points) == 12
     assert {p.seed for p in points} == {42, 43}
     assert all(p.grid == {} for p in points)
@@ -189,16 +187,16 @@ def test_a_grid_gives_every_combination_once() -> None:
 @pytest.mark.parametrize("bad", [{"train.epochs": [0]}, {"train.epoch": [1]}, {"train.epochs": []}, {"seed": [1]}])
 def test_a_wrong_grid_is_refused_before_anything_runs(bad: dict[str, list[Any]]) -> None:
     with pytest.raises(UserError):
-        grid.expand(parsed(grid=bad), seeds=2, origin="test")
+        expand(parsed(grid=bad), seeds=2, origin="test")
 
 
 def test_a_grid_may_be_written_as_toml_reads_it() -> None:
     one = parsed(grid={"train": {"epochs": [1, 2]}, "seed": [3]})
     assert one.grid == {"train.epochs": [1, 2], "seed": [3]}
-    assert len(grid.expand(one, origin="test")) == 2
+    assert len(expand(one, origin="test")) == 2
 
 
-def identified(one: recipe.Recipe, **changes: Any) -> str:
+def identified(one: Recipe, **changes: Any) -> str:
     facts = {"task": "toy-cats", "version": 1, "data": "d", "weights": "w", "precision": "fp32"} | changes
     return run_id(one, **facts)
 
@@ -239,10 +237,10 @@ def test_the_ids_of_the_shipped_records_stay() -> None:
         if chosen["train"].get("updates"):
             chosen["train"] = {name: value for name, value in chosen["train"].items() if name != "epochs"}
         facts = {"task": record.task, "version": record.task_version, "precision": record.precision}
-        one = recipe.Recipe.model_validate(chosen)
+        one = Recipe.model_validate(chosen)
         assert identified(one, data=record.data, weights=record.weights, **facts) == record.id
 
 
 def test_the_defaults_that_lists_of_records_use_are_those_of_the_recipe() -> None:
-    declared = {key: field.default for key, field in recipe.setting_fields().items()}
+    declared = {key: field.default for key, field in setting_fields().items()}
     assert {key: value for key, value in declared.items() if key not in ("task", "options", "grid")} == DEFAULTS

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from finetune.errors import UserError
-from finetune.runs.recipe import parse
+from finetune.runs.resolve import parse
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ from support.records import run
 
 from finetune.analysis.run_facts import verdicts
 from finetune.metrics.metric import RATIOS
-from finetune.runs.record import RunRecord
-from finetune.runs.record_parts import Margin, SavedMetric
+from finetune.runs.record import Margin, RunRecord, SavedMetric
 from finetune.runs.seeds import failed
 from finetune.runs.verdict import shortfall, verdict_of
 

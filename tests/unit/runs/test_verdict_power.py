@@ -19,8 +19,7 @@ from finetune.metrics.significance import (
     sketch,
 )
 from finetune.metrics.sums import mean_counted
-from finetune.runs.record import RunRecord
-from finetune.runs.record_parts import Margin
+from finetune.runs.record import Margin, RunRecord
 from finetune.runs.verdict import verdict_of
 
 BASELINE = 0.7  # its accuracy

@@ -13,7 +13,7 @@ from support.training import StopsAfter
 from finetune.data.paths import from_here
 from finetune.data.source import Source
 from finetune.runs.events import unwatched
-from finetune.runs.interrupts import Interrupted
+from finetune.runs.process import Interrupted
 from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.starting_recipe import starting_recipe
 from finetune.training.run import run

@@ -12,7 +12,7 @@ from transformers import AutoTokenizer
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.batch import collate
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Train
 from finetune.task_types import baselines
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 

@@ -13,7 +13,7 @@ from support.toys import cat_rows, cat_task, every_shape, tag_task
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.runs.recipe_tables import HeldOut
+from finetune.runs.recipe import HeldOut
 from finetune.task_types.classification.task import SentenceRow
 from finetune.task_types.held_out import divided, held_out_rows, with_share
 from finetune.task_types.options import resolved

@@ -17,8 +17,7 @@ from finetune.errors import UserError
 from finetune.models.batch import collate
 from finetune.models.building import load_backbone
 from finetune.models.feature import Feature
-from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Recipe, Train
 from finetune.task_types import baselines
 from finetune.task_types.classification.head import LabelHead
 from finetune.task_types.classification.task import MultiLabelRow, MultiLabelTask, best_f1_threshold

@@ -11,7 +11,7 @@ from support.training import build, unscored
 
 from finetune.errors import UserError
 from finetune.runs.events import EpochResult, Event, Note, unwatched
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Train
 from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.run_options import Saving
 

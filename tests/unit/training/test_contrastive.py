@@ -19,7 +19,7 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.feature import Feature
 from finetune.runs.events import unwatched
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Train
 from finetune.runs.verdict import chosen_by_scored, known_to_model, verdict_of
 from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.task import Task

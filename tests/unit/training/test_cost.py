@@ -14,10 +14,9 @@ from finetune.commands.table import ResultTable
 from finetune.commands.table.declaration import PaperTable
 from finetune.commands.table.lines import lines_of
 from finetune.errors import UserError
-from finetune.runs.log import logged_seconds
-from finetune.runs.record import RunRecord
+from finetune.runs.events import logged_seconds
+from finetune.runs.record import Cost, RunRecord
 from finetune.runs.record_files import load_record
-from finetune.runs.record_parts import Cost
 from finetune.training.record import run_cost
 
 TABLE = PaperTable.model_validate({"title": "T", "row": [{"name": "M", "task": "mrpc", "metric": "accuracy"}]})

@@ -8,8 +8,8 @@ from support.runs import FAST, REVIEWS
 
 from finetune.data.source import Source
 from finetune.runs.events import unwatched
-from finetune.runs.recipe import parse
-from finetune.runs.record_parts import Cost
+from finetune.runs.record import Cost
+from finetune.runs.resolve import parse, with_settings
 from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.starting_recipe import starting_recipe
 from finetune.training.extras import EXTRAS, Extra, RunState, extras_of
@@ -50,7 +50,7 @@ def test_an_extra_that_is_passed_in_gets_the_run_at_each_place(tiny_bert: Path, 
 
 def test_settings_ask_for_their_extras() -> None:
     def names(**settings: Any) -> list[str]:
-        recipe = parse({"task": "sst2", "model": "minilm"}, origin="test").with_settings(settings, origin="test")
+        recipe = with_settings(parse({"task": "sst2", "model": "minilm"}, origin="test"), settings, origin="test")
         return [type(extra).__name__ for extra in extras_of(recipe)]
 
     assert names() == ["LinearProbe"]

@@ -19,8 +19,7 @@ from finetune.models.building import build_model
 from finetune.models.feature import Feature
 from finetune.models.model_folder import load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.classification.head import PooledHead
 from finetune.task_types.task import Task
 from finetune.training.evaluation import DevEvaluation, Evaluated

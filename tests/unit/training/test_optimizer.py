@@ -6,7 +6,7 @@ import torch
 from support.toys import cat_task
 from support.training import build
 
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Train
 from finetune.training.trainer import build_optimizer
 
 

@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 import torch
 
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Train
 from finetune.training.trainer import build_optimizer, build_schedule
 
 SCHEDULES = ("linear", "cosine", "constant")

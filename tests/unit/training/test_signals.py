@@ -13,9 +13,9 @@ from support.toys import cat_task
 from support.training import Losses, build, fit
 
 from finetune.inference.engine import Engine
-from finetune.runs import interrupts
+from finetune.runs import process
 from finetune.runs.events import EpochDone, Event, Updates
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Train
 from finetune.training.checkpoints import Checkpoints
 
 SETTINGS = Train(learning_rate=1e-3, epochs=2, batch_size=4, select="best")  # 32 updates, with dropout
@@ -73,10 +73,10 @@ def test_a_signal_saves_and_the_run_resumes_to_the_same_bits(
     tiny_bert: Path,
     tmp_path: Path,
 ) -> None:
-    handlers = [signal.getsignal(each) for each in interrupts.SIGNALS]
+    handlers = [signal.getsignal(each) for each in process.SIGNALS]
     expected_losses, expected_weights, expected_answers = undisturbed
     after, cut = Losses(), Signals(number, **at)
-    with pytest.raises(interrupts.Interrupted) as stopped:
+    with pytest.raises(process.Interrupted) as stopped:
         fit(cat_task(), tiny_bert, SETTINGS, watch=cut, checkpoint=tmp_path / "checkpoints")
     done = len(cut.losses.values)
     assert stopped.value.exit_code == 128 + number
@@ -86,7 +86,7 @@ def test_a_signal_saves_and_the_run_resumes_to_the_same_bits(
     assert cut.losses.values + after.values == expected_losses
     assert all(torch.equal(ours, theirs) for ours, theirs in zip(weights(trainer), expected_weights, strict=True))
     assert found.answers == expected_answers
-    assert [signal.getsignal(each) for each in interrupts.SIGNALS] == handlers
+    assert [signal.getsignal(each) for each in process.SIGNALS] == handlers
 
 
 def test_a_signal_while_dev_is_predicted_is_not_lost(tiny_bert: Path, tmp_path: Path) -> None:
@@ -96,13 +96,13 @@ def test_a_signal_while_dev_is_predicted_is_not_lost(tiny_bert: Path, tmp_path: 
         os.kill(os.getpid(), signal.SIGTERM)
         return engine.logits(features)
 
-    with pytest.raises(interrupts.Interrupted, match="after update 16, with a checkpoint"):
+    with pytest.raises(process.Interrupted, match="after update 16, with a checkpoint"):
         trainer.fit(features, evaluate)
 
 
 def test_a_second_signal_stops_at_once(tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Here while the checkpoint is written that the first one asked for."""
-    monkeypatch.setattr(interrupts, "SAME", 0.0)
+    monkeypatch.setattr(process, "SAME", 0.0)
     trainer, features = build(cat_task(), tiny_bert, SETTINGS)
     trainer.checkpoints = Checkpoints(folder=tmp_path / "checkpoints")
     write = torch.save
@@ -113,7 +113,7 @@ def test_a_second_signal_stops_at_once(tiny_bert: Path, tmp_path: Path, monkeypa
 
     monkeypatch.setattr("finetune.training.checkpoints.torch.save", slow)
     trainer.engine.__dict__["watch"] = Signals(signal.SIGINT, update=15)
-    with pytest.raises(interrupts.Interrupted) as stopped:
+    with pytest.raises(process.Interrupted) as stopped:
         trainer.fit(features, lambda _: None)
     assert str(stopped.value) == "stopped by Ctrl-C"
     assert list((tmp_path / "checkpoints").iterdir()) == []
@@ -129,7 +129,7 @@ def assert_two_signals_are_one_request(encoder: Path, folder: Path) -> None:
         once(event)
 
     trainer.engine.__dict__["watch"] = twice
-    with pytest.raises(interrupts.Interrupted, match="with a checkpoint"):
+    with pytest.raises(process.Interrupted, match="with a checkpoint"):
         trainer.fit(features, lambda _: None)
 
 

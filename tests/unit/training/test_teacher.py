@@ -17,9 +17,10 @@ from support.training import Losses, build, unscored
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.feature import LABEL, TAUGHT, label_counts
-from finetune.runs.recipe_tables import Distil, Train
+from finetune.runs.recipe import Distil, Train
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
+from finetune.runs.resolve import with_settings
 from finetune.training.first_runs import with_teachers
 from finetune.training.prepare import plan_run
 from finetune.training.targets import load_target
@@ -115,7 +116,7 @@ def test_a_search_keeps_its_teacher_and_tells_texts_apart(reviews: Path, tiny_be
         text.write_text(as_csv(("review",), (f"the {text.stem} ran",)))
     told = {"model": str(tiny_bert), "distil.teacher": str(reviews), "distil.weak": True}
     base = with_teachers(load_target(str(tmp_path / "reviews.csv"), told), tmp_path)
-    recipes = [base.recipe.with_settings({"distil.text": str(text)}, origin="search") for text in texts]
+    recipes = [with_settings(base.recipe, {"distil.text": str(text)}, origin="search") for text in texts]
     one, other = (plan_run(base.with_recipe(recipe), source=Source()) for recipe in recipes)
     assert one.id != other.id
 

@@ -16,7 +16,7 @@ from finetune.models.kernels import cpu
 from finetune.models.model_folder import load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import Event, Updates
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Train
 from finetune.training.trainer import TrainedWeights
 
 PARTS = [{"lora": 2, "lora_dropout": 0.1}, {"freeze_layers": 1}, {"frozen": True}]

@@ -18,7 +18,7 @@ from finetune.inference.engine import Engine
 from finetune.inference.feature_batches import Diverged
 from finetune.models.device import build_accelerator
 from finetune.runs.events import Event, Note, Updates
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Train
 
 
 def test_shuffled_data_order_and_dropout_depend_on_the_data_seed_alone(tiny_bert: Path) -> None:

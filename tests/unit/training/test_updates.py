@@ -18,9 +18,9 @@ from finetune.models.batch import collate
 from finetune.models.feature import IGNORED, Feature, label_counts
 from finetune.models.head import EncoderWithHead, Head
 from finetune.runs.events import EpochDone, Event
-from finetune.runs.interrupts import Interrupted
-from finetune.runs.recipe import parse
-from finetune.runs.recipe_tables import Train
+from finetune.runs.process import Interrupted
+from finetune.runs.recipe import Train
+from finetune.runs.resolve import parse
 from finetune.training.updates import Batches
 from tests.support.training import Losses, build, unscored
 

@@ -11,9 +11,9 @@ from finetune.commands.table import table
 from finetune.commands.table.declaration import PaperTable, load_table, table_files
 from finetune.commands.table.forms import paired_form
 from finetune.commands.table.lines import TableLine, paired_lines
-from finetune.runs.lineage import Lineage
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
+from finetune.runs.settings import Lineage
 from finetune.task_types.registry import available
 from finetune.task_types.resolved_run import ResolvedRun
 

@@ -18,7 +18,7 @@ from finetune.models.building import build_model
 from finetune.models.device import build_accelerator
 from finetune.models.feature import Feature
 from finetune.models.tokenizers.load import add_tokens, load_tokenizer
-from finetune.runs import interrupts
+from finetune.runs import process
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe
 from finetune.task_types.task import Task
@@ -105,6 +105,6 @@ def test_nan_is_refused_and_a_signal_stops(monkeypatch: pytest.MonkeyPatch) -> N
 
     with pytest.raises(Diverged, match="nan"):
         engine_on(broken).logits(texts(3))  # type: ignore[arg-type]
-    monkeypatch.setattr(interrupts, "asked", lambda: True)
-    with pytest.raises(interrupts.Stopping):
+    monkeypatch.setattr(process, "asked", lambda: True)
+    with pytest.raises(process.Stopping):
         engine_on(Recorded()).logits(texts(3))

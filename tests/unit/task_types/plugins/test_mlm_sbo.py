@@ -15,8 +15,7 @@ from finetune.models.building import build_model
 from finetune.models.feature import IGNORED, Feature, label_counts
 from finetune.models.model_folder import load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.plugins.objectives.mlm_sbo import BOUNDARY, MOST_WORDS, span_positions, with_boundaries
 from finetune.task_types.pretraining.pieces import INSIDE, SPECIAL, STARTS, WORDS
 from finetune.task_types.pretraining.task import TextTask

@@ -21,8 +21,7 @@ from finetune.models.fingerprint import OWN_WEIGHTS
 from finetune.models.head import EncoderWithHead
 from finetune.models.model_folder import load_config, load_trained, save_checkpoint, saved_encoder
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.plugins.objectives.rtd import (
     READ,
     REPLACED,

@@ -27,8 +27,7 @@ from finetune.models.feature import Feature, label_counts
 from finetune.models.head import EncoderWithHead, Head
 from finetune.models.model_folder import load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.runs.recipe import Recipe
-from finetune.runs.recipe_tables import Train
+from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.pretraining.head import NextSentenceHead, NextWordHead, WordHead
 from finetune.task_types.pretraining.pieces import NEXT, WORDS
 

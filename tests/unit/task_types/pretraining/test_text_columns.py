@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from finetune.data.reading import table_of
+from finetune.data.rows import CANONICAL
 from finetune.errors import UserError
-from finetune.runs.run_id import CANONICAL
 from finetune.task_types.guess import guess
 from finetune.task_types.own_data import own_task
 from finetune.task_types.types import columns_of, layout_of

@@ -1,29 +1,74 @@
-"""SIGTERM and Ctrl-C: while they are deferred, the first asks the work to stop where nothing is lost.
+"""This process: the versions, commit and processor that it runs with, and the signals that stop its work.
 
-The command line takes both. In another program (a script, a notebook) only Ctrl-C is deferred, and only while a run
-trains and where Python itself would have turned it into KeyboardInterrupt: a program's own handlers stay.
+While SIGTERM and Ctrl-C are deferred, the first asks the work to stop where nothing is lost. The command line takes
+both. In another program (a script, a notebook) only Ctrl-C is deferred, only while a run trains, and only if Python
+itself would have turned it into KeyboardInterrupt: a program's own handlers stay.
 """
 
 import os
+import platform
 import signal
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
+LIBRARIES = ("bert-finetune", "torch", "transformers", "tokenizers", "accelerate", "datasets", "scikit-learn", "numpy")
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-SAME = 1.0  # seconds in which signals are one request: a launcher repeats those that its whole group has received
+SAME = 1.0  # seconds in which signals are one request: a launcher repeats signals that its whole group has received
 AGAIN = 0.05  # seconds after which a signal is sent again whose exception Python ignored
 _raised: list[int] = []  # signals for which Interrupted was raised
 _asked: list[tuple[signal.Signals, float]] = []  # with its time; of the process, as signals are
 Handler = Callable[[int, FrameType | None], None]
 
 
+def first_process() -> bool:
+    """Whether this process is the one that prints and writes (rank 0 of a launcher)."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def versions() -> dict[str, str]:
+    """The versions of Python and of the LIBRARIES that are installed as distributions."""
+    from importlib.metadata import PackageNotFoundError, version  # with email, for a command that needs neither
+
+    installed = {"python": platform.python_version()}
+    for name in LIBRARIES:
+        with suppress(PackageNotFoundError):
+            installed[name] = version(name)
+    return installed
+
+
+def git_commit() -> str | None:
+    """The commit of a checkout of this package, with `+` when files differ from it; None for an installed one."""
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        return None
+    commit = _git(root, "rev-parse", "--short=12", "HEAD")
+    return commit and commit + ("+" if _git(root, "status", "--porcelain", "--untracked-files=no") else "")
+
+
+def _git(root: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def cpu_name() -> str:
+    """The name of the processor, as Linux or Python knows it."""
+    file = Path("/proc/cpuinfo")
+    lines = file.read_text().splitlines() if file.is_file() else []
+    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())
+
+
 class Interrupted(BaseException):
-    """A signal stopped the work; `where` names the point, and what is saved."""
+    """A signal stopped the work; `where` names the point, and the saved checkpoint."""
 
     def __init__(self, number: int, where: str = "") -> None:
         self.number = number
@@ -52,7 +97,7 @@ class Stopping(Exception):
 def install() -> None:
     """Makes a signal raise Interrupted at once, so that files are closed and scratch files removed."""
     _raised.clear()
-    _set_handlers(_raise)
+    _set_handlers(_raise, SIGNALS)
 
 
 def installed() -> bool:
@@ -71,9 +116,9 @@ def held() -> Iterator[None]:
     """Holds a signal back until the end, for imports: C code turns an exception into an ImportError, or ignores it."""
     with deferred():
         yield
-        held_back = [number for number, _ in _asked]
-    if held_back:
-        raise Interrupted(held_back[0])
+        numbers = [number for number, _ in _asked]
+    if numbers:
+        raise Interrupted(numbers[0])
 
 
 def stopped_by() -> Interrupted | None:
@@ -83,12 +128,22 @@ def stopped_by() -> Interrupted | None:
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """Makes the first signal a request that `asked` returns and `stop_if_asked` obeys; a second stops at once."""
-    with _handled_by(_remember):
-        try:
-            yield
-        finally:
-            _asked.clear()
+    """Makes the first signal a request that `asked` returns and `stop_if_asked` obeys; a second stops at once.
+
+    Without effect outside the main thread, where Python handles no signals.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    hook = sys.unraisablehook
+    before = _set_handlers(_remember, [number for number in SIGNALS if _may_take(number)])
+    try:
+        yield
+    finally:
+        _asked.clear()
+        sys.unraisablehook = hook
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
 
 
 def asked() -> bool:
@@ -102,30 +157,13 @@ def stop_if_asked() -> None:
         raise Stopping
 
 
-@contextmanager
-def _handled_by(handler: Handler) -> Iterator[None]:
-    """Without effect outside the main thread, where Python handles no signals."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    taken, hook = [number for number in SIGNALS if _may_take(number)], sys.unraisablehook
-    before = _set_handlers(handler, taken)
-    try:
-        yield
-    finally:
-        sys.unraisablehook = hook
-        for number, earlier in before.items():
-            signal.signal(number, earlier)
-
-
 def _may_take(number: signal.Signals) -> bool:
-    """Whether a signal is handled by this module already, or is Ctrl-C with Python's own handler."""
     current = signal.getsignal(number)
     return current in (_raise, _remember) or (number == signal.SIGINT and current is signal.default_int_handler)
 
 
-def _set_handlers(handler: Handler, numbers: Sequence[signal.Signals] = SIGNALS) -> dict[signal.Signals, Any]:
-    """Sets the handler of these signals, also where one is called in a `__del__`; returns those before."""
+def _set_handlers(handler: Handler, numbers: Sequence[signal.Signals]) -> dict[signal.Signals, Any]:
+    """Sets the handler of these signals, also where one is called in a `__del__`; returns the handlers before."""
     hook = sys.unraisablehook
     sys.unraisablehook = lambda ignored: _sent_again(ignored.exc_value) or hook(ignored)
     return {number: signal.signal(number, handler) for number in numbers}
