@@ -1,0 +1,266 @@
+"""A stranger's encoder or model folder: one line of error, or a model; never a traceback or gigabytes."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from support.cli import Finetune, assert_error
+from support.fuzzed_folders import fuzz_model_folders
+from support.records import change_config
+from support.runs import FinishedRun
+from support.toys import cat_task
+from support.training import CPU
+from transformers import GPT2Config, T5Config, XLNetConfig
+
+from finetune.errors import UserError
+from finetune.inference.predictor import load_predictor
+from finetune.models.building import build_model, load_backbone
+from finetune.models.model_folder import load_config, load_encoder
+from finetune.models.pretrained import resolve
+from finetune.models.tokenizers.load import load_fast_tokenizer, load_tokenizer
+from finetune.runs.recipe import Recipe
+
+WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
+CONFIGS: list[dict[str, Any]] = [
+    {"num_attention_heads": 0},
+    {"num_attention_heads": 3},  # which does not divide the width
+    {"num_hidden_layers": 10**6, "hidden_size": 1, "num_attention_heads": 1, "intermediate_size": 1},
+    {"hidden_size": 10**9},
+    {"hidden_size": 0},
+    {"hidden_size": 65_536},
+    {"vocab_size": 10**12},
+    {"vocab_size": 50},
+    {"num_labels": 10**9},
+    {"pad_token_id": 9_999},
+    {"pad_token_id": -1},
+    {"dtype": "nonsense"},
+    {"hidden_act": "evil"},
+    {"model_type": "evil"},
+    {"model_type": None},
+    {"hidden_dropout_prob": 2},
+    {"hidden_dropout_prob": float("nan")},
+    {"layer_norm_eps": float("nan")},
+    {"quantization_config": {"quant_method": "bitsandbytes", "load_in_8bit": True}},
+    {"architectures": [0.5]},
+    {"id2label": {"0": "a", "5": "b"}},
+]
+SHARED = [  # of ALBERT, whose layers share their weights
+    {"num_hidden_groups": 0},
+    {"num_hidden_groups": 10**6},
+    {"inner_group_num": 0},
+    {"embedding_size": 10**9},
+]
+CONTENTS: list[tuple[str, bytes]] = [
+    ("config.json", b"{"),
+    ("config.json", b"[]"),
+    ("config.json", b'{"a":' * 100_000 + b"1" + b"}" * 100_000),
+    ("config.json", b"\xff\xfe{}"),
+    ("adapter_config.json", b"{}"),
+    (WEIGHTS, b""),
+    (INDEX, b"[]"),
+]
+TOKENIZERS: list[tuple[str, bytes]] = [
+    ("vocab.txt", b""),
+    ("vocab.txt", b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n" + b"".join(b"w%d\n" % n for n in range(500))),
+    ("tokenizer.json", b'{"x'),
+    ("tokenizer_config.json", b"{"),
+    ("tokenizer_config.json", b'{"tokenizer_class": "evil.Evil"}'),
+    ("tokenizer_config.json", b'{"tokenizer_class": "BertTokenizer", "pad_token": null}'),
+    ("tokenizer_config.json", b'{"tokenizer_class": "BertTokenizer", "model_max_length": "x"}'),
+]
+
+
+def sharded(folder: Path, where: str) -> None:
+    names = dict.fromkeys(load_file(folder / WEIGHTS), where)
+    (folder / WEIGHTS).unlink()
+    (folder / INDEX).write_text(json.dumps({"metadata": {}, "weight_map": names}))
+
+
+def pickled(folder: Path) -> None:
+    (folder / WEIGHTS).unlink()
+    torch.save({}, folder / "pytorch_model.bin")
+
+
+def a_pipe(folder: Path) -> None:
+    (folder / "config.json").unlink()
+    os.mkfifo(folder / "config.json")
+
+
+def flipped(folder: Path) -> None:
+    damaged = bytearray((folder / WEIGHTS).read_bytes())
+    damaged[20] ^= 0xFF
+    (folder / WEIGHTS).write_bytes(damaged)
+
+
+DAMAGES: dict[str, Callable[[Path], Any]] = {
+    "cut": lambda folder: (folder / WEIGHTS).write_bytes((folder / WEIGHTS).read_bytes()[:5_000]),
+    "header": flipped,
+    "no weights": lambda folder: (folder / WEIGHTS).unlink(),
+    "a pickle": pickled,
+    "shard elsewhere": lambda folder: sharded(folder, "/dev/zero"),
+    "shard pickle": lambda folder: sharded(folder, "pytorch_model.bin"),
+    "a pipe": a_pipe,
+}
+
+
+def assert_refused(use: Callable[[], Any]) -> None:
+    with pytest.raises(UserError) as error:
+        use()
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 1_000
+
+
+def build(folder: Path) -> None:
+    resolve(str(folder))
+    load_tokenizer(folder)
+    build_model(folder, cat_task().head, Recipe(task="any", seed=0), device=CPU)
+
+
+@pytest.fixture
+def encoder(tiny_bert: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(tiny_bert, tmp_path / "encoder"))
+
+
+@pytest.mark.parametrize("values", CONFIGS, ids=str)
+def test_an_odd_config_is_refused_in_one_line(values: dict[str, Any], encoder: Path) -> None:
+    change_config(encoder, **values)
+    assert_refused(lambda: build(encoder))
+
+
+@pytest.mark.parametrize("values", SHARED, ids=str)
+def test_odd_shared_layers_are_refused_in_one_line(values: dict[str, Any], tiny_albert: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(tiny_albert, tmp_path / "albert"))
+    change_config(folder, **values)
+    assert_refused(lambda: build(folder))
+
+
+@pytest.mark.parametrize(("name", "content"), CONTENTS, ids=lambda given: str(given[:20]))
+def test_an_odd_file_is_refused_in_one_line(name: str, content: bytes, encoder: Path) -> None:
+    (encoder / name).write_bytes(content)
+    assert_refused(lambda: build(encoder))
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_weights_are_refused_in_one_line(damage: str, encoder: Path) -> None:
+    DAMAGES[damage](encoder)
+    assert_refused(lambda: build(encoder))
+
+
+@pytest.mark.parametrize(("name", "content"), TOKENIZERS, ids=lambda given: str(given[:60]))
+def test_an_odd_tokenizer_is_refused_in_one_line(name: str, content: bytes, encoder: Path) -> None:
+    (encoder / name).write_bytes(content)
+    assert_refused(lambda: load_tokenizer(encoder))
+    assert_refused(lambda: load_fast_tokenizer(encoder))
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"model_type": "nomic_bert", "hidden_size": None, "auto_map": {"AutoConfig": "a.NomicBertConfig"}}, "Nomic"),
+        ({"auto_map": {"AutoConfig": "configuration_bert.JinaBertConfig"}}, "Name an encoder, or a copy"),
+        ({"auto_map": {"AutoModel": "modeling.MyBert"}}, r"\(modeling.MyBert\), which is never run"),
+        ({"auto_map": {"AutoModel": ["x", 5]}}, "which is never run"),
+        ({"auto_map": ["configuration.NewConfig"]}, "auto_map is"),
+        *((kind(vocab_size=9).to_dict(), kind.model_type) for kind in (GPT2Config, T5Config, XLNetConfig)),
+    ],
+)
+def test_what_is_no_encoder_or_computed_by_its_own_code_is_refused_by_name(
+    encoder: Path, values: dict[str, Any], said: str
+) -> None:
+    table = json.loads((encoder / "config.json").read_text()) | values
+    kept = {name: value for name, value in table.items() if value is not None or name not in values}
+    (encoder / "config.json").write_text(json.dumps(kept))
+    with pytest.raises(UserError, match=said):
+        load_backbone(encoder, Recipe(task="any"))
+
+
+def test_code_that_transformers_has_taken_over_or_of_a_head_is_not_missed(encoder: Path) -> None:
+    for code in ({"AutoConfig": "x.BertConfig"}, {"AutoModelForSequenceClassification": "x.Head"}, {}):
+        change_config(encoder, auto_map=code)
+        assert load_encoder(encoder)[1] == []
+
+
+def test_what_a_config_sets_for_other_uses_changes_nothing(tiny_bert: Path, encoder: Path) -> None:
+    change_config(
+        encoder,
+        **{"return_dict": False, "output_hidden_states": True, "chunk_size_feed_forward": 3},
+        **{"attn_implementation": "a/kernel", "_attn_implementation": "a/kernel", "experts_implementation": "a/b"},
+        **{"use_kernels": True, "kernel_config": {"x": "a/b:c"}, "transformers_weights": "../other.safetensors"},
+        **{"problem_type": "regression", "finetune": {"task": "reviews.csv"}},
+    )
+    inputs = load_tokenizer(tiny_bert)(["the cat sat"], return_tensors="pt")
+    found = []
+    for place in (tiny_bert, encoder):
+        model, _ = build_model(place, cat_task().head, Recipe(task="any", seed=0), device=CPU)
+        with torch.no_grad():
+            found.append(model.eval()(inputs["input_ids"], inputs["attention_mask"]))
+    assert torch.equal(*found)
+
+
+def test_every_command_refuses_damaged_weights(encoder: Path, copied_run: FinishedRun, here: Finetune) -> None:
+    run = copied_run("sentence")
+    data = run.parents[2] / "reviews.csv"
+    data.write_text("review,mark\nthe cat sat,good\nthe dog sat,bad\n" * 20)
+    flipped(encoder)
+    flipped(run / "model")
+    for command in (
+        ["run", data, f"model={encoder}"],
+        ["features", encoder, data, "-o", "a.npz"],
+        ["predict", run, data],
+        ["evaluate", run, data],
+    ):
+        done = here(*command)
+        assert done.returncode == 2, command
+        assert_error(done.stderr)
+
+
+@pytest.fixture
+def unchecked(copied_run: FinishedRun) -> Path:
+    """A model whose checksums are gone: whoever writes odd settings writes their checksum too."""
+    model = copied_run("sentence") / "model"
+    (model / "checksums.json").unlink()
+    return model
+
+
+@pytest.mark.parametrize(
+    "saved",
+    [
+        {"max_length": "x"},
+        {"max_length": 10**12},
+        {"layers": 5},
+        {"layers": [99]},
+        {"options": []},
+        {"task": 5},
+        {"layout": {"shape": "evil", "text": ["review"]}},
+        {"layout": {"shape": "classification", "text": ["review"], "labels": "x", "new": 1}},
+        {"pooling": "median"},
+        {"pooling": {"a": 1}},
+        [1],
+    ],
+    ids=str,
+)
+def test_odd_settings_of_a_model_are_refused(saved: Any, unchecked: Path) -> None:
+    before = load_config(unchecked).finetune
+    change_config(unchecked, finetune=before | saved if isinstance(saved, dict) else saved)
+    assert_refused(lambda: load_predictor(unchecked, device="cpu"))
+
+
+def test_nan_weights_give_no_answers(unchecked: Path) -> None:
+    weights = {name: tensor * float("nan") for name, tensor in load_file(unchecked / WEIGHTS).items()}
+    save_file(weights, unchecked / WEIGHTS, {"format": "pt"})
+    predictor = load_predictor(unchecked, device="cpu")
+    assert_refused(lambda: predictor("the cat sat"))
+
+
+def test_damaged_folders_end_in_one_line(finished_run: FinishedRun, tiny_bert: Path, tmp_path: Path) -> None:
+    model = finished_run("sentence") / "model"
+    found = fuzz_model_folders(60, seed=0, folder=tmp_path, encoder=tiny_bert, model=model)
+    assert (found.tried, found.survived) == (60, 60)
+    assert found.refused > 20
+    assert found.accepted > 3
