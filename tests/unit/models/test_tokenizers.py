@@ -1,0 +1,281 @@
+"""Tokenizers: with and without transformers, of SentencePiece's files, trained anew here, and where their tokens are."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import unicodedata
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sentencepiece
+import torch
+from support.published import KOBERTS, TEXTS, pieces_of, settings, train_pieces
+from support.toys import cat_task
+from support.training import CPU
+from tokenizers import Tokenizer
+from transformers import AutoModel, AutoTokenizer
+
+from finetune.errors import UserError
+from finetune.models.building import build_model
+from finetune.models.tokenizers.encoding import character_offsets, template_of
+from finetune.models.tokenizers.load import FastTokenizer, add_tokens, load_fast_tokenizer, load_tokenizer
+from finetune.models.tokenizers.load import read_tokenizer as read
+from finetune.models.tokenizers.train import ACCENTS, train_tokenizer
+from finetune.runs.events import Event, Note
+from finetune.runs.recipe import Recipe
+
+PLAIN = ["the cat sat", "", "The CAT's 한국어 Ａ 12", "the [MASK] [SEP] cat " * 9, "dog"]
+PAIRS = ["a dog ran", "the", "", "cat " * 30, "the dog sat on the cat"]
+NUMBERS = ("cls_token_id", "sep_token_id", "pad_token_id", "mask_token_id", "unk_token_id", "model_max_length")
+FAST = ("bert", "roberta", "distilbert", "electra")  # which need no transformers
+
+
+def test_without_transformers_texts_are_encoded_as_with_it(tiny_vocabulary: Path, tmp_path: Path) -> None:
+    """As a run saves it: texts and pairs, whole and cut, with what codecs ask for."""
+    load_tokenizer(tiny_vocabulary).save_pretrained(tmp_path)
+    (tmp_path / "config.json").write_text((tiny_vocabulary / "config.json").read_text())
+    ours, theirs = load_fast_tokenizer(tmp_path), load_tokenizer(tmp_path)
+    kind = json.loads((tmp_path / "config.json").read_text())["model_type"]
+    assert isinstance(ours, FastTokenizer) or kind not in FAST
+    assert [getattr(ours, name) for name in NUMBERS] == [getattr(theirs, name) for name in NUMBERS]
+    assert (ours.get_vocab(), ours.get_added_vocab()) == (theirs.get_vocab(), theirs.get_added_vocab())
+    assert ("token_type_ids" in ours.model_input_names) == ("token_type_ids" in theirs.model_input_names)
+    for pair in (False, True):
+        assert template_of(ours, pair=pair) == template_of(theirs, pair=pair)
+    every = {"return_special_tokens_mask": True, "return_offsets_mapping": True, "verbose": False}
+    for pairs in (None, PAIRS):
+        for options in (every, every | {"add_special_tokens": False}, {"truncation": True, "max_length": 12}):
+            one, other = ours(PLAIN, pairs, **options), theirs(PLAIN, pairs, **options)
+            assert all([list(each) for each in one[name]] == [list(each) for each in other[name]] for name in one)
+            assert ("token_type_ids" in one) == ("token_type_ids" in other)
+            cut = [bool(encoding.overflowing) for encoding in one.encodings]
+            assert cut == [bool(encoding.overflowing) for encoding in other.encodings]
+
+
+def test_a_new_token_begins_near_the_mean_of_its_pieces(tiny_encoder: Path) -> None:
+    model, _ = build_model(tiny_encoder, cat_task().head, Recipe(task="any"), device=CPU, tokens=["<cat>", "<dog>"])
+    before = AutoModel.from_pretrained(tiny_encoder).get_input_embeddings().weight
+    tokenizer = load_tokenizer(tiny_encoder)
+    pieces = tokenizer("<cat>", add_special_tokens=False)["input_ids"]
+    add_tokens(tokenizer, ["<cat>", "<dog>"])
+    after = model.backbone.encoder.get_input_embeddings().weight
+    spread = 5 * model.backbone.config.initializer_range
+    assert torch.equal(after[: len(before)], before)
+    assert torch.allclose(after[tokenizer.convert_tokens_to_ids("<cat>")], before[pieces].mean(0), atol=spread)
+    assert len(tokenizer) <= model.backbone.config.vocab_size == len(after)
+    with pytest.raises(UserError, match=r"adapter = true: .*new tokens.*merged model"):
+        recipe = Recipe(task="any", lora=2, adapter=True)
+        build_model(tiny_encoder, cat_task().head, recipe, device=CPU, tokens=["<cat>"])
+
+
+@pytest.mark.parametrize(
+    "text", ["Jan Kos lives in San Jose, California.", " two  spaces", "서울 3동, 한국어!", "naïve café"]
+)
+def test_every_letter_is_of_a_token_with_offsets_that_begin_late_too(text: str, tiny_vocabulary: Path) -> None:
+    encoded = load_tokenizer(tiny_vocabulary)(text, add_special_tokens=False, return_offsets_mapping=True)
+    offsets = encoded["offset_mapping"]
+    for given in (offsets, [(min(start + 1, end), end) for start, end in offsets]):
+        found = character_offsets(text, given)
+        covered = {place for start, end in found.tolist() for place in range(start, end)}
+        assert {place for place, character in enumerate(text) if character.isalnum()} <= covered
+        assert (np.diff(found, axis=0) >= 0).all()
+
+
+NAMES = {"deberta": "spm.model", "albert": "spiece.model", "kobert": "tokenizer_78b3253a26.model"}
+TYPES = {"deberta": "deberta-v2", "albert": "big_bird", "kobert": "bert"}
+PROBES = [
+    *TEXTS,
+    "서울은  대한민국의\t수도이다.",
+    "ＡＢＣ １９８９년, 전각\u3000공백",
+    " 앞과 뒤 \n",
+    "9,411,260명",
+    "이모지 🙂 그리고 한자 漢字",
+]
+
+
+def folder_with(where: Path, like: str, kind: str = "unigram") -> Path:
+    """A model's folder whose vocabulary is SentencePiece's alone."""
+    where.mkdir(exist_ok=True)
+    train_pieces(where / NAMES.get(like, "sentencepiece.bpe.model"), like, kind=kind)
+    config = {"model_type": TYPES.get(like, like), "type_vocab_size": 2, "vocab_size": 1_000}
+    (where / "config.json").write_text(json.dumps(config))
+    return where
+
+
+def known_pieces(pieces: list[str], known: set[str], unknown: str = "") -> list[str]:
+    """With one `?` for any number of neighbours that are unknown."""
+    return [one for one, _ in groupby(piece if piece in known and piece != unknown else "?" for piece in pieces)]
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+@pytest.mark.parametrize("like", [*NAMES, "xlm-roberta"])
+def test_a_text_has_the_pieces_of_sentencepiece_here_and_once_saved(like: str, kind: str, tmp_path: Path) -> None:
+    folder, saved = folder_with(tmp_path / "published", like, kind), tmp_path / "saved"
+    if (like, kind) == ("xlm-roberta", "bpe"):
+        with pytest.raises(UserError, match=r"transformers reads the BPE of sentencepiece\.bpe\.model as Unigram"):
+            read(folder)
+        return
+    (file,) = folder.glob("*.model")
+    processor, tokenizer = sentencepiece.SentencePieceProcessor(model_file=str(file)), read(folder)
+    known = set(pieces_of(file))
+    for text in PROBES:
+        theirs = known_pieces(processor.encode(text, out_type=str), known)
+        assert known_pieces(tokenizer.tokenize(text), known, tokenizer.unk_token) == theirs
+    if like == "xlm-roberta":
+        return
+    assert tokenizer.convert_ids_to_tokens(list(range(len(known)))) == pieces_of(file)
+    pair = tokenizer("서울", "한강")
+    tokens = tokenizer.convert_ids_to_tokens(pair["input_ids"])
+    first = tokens.index("[SEP]") + 1
+    assert (tokens[0], tokens[-1], tokens.count("[SEP]")) == ("[CLS]", "[SEP]", 2)
+    assert pair["token_type_ids"] == [0] * first + [1] * (len(tokens) - first)
+    apart = unicodedata.normalize("NFD", TEXTS[0])  # letters of Hangul, as some systems write them
+    assert tokenizer(apart)["input_ids"] == tokenizer(TEXTS[0])["input_ids"]
+    tokenizer.save_pretrained(saved)
+    (saved / "config.json").write_text((folder / "config.json").read_text())
+    expected = tokenizer(PROBES, PROBES[::-1])["input_ids"]
+    for again in (AutoTokenizer.from_pretrained(saved), read(saved), load_fast_tokenizer(saved)):
+        assert again(PROBES, PROBES[::-1])["input_ids"] == expected
+
+
+def test_the_ids_of_kobert_are_those_of_vocab_txt(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path, "kobert")
+    plain = read(folder)
+    (file,) = folder.glob("*.model")
+    listed = [*KOBERTS, *sorted(set(pieces_of(file)) - set(KOBERTS))]
+    (folder / "vocab.txt").write_text("\n".join([*listed, ""]), encoding="utf-8")
+    tokenizer = read(folder)
+    assert tokenizer.convert_ids_to_tokens(list(range(len(listed)))) == listed
+    assert [tokenizer.tokenize(text) for text in PROBES] == [plain.tokenize(text) for text in PROBES]
+    (folder / "vocab.txt").write_text("\n".join([*KOBERTS, *"金木水火土日月年上下"]))
+    with pytest.raises(UserError, match="most of its tokens are not in the SentencePiece vocabulary"):
+        read(folder)
+
+
+def test_settings_and_the_table_of_characters_in_tokenizer_json_decide(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path, "deberta")
+    made = read(folder)
+    assert made.tokenize("Seoul") != made.tokenize("seoul")
+    settings(folder, do_lower_case=True, split_by_punct=True, model_max_length=64)
+    lowered = read(folder)
+    assert lowered.tokenize("SEOUL") == lowered.tokenize("seoul")
+    assert lowered.tokenize("a,b") == ["▁a", "▁", ",", "▁", "b"]
+    assert lowered.model_max_length == 64
+    made.backend_tokenizer.save(str(folder / "tokenizer.json"))
+    tokens = {"unk_token": made.unk_token, "pad_token": made.pad_token}
+    settings(folder, tokenizer_class="DebertaV2Tokenizer", do_lower_case=False, **tokens)
+    again = read(folder)
+    assert again.tokenize("ＡＢＣ") == made.tokenize("ABC") and "Ａ" not in "".join(again.tokenize("ＡＢＣ"))
+    assert Tokenizer.from_file(str(folder / "tokenizer.json")).encode("ＡＢＣ").ids == again("ＡＢＣ")["input_ids"]
+
+
+def test_what_is_no_vocabulary_or_lacks_a_package_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = folder_with(tmp_path / "other", "xlm-roberta")
+    folder = folder_with(tmp_path / "deberta", "deberta")
+    for package in ("sentencepiece", "google.protobuf"):
+        named = package.removeprefix("google.")
+        for place in (folder, other):
+            with monkeypatch.context() as patch:
+                patch.setitem(sys.modules, package, None)
+                with pytest.raises(UserError, match=rf"\({named}\).*bert-finetune\[sentencepiece\]"):
+                    read(place)
+    (other / "config.json").write_text('{"model_type": "bert", "vocab_size": 1000}')
+    with pytest.raises(UserError, match=r"the tokenizer cannot be loaded \(transformers reads the Unigram"):
+        read(other)
+    (folder / "other.model").write_bytes(b"x")
+    with pytest.raises(UserError, match=r"several vocabularies \(other\.model, spm\.model\)"):
+        read(folder)
+    (folder / "spm.model").unlink()
+    with pytest.raises(UserError, match="the tokenizer cannot be loaded"):
+        read(folder)
+
+
+SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "é", "ö")]
+TRAINING = """
+import sys
+from pathlib import Path
+from finetune.models.tokenizers.train import train_tokenizer
+lines = Path(sys.argv[1]).read_text(encoding="utf-8").split("\\n")
+train_tokenizer(lines, size=400).backend_tokenizer.save(sys.argv[2])
+"""
+
+
+def lines(count: int = 400) -> list[str]:
+    """Sentences of made-up words, many of them equally frequent, some with control characters between."""
+    draw = random.Random(0)
+    words = ["".join(draw.choices(SYLLABLES, k=draw.randint(1, 5))) for _ in range(600)]
+    joins = [" "] * 30 + [", ", "\t", "\u00a0", "\x1c", "\x0b", "\x85"]
+    return ["".join(word + draw.choice(joins) for word in draw.choices(words, k=12)) for _ in range(count)]
+
+
+@pytest.mark.slow
+def test_processes_train_the_same_bytes(tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("\n".join(lines()), encoding="utf-8")
+    for number in range(3):
+        environment = {"RAYON_NUM_THREADS": str(number + 1), "PYTHONHASHSEED": str(number)}
+        command = [sys.executable, "-c", TRAINING, tmp_path / "text.txt", tmp_path / str(number)]
+        subprocess.run(command, env=os.environ | environment, check=True)
+    assert len({(tmp_path / str(number)).read_bytes() for number in range(3)}) == 1
+
+
+def test_a_trained_vocabulary_is_berts_in_the_order_of_its_making(tmp_path: Path) -> None:
+    train_tokenizer(lines(), size=300).save_pretrained(tmp_path)
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path)
+    order = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
+    marked = sorted(token for token in order if token.startswith("##") and len(token) == 3)
+    letters = sorted(token for token in order if len(token) == 1)
+    head = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *marked, *letters]
+    assert len(order) == 300 and order[: len(head)] == head
+    assert set("abdegou") <= set(letters) and "é" not in letters
+    encoded = tokenizer("ba", "du [MASK]")
+    tokens = tokenizer.convert_ids_to_tokens(encoded["input_ids"])
+    assert (tokens[0], tokens[-1], tokens[-2], tokens.count("[SEP]")) == ("[CLS]", "[SEP]", "[MASK]", 2)
+    assert "token_type_ids" in encoded
+    assert tokenizer.unk_token_id not in tokenizer(lines(50))["input_ids"]
+
+
+@pytest.mark.parametrize("lower", [True, False])
+def test_hangul_is_whole_in_either_form_of_unicode(lower: bool) -> None:
+    texts = ["서울에서 영화를 보았다 Ça va", "영화가 정말 좋았다 서울은 좋다"] * 30
+    tokenizer = train_tokenizer(texts, lower=lower, size=42)
+    composed = tokenizer(texts)["input_ids"]
+    for form in ("NFC", "NFD", "NFKD"):
+        assert tokenizer([unicodedata.normalize(form, text) for text in texts])["input_ids"] == composed
+    assert {"서", "영", "다"} <= {token.strip("#▁") for token in tokenizer.get_vocab()}
+    assert (tokenizer("va")["input_ids"] == tokenizer("VA")["input_ids"]) == lower
+
+
+@pytest.mark.parametrize(
+    ("texts", "settings", "said"),
+    [
+        (["", " \n"], {}, "no text"),
+        (["ab ab"], {"size": 7}, "`size` is 7.*8"),
+        (["abc abc"], {"size": 500}, "12 tokens.*500|500.*12 tokens"),
+        ([" ".join(chr(0x4E00 + number) for number in range(60))], {"size": 30}, r"special tokens alone need \d+"),
+    ],
+)
+def test_a_vocabulary_that_cannot_be_is_one_error(texts: list[str], settings: dict[str, int], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        train_tokenizer(texts, **{"size": 300} | settings)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("हिंदी वाक्य में है", True),
+        ("ภาษาไทย มีวรรณยุกต์ น้ำ", True),
+        (unicodedata.normalize("NFD", "これはペンです がぎぐ"), True),
+        ("Äpfel und Öl, çédille", False),
+        ("אָלֶף בֵּית", False),
+    ],
+)
+def test_marks_that_are_parts_of_letters_are_kept_with_a_note(text: str, kept: bool) -> None:
+    seen: list[Event] = []
+    tokenizer = train_tokenizer([text.replace(" ", f" {n} ") for n in range(200)], size=150, least=0, watch=seen.append)
+    assert [event.text for event in seen if isinstance(event, Note)] == [ACCENTS] * kept
+    known = tokenizer.decode(tokenizer(text.lower(), add_special_tokens=False)["input_ids"])
+    assert (unicodedata.normalize("NFC", known) == unicodedata.normalize("NFC", text)) == kept
