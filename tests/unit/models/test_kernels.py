@@ -5,22 +5,26 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from support.encoders import SIZES, wordpiece
 from support.tiny_encoders import batch_of, save_random, tiny
-from support.toys import cat_task
-from support.training import CPU, build
+from support.toys import cat_rows, cat_task
+from support.training import CPU, Losses, Scored, StopsAfter, build
 from torch import Tensor, nn
 from transformers import AutoModel, BertConfig, BertModel
 
+from finetune.inference.engine import Engine
 from finetune.models import fast_paths
-from finetune.models.building import build_model
+from finetune.models.building import build_model, load_backbone
 from finetune.models.families import FAMILIES
+from finetune.models.head import EncoderWithHead
 from finetune.models.kernels import attention, cpu, dropout, layers, whole_layer
 from finetune.models.kernels.attention import stay_in_half_precision
 from finetune.models.kernels.cpu import gradients_of_product, product, take_fast_products
 from finetune.models.kernels.layers import every_token_again, last_layer_for_first_token, take_whole_layers
+from finetune.runs.interrupts import Interrupted
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 
@@ -102,6 +106,12 @@ def test_each_family_has_the_vectors_and_gradients_of_its_layers(kind: str, take
     found = passed(encoder(kind, whole=True, p=0.3))
     assert sorted(taken) == sorted(TAKEN.get(kind, "") * SIZES["num_hidden_layers"])
     assert distance(found, expected) < 1e-4
+    exact = passed(encoder(kind, whole=False))
+    models = [encoder(kind, whole=whole) for whole in (False, True)]
+    for model in models:
+        stay_in_half_precision(model)
+    theirs, ours = (distance(passed(model, half=True), exact) for model in models)
+    assert 1e-3 < ours < 3 * theirs
 
 
 @each_of(WHOLE)
@@ -120,31 +130,6 @@ def test_the_first_token_alone_has_the_vector_and_gradients_of_all_layers(kind: 
         assert every_token_again(model)
         assert not every_token_again(model)
         assert distance(passed(model), every) < 1e-4
-
-
-def test_the_first_token_alone_takes_no_kernel_of_a_cpu_elsewhere() -> None:
-    model = AutoModel.from_config(tiny("bert", padding=1)).train()
-    last_layer_for_first_token(model)
-    states = model.to("meta")(input_ids=IDS.to("meta")).last_hidden_state  # where masks of numpy cannot be applied
-    assert states.shape == (3, 1, 32)
-
-
-@each_of([*TAKEN, "modernbert", "eurobert"])
-def test_half_precision_is_about_as_near_single_precision_as_that_of_the_layers(kind: str) -> None:
-    exact = passed(encoder(kind, whole=False))
-    models = [encoder(kind, whole=whole) for whole in (False, True)]
-    for model in models:
-        stay_in_half_precision(model)
-    theirs, ours = (distance(passed(model, half=True), exact) for model in models)
-    assert 1e-3 < ours < 3 * theirs
-
-
-def test_frozen_weights_have_no_gradient_and_the_others_the_same() -> None:
-    models = [encoder(whole=whole) for whole in (False, True)]
-    for model in models:
-        model.embeddings.requires_grad_(False)
-        model.encoder.layer[0].attention.requires_grad_(False)
-    assert distance(passed(models[1]), passed(models[0])) < 2e-5
 
 
 def test_layers_that_are_recorded_or_long_or_have_other_parts_are_left_alone(
@@ -168,12 +153,13 @@ def test_layers_that_are_recorded_or_long_or_have_other_parts_are_left_alone(
 def test_a_fast_path_that_is_not_exact_is_undone_with_a_note(
     tiny_bert: Path, taken: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = build(cat_task(), tiny_bert, Train())[0].model
+    backbone, _ = load_backbone(tiny_bert, Recipe(task="any"))
+    model = EncoderWithHead(backbone, cat_task().head(backbone))
     monkeypatch.setattr(whole_layer, "gelu", torch.relu)
     notes = fast_paths.take_fast_paths(model, device=CPU)
     assert notes == ["the fast path for whole layers is not exact in type 'bert': not taken"]
     taken.clear()
-    passed(model.backbone.encoder)
+    passed(backbone.encoder)
     assert taken == []
 
 
@@ -190,16 +176,6 @@ def test_attention_over_long_texts_is_the_same_without_its_weights(monkeypatch: 
         found, _ = attention.attention(nn.Identity(), query, key, value, mask, scaling=0.5)
     assert found.isfinite().all()
     assert torch.allclose(found[1].float(), expected[1], atol=0.05)
-
-
-def test_dropout_zeroes_the_share_it_should_and_keeps_the_mean() -> None:
-    dropout.seed(1)
-    x = torch.ones(1000, 1000)
-    y = dropout.dropout(x, 0.1)
-    assert float((y == 0).float().mean()) == pytest.approx(0.1, abs=2e-3)
-    assert float(y.mean()) == pytest.approx(1.0, abs=2e-3)
-    dropout.seed(1)
-    assert torch.equal(dropout.dropout(x, 0.1), y)
 
 
 HAS_ONEDNN = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch is built without oneDNN")
@@ -252,19 +228,6 @@ def test_a_linear_layer_has_the_output_and_gradients_of_torch(frozen: bool, bias
     assert fast[0].weight.data_ptr() != copies[1][0].weight.data_ptr()
 
 
-@HAS_ONEDNN
-def test_an_exported_graph_has_the_products_of_torch_for_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu, "is_faster_by_onednn", lambda: True)
-    monkeypatch.setattr(cpu, "LEAST_WORK", 60)
-    layer = nn.Sequential(nn.Linear(3, 2)).eval()
-    take_fast_products(layer)
-    with torch.no_grad():
-        graph = torch.export.export(layer, (torch.randn(5, 3),), dynamic_shapes=[{0: torch.export.Dim("rows")}])
-    assert "mkldnn" not in str(graph.graph)
-    given = torch.randn(50, 3)
-    torch.testing.assert_close(graph.module()(given), layer(given))
-
-
 def test_a_long_text_is_read_sparsely_after_a_short_one_too(tmp_path: Path) -> None:
     """transformers' BigBird stays with full attention after its first short text, as is the one that is tried."""
     config = tiny("big_bird", padding=0)
@@ -282,3 +245,51 @@ def test_a_long_text_is_read_sparsely_after_a_short_one_too(tmp_path: Path) -> N
         batch, drawn = batch_of(config, [length]), torch.get_rng_state()
         model(*batch.inputs())
         assert torch.equal(torch.get_rng_state(), drawn)  # a change of attention draws no weights
+
+
+USED: dict[str, Any] = {"epochs": 3, "batch_size": 4, "learning_rate": 1e-2, "weight_decay": 0.5, "select": "best"}
+
+
+def trained(folder: Path, settings: Train, *, stop_after: int = 0, checkpoint: Path | None = None) -> Any:
+    """The model, losses, and logits of other texts after each epoch, which have tokens that training has not."""
+    losses, found = Losses(), list[np.ndarray]()
+    watch = StopsAfter(stop_after, then=losses)
+    trainer, features = build(cat_task(cat_rows(16)), folder, settings, watch=watch, checkpoint=checkpoint)
+    _, others = build(cat_task(cat_rows(64, seed=1)), folder, settings)
+
+    def evaluate(engine: Engine) -> Scored:
+        found.append(np.stack(engine.logits(others)))
+        return Scored(headline=float(np.mean(found[-1][:, 0])))
+
+    trainer.fit(features, evaluate)
+    return trainer.model.state_dict(), losses.values, found
+
+
+@pytest.mark.parametrize("more", [{}, {"bias_correction": False}, {"layer_decay": 0.7, "accumulation": 2}], ids=str)
+def test_where_used_rows_of_embeddings_are_trained_alone_the_model_is_that_of_all(
+    more: dict[str, Any], tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exact, settings = Train(**USED | {"dropout": 0.0} | more), Train(**USED | more)
+    weights, losses, logits = trained(tiny_bert, exact)
+    monkeypatch.setattr(fast_paths, "LEAST_SAVED", 1)
+    found = trained(tiny_bert, exact)
+    assert found[0].keys() == weights.keys()
+    assert found[1] == pytest.approx(losses, rel=2e-4)
+    np.testing.assert_allclose(found[2], logits, atol=2e-4)
+    for name, tensor in weights.items():
+        if not name.endswith("key.bias"):  # whose gradient is rounding alone
+            assert torch.allclose(found[0][name], tensor, atol=5e-4), name
+    whole = trained(tiny_bert, settings)
+    with pytest.raises(Interrupted):
+        trained(tiny_bert, settings, stop_after=1, checkpoint=tmp_path)
+    resumed = trained(tiny_bert, settings, checkpoint=tmp_path)
+    assert resumed[1] == whole[1][4:]
+    assert [name for name, tensor in whole[0].items() if not torch.equal(tensor, resumed[0][name])] == []
+
+
+def test_a_token_that_was_not_announced_is_an_error_in_training(tiny_bert: Path) -> None:
+    words = AutoModel.from_pretrained(tiny_bert).embeddings.word_embeddings
+    rows = fast_paths.UsedRows(words, np.array([0, 3, 5]))
+    assert torch.equal(rows.eval()(torch.arange(8)), words.weight[:8])
+    with pytest.raises(IndexError):
+        rows.train()(torch.tensor([4]))

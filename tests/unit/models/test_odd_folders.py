@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from support.cli import Finetune, assert_error
 from support.fuzzed_folders import fuzz_model_folders
 from support.records import change_config
 from support.runs import FinishedRun
@@ -27,34 +26,31 @@ from finetune.models.tokenizers.load import load_fast_tokenizer, load_tokenizer
 from finetune.runs.recipe import Recipe
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
-CONFIGS: list[dict[str, Any]] = [
-    {"num_attention_heads": 0},
-    {"num_attention_heads": 3},  # which does not divide the width
-    {"num_hidden_layers": 10**6, "hidden_size": 1, "num_attention_heads": 1, "intermediate_size": 1},
-    {"hidden_size": 10**9},
-    {"hidden_size": 0},
-    {"hidden_size": 65_536},
-    {"vocab_size": 10**12},
-    {"vocab_size": 50},
-    {"num_labels": 10**9},
-    {"pad_token_id": 9_999},
-    {"pad_token_id": -1},
-    {"dtype": "nonsense"},
-    {"hidden_act": "evil"},
-    {"model_type": "evil"},
-    {"model_type": None},
-    {"hidden_dropout_prob": 2},
-    {"hidden_dropout_prob": float("nan")},
-    {"layer_norm_eps": float("nan")},
-    {"quantization_config": {"quant_method": "bitsandbytes", "load_in_8bit": True}},
-    {"architectures": [0.5]},
-    {"id2label": {"0": "a", "5": "b"}},
-]
-SHARED = [  # of ALBERT, whose layers share their weights
-    {"num_hidden_groups": 0},
-    {"num_hidden_groups": 10**6},
-    {"inner_group_num": 0},
-    {"embedding_size": 10**9},
+VALUES: dict[str, tuple[Any, ...]] = {
+    "num_attention_heads": (0, 3),  # of a width of 32
+    "hidden_size": (0, 65_536, 10**9),
+    "vocab_size": (50, 10**12),
+    "num_labels": (10**9,),
+    "pad_token_id": (-1, 9_999),
+    "dtype": ("nonsense",),
+    "hidden_act": ("evil",),
+    "model_type": ("evil", None),
+    "hidden_dropout_prob": (2, float("nan")),
+    "layer_norm_eps": (float("nan"),),
+    "quantization_config": ({"quant_method": "bitsandbytes", "load_in_8bit": True},),
+    "architectures": ([0.5],),
+    "id2label": ({"0": "a", "5": "b"},),
+}
+OF_ALBERT: dict[str, tuple[Any, ...]] = {  # whose layers share their weights
+    "num_hidden_groups": (0, 10**6),
+    "inner_group_num": (0,),
+    "embedding_size": (10**9,),
+}
+MANY_LAYERS = {"num_hidden_layers": 10**6, "hidden_size": 1, "num_attention_heads": 1, "intermediate_size": 1}
+CONFIGS = [
+    ("bert", MANY_LAYERS),
+    *(("bert", {name: value}) for name, values in VALUES.items() for value in values),
+    *(("albert", {name: value}) for name, values in OF_ALBERT.items() for value in values),
 ]
 CONTENTS: list[tuple[str, bytes]] = [
     ("config.json", b"{"),
@@ -64,8 +60,6 @@ CONTENTS: list[tuple[str, bytes]] = [
     ("adapter_config.json", b"{}"),
     (WEIGHTS, b""),
     (INDEX, b"[]"),
-]
-TOKENIZERS: list[tuple[str, bytes]] = [
     ("vocab.txt", b""),
     ("vocab.txt", b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n" + b"".join(b"w%d\n" % n for n in range(500))),
     ("tokenizer.json", b'{"x'),
@@ -127,23 +121,13 @@ def encoder(tiny_bert: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(tiny_bert, tmp_path / "encoder"))
 
 
-@pytest.mark.parametrize("values", CONFIGS, ids=str)
-def test_an_odd_config_is_refused_in_one_line(values: dict[str, Any], encoder: Path) -> None:
-    change_config(encoder, **values)
-    assert_refused(lambda: build(encoder))
-
-
-@pytest.mark.parametrize("values", SHARED, ids=str)
-def test_odd_shared_layers_are_refused_in_one_line(values: dict[str, Any], tiny_albert: Path, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(tiny_albert, tmp_path / "albert"))
+@pytest.mark.parametrize(("family", "values"), CONFIGS, ids=str)
+def test_an_odd_config_is_refused_in_one_line(
+    family: str, values: dict[str, Any], request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(request.getfixturevalue(f"tiny_{family}"), tmp_path / "encoder"))
     change_config(folder, **values)
     assert_refused(lambda: build(folder))
-
-
-@pytest.mark.parametrize(("name", "content"), CONTENTS, ids=lambda given: str(given[:20]))
-def test_an_odd_file_is_refused_in_one_line(name: str, content: bytes, encoder: Path) -> None:
-    (encoder / name).write_bytes(content)
-    assert_refused(lambda: build(encoder))
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -152,11 +136,12 @@ def test_damaged_weights_are_refused_in_one_line(damage: str, encoder: Path) -> 
     assert_refused(lambda: build(encoder))
 
 
-@pytest.mark.parametrize(("name", "content"), TOKENIZERS, ids=lambda given: str(given[:60]))
-def test_an_odd_tokenizer_is_refused_in_one_line(name: str, content: bytes, encoder: Path) -> None:
+@pytest.mark.parametrize(("name", "content"), CONTENTS, ids=lambda given: str(given[:60]))
+def test_an_odd_file_is_refused_in_one_line(name: str, content: bytes, encoder: Path) -> None:
     (encoder / name).write_bytes(content)
-    assert_refused(lambda: load_tokenizer(encoder))
-    assert_refused(lambda: load_fast_tokenizer(encoder))
+    assert_refused(lambda: build(encoder))
+    if name.startswith(("vocab", "tokenizer")):
+        assert_refused(lambda: load_fast_tokenizer(encoder))
 
 
 @pytest.mark.parametrize(
@@ -201,23 +186,6 @@ def test_what_a_config_sets_for_other_uses_changes_nothing(tiny_bert: Path, enco
         with torch.no_grad():
             found.append(model.eval()(inputs["input_ids"], inputs["attention_mask"]))
     assert torch.equal(*found)
-
-
-def test_every_command_refuses_damaged_weights(encoder: Path, copied_run: FinishedRun, here: Finetune) -> None:
-    run = copied_run("sentence")
-    data = run.parents[2] / "reviews.csv"
-    data.write_text("review,mark\nthe cat sat,good\nthe dog sat,bad\n" * 20)
-    flipped(encoder)
-    flipped(run / "model")
-    for command in (
-        ["run", data, f"model={encoder}"],
-        ["features", encoder, data, "-o", "a.npz"],
-        ["predict", run, data],
-        ["evaluate", run, data],
-    ):
-        done = here(*command)
-        assert done.returncode == 2, command
-        assert_error(done.stderr)
 
 
 @pytest.fixture

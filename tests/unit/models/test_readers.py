@@ -2,11 +2,9 @@
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -39,10 +37,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("name", "layers", "how"),
     [
-        ("embeddings", (0,), "concat"),
         ("second-to-last", (11,), "concat"),
-        ("last", (12,), "concat"),
-        ("sum-last-4", (9, 10, 11, 12), "sum"),
         ("concat-last-4", (9, 10, 11, 12), "concat"),
         ("sum-all", tuple(range(1, 13)), "sum"),
         ("weighted-sum-last-4", (9, 10, 11, 12), "weighted"),
@@ -144,24 +139,6 @@ def test_a_model_with_a_reader_loads_again_and_as_an_encoder(
     theirs = model.backbone.encoder.state_dict()
     assert all(torch.equal(theirs[name], tensor) for name, tensor in loaded.state_dict().items() if name in theirs)
     assert all(parameter.requires_grad for parameter in loaded.parameters())
-
-
-def test_the_pooled_mix_goes_through_a_new_tanh_layer_and_end_states_do_not(tiny_bert: Path) -> None:
-    mixed = build(cat_task(), tiny_bert, Train(), layers=[0, 2])[0].model
-    assert mixed.head.dense.in_features == 64
-    assert mixed.head.activation(torch.tensor(100.0)) == 1.0
-    ends = build(cat_task(), tiny_bert, Train(), bilstm=True)[0].model
-    assert not hasattr(ends.head, "dense")
-    assert ends.head.output.in_features == 48
-
-
-def test_a_last_layer_for_one_token_is_not_used_where_a_bilstm_reads_all(tiny_bert: Path) -> None:
-    trainer, features = build(cat_task(), tiny_bert, Train(), bilstm=True)
-    batch = collate(features[:3], pad_id=0)
-    states, mask = trainer.model.backbone.hidden_states((2,), pooled=True, **batch.for_encoder())
-    assert states.shape[1] == max(map(len, features[:3])) == mask.shape[1]
-    alone = [trainer.engine.logits([feature])[0] for feature in features[:3]]
-    assert np.allclose(alone, trainer.engine.logits([replace(f, label=None) for f in features[:3]]), atol=1e-5)
 
 
 VECTORS = {"mean": ("mean", "last"), "cls": ("cls", "last"), "layer": ("mean", [1]), "unit": ("unit", "last")}
