@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from support.encoders import SIZES, wordpiece
-from support.tiny_encoders import batch_of, save_random, tiny
+from support.encoders import SIZES
+from support.tiny_encoders import tiny
 from support.toys import cat_rows, cat_task
 from support.training import CPU, Losses, Scored, StopsAfter, build
 from torch import Tensor, nn
-from transformers import AutoModel, BertConfig, BertModel
+from transformers import AutoModel
 
 from finetune.inference.engine import Engine
 from finetune.models import fast_paths
-from finetune.models.building import build_model, load_backbone
+from finetune.models.building import load_backbone
 from finetune.models.families import FAMILIES
 from finetune.models.head import EncoderWithHead
-from finetune.models.kernels import attention, cpu, dropout, layers, whole_layer
+from finetune.models.kernels import attention, cpu, dropout, whole_layer
 from finetune.models.kernels.attention import stay_in_half_precision
 from finetune.models.kernels.cpu import gradients_of_product, product, take_fast_products
 from finetune.models.kernels.layers import every_token_again, last_layer_for_first_token, take_whole_layers
@@ -132,24 +132,6 @@ def test_the_first_token_alone_has_the_vector_and_gradients_of_all_layers(kind: 
         assert distance(passed(model), every) < 1e-4
 
 
-def test_layers_that_are_recorded_or_long_or_have_other_parts_are_left_alone(
-    taken: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    recorded = encoder(whole=True)
-    recorded.set_attn_implementation("eager")
-    output = recorded(input_ids=IDS, attention_mask=MASK, output_attentions=True)
-    assert len(output.attentions) == SIZES["num_hidden_layers"]
-    other = BertModel(BertConfig(vocab_size=60, hidden_act="relu", **SIZES))
-    for layer in other.encoder.layer:
-        layer.attention.self.query = nn.Sequential(layer.attention.self.query)  # as LoRA replaces it
-    take_whole_layers(other)
-    passed(other)
-    monkeypatch.setattr(layers, "MOST_IN_TWO", 11)
-    long = encoder(whole=True)
-    passed(long)
-    assert "a" not in taken
-
-
 def test_a_fast_path_that_is_not_exact_is_undone_with_a_note(
     tiny_bert: Path, taken: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -228,25 +210,6 @@ def test_a_linear_layer_has_the_output_and_gradients_of_torch(frozen: bool, bias
     assert fast[0].weight.data_ptr() != copies[1][0].weight.data_ptr()
 
 
-def test_a_long_text_is_read_sparsely_after_a_short_one_too(tmp_path: Path) -> None:
-    """transformers' BigBird stays with full attention after its first short text, as is the one that is tried."""
-    config = tiny("big_bird", padding=0)
-    config.vocab_size = wordpiece(tmp_path, "BertTokenizer")
-    save_random(config, tmp_path)
-    model, _ = build_model(tmp_path, cat_task().head, Recipe(task="any"), device=CPU)
-    model.eval()
-    assert model.backbone.padded_up_to == 28
-    with torch.no_grad():
-        (long,) = model(*batch_of(config, [40]).inputs())
-        model(*batch_of(config, [5]).inputs())
-        for again in (model, copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
-            assert (again(*batch_of(config, [40, 5]).inputs())[0] - long).abs().max() < 1e-5
-    for length in (40, 5):
-        batch, drawn = batch_of(config, [length]), torch.get_rng_state()
-        model(*batch.inputs())
-        assert torch.equal(torch.get_rng_state(), drawn)  # a change of attention draws no weights
-
-
 USED: dict[str, Any] = {"epochs": 3, "batch_size": 4, "learning_rate": 1e-2, "weight_decay": 0.5, "select": "best"}
 
 
@@ -285,11 +248,3 @@ def test_where_used_rows_of_embeddings_are_trained_alone_the_model_is_that_of_al
     resumed = trained(tiny_bert, settings, checkpoint=tmp_path)
     assert resumed[1] == whole[1][4:]
     assert [name for name, tensor in whole[0].items() if not torch.equal(tensor, resumed[0][name])] == []
-
-
-def test_a_token_that_was_not_announced_is_an_error_in_training(tiny_bert: Path) -> None:
-    words = AutoModel.from_pretrained(tiny_bert).embeddings.word_embeddings
-    rows = fast_paths.UsedRows(words, np.array([0, 3, 5]))
-    assert torch.equal(rows.eval()(torch.arange(8)), words.weight[:8])
-    with pytest.raises(IndexError):
-        rows.train()(torch.tensor([4]))

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from safetensors.torch import load_file, save_file
 from support.fuzzed_folders import fuzz_model_folders
 from support.records import change_config
@@ -20,7 +19,7 @@ from transformers import GPT2Config, T5Config, XLNetConfig
 from finetune.errors import UserError
 from finetune.inference.predictor import load_predictor
 from finetune.models.building import build_model, load_backbone
-from finetune.models.model_folder import load_config, load_encoder
+from finetune.models.model_folder import load_config
 from finetune.models.pretrained import resolve
 from finetune.models.tokenizers.load import load_fast_tokenizer, load_tokenizer
 from finetune.runs.recipe import Recipe
@@ -70,17 +69,6 @@ CONTENTS: list[tuple[str, bytes]] = [
 ]
 
 
-def sharded(folder: Path, where: str) -> None:
-    names = dict.fromkeys(load_file(folder / WEIGHTS), where)
-    (folder / WEIGHTS).unlink()
-    (folder / INDEX).write_text(json.dumps({"metadata": {}, "weight_map": names}))
-
-
-def pickled(folder: Path) -> None:
-    (folder / WEIGHTS).unlink()
-    torch.save({}, folder / "pytorch_model.bin")
-
-
 def a_pipe(folder: Path) -> None:
     (folder / "config.json").unlink()
     os.mkfifo(folder / "config.json")
@@ -96,9 +84,7 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
     "cut": lambda folder: (folder / WEIGHTS).write_bytes((folder / WEIGHTS).read_bytes()[:5_000]),
     "header": flipped,
     "no weights": lambda folder: (folder / WEIGHTS).unlink(),
-    "a pickle": pickled,
-    "shard elsewhere": lambda folder: sharded(folder, "/dev/zero"),
-    "shard pickle": lambda folder: sharded(folder, "pytorch_model.bin"),
+    "shards elsewhere": lambda folder: (folder / INDEX).write_text('{"weight_map": {"x": "/dev/zero"}}'),
     "a pipe": a_pipe,
 }
 
@@ -163,29 +149,6 @@ def test_what_is_no_encoder_or_computed_by_its_own_code_is_refused_by_name(
     (encoder / "config.json").write_text(json.dumps(kept))
     with pytest.raises(UserError, match=said):
         load_backbone(encoder, Recipe(task="any"))
-
-
-def test_code_that_transformers_has_taken_over_or_of_a_head_is_not_missed(encoder: Path) -> None:
-    for code in ({"AutoConfig": "x.BertConfig"}, {"AutoModelForSequenceClassification": "x.Head"}, {}):
-        change_config(encoder, auto_map=code)
-        assert load_encoder(encoder)[1] == []
-
-
-def test_what_a_config_sets_for_other_uses_changes_nothing(tiny_bert: Path, encoder: Path) -> None:
-    change_config(
-        encoder,
-        **{"return_dict": False, "output_hidden_states": True, "chunk_size_feed_forward": 3},
-        **{"attn_implementation": "a/kernel", "_attn_implementation": "a/kernel", "experts_implementation": "a/b"},
-        **{"use_kernels": True, "kernel_config": {"x": "a/b:c"}, "transformers_weights": "../other.safetensors"},
-        **{"problem_type": "regression", "finetune": {"task": "reviews.csv"}},
-    )
-    inputs = load_tokenizer(tiny_bert)(["the cat sat"], return_tensors="pt")
-    found = []
-    for place in (tiny_bert, encoder):
-        model, _ = build_model(place, cat_task().head, Recipe(task="any", seed=0), device=CPU)
-        with torch.no_grad():
-            found.append(model.eval()(inputs["input_ids"], inputs["attention_mask"]))
-    assert torch.equal(*found)
 
 
 @pytest.fixture

@@ -5,29 +5,22 @@ import pickle
 import shutil
 import zipfile
 from collections.abc import Callable
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from huggingface_hub import DryRunFileInfo
 from safetensors.torch import load_file, save_file
 from support.published import PUBLISHED, TEXTS
 from support.records import change_config
-from support.toys import cat_task
-from support.training import CPU
 from transformers import AutoModel, AutoTokenizer
 
 from finetune.errors import UserError
-from finetune.models.building import build_model
 from finetune.models.encoder_size import EncoderSize, size_of
 from finetune.models.model_folder import load_config, load_encoder
 from finetune.models.pretrained import MINILM_SHA256, resolve
 from finetune.models.tokenizers.load import load_fast_tokenizer, load_tokenizer
-from finetune.runs.recipe import Recipe
-from finetune.runs.record_files import load_record
 
 WHOLE, SAFE = "pytorch_model.bin", "model.safetensors"
 
@@ -145,50 +138,19 @@ def test_what_is_more_than_weights_is_refused_by_name(
 
 
 @pytest.mark.parametrize(
-    ("there", "size", "cached", "fetched"),
-    [
-        (["model.safetensors", "pytorch_model.bin"], 1, False, ["model.safetensors"]),
-        (["pytorch_model.bin", "pytorch_model.generator.bin", "tf_model.h5"], 1, False, ["pytorch_model.bin"]),
-        (["flax_model.msgpack"], 1, False, []),
-        (["model.safetensors"], 10**12, True, ["model.safetensors"]),
-        (["model.safetensors"], 10**12, False, None),
-    ],
-)
-def test_of_a_repository_s_weights_those_are_fetched_that_are_read_and_fit(
-    there: list[str], size: int, cached: bool, fetched: list[str] | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fetch(name: str, *, dry_run: bool = False, allow_patterns: list[str], **_: object) -> object:
-        if not dry_run:
-            raise UserError(f"fetched {allow_patterns}")
-        files = [name for name in ("config.json", *there) if any(fnmatch(name, one) for one in allow_patterns)]
-        facts = {"commit_hash": "c", "local_path": "", "is_cached": cached, "will_download": not cached}
-        return [DryRunFileInfo(file_size=size, filename=file, **facts) for file in files]
-
-    monkeypatch.setattr("huggingface_hub.snapshot_download", fetch)
-    with pytest.raises(UserError) as caught:
-        resolve("somebody/model")
-    expected = f"fetched {['config.json', *fetched]}" if fetched is not None else "2,000.0 GB"
-    assert expected in str(caught.value)
-
-
-@pytest.mark.parametrize(
     ("name", "tokenizer", "said"),
     [
-        ("google-bert/bert-bse-uncased", "", "Did you mean 'google-bert/bert-base-uncased'"),
         ("roberta-bse", "", "Did you mean 'FacebookAI/roberta-base'"),
         ("miniml", "", "Did you mean 'minilm'"),
         ("https://huggingface.co/klue/bert-base/tree/main?x=1", "", r"URL\. Give its name: model=klue/bert-base$"),
         ("https://example.org/model", "", r"is a URL\. Download the folder"),
         ("new:4x250", "", r"250 is not divisible by 64.*new:4x256, or name .* heads .*: new:4x250xHEADS"),
-        ("new:2x64x0", "", "64 is not divisible by 0"),
         ("new:minni", "", "no size 'minni'. Did you mean 'mini'"),
-        ("new:-4x256", "", "no size"),
         ("new:512x65536", "", "weights"),
         ("new:4x" + "9" * 4_000, "", "no size"),
         ("new:mini", "", r"needs a vocabulary.*`finetune tokenizer TEXTS -o vocabulary`.*tokenizer=vocabulary"),
         ("new:mini", "nowhere", "nowhere does not exist"),
         ("new:mini", "empty", "has no tokenizer"),
-        ("new:mini", "broken", "cannot be loaded"),
         ("new:mini", "broken/tokenizer.json", "cannot be loaded"),
         ("minilm", "empty", "which has its own vocabulary. Leave tokenizer out"),
     ],
@@ -205,14 +167,7 @@ def test_a_wrong_name_is_one_line_that_leads_to_the_right_one(
     assert "\n" not in str(error.value)
 
 
-def test_minilm_is_what_was_published_and_has_the_fingerprint_of_its_records(
-    minilm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    records = Path(__file__).parents[3] / "results"
-    shutil.copytree(minilm, tmp_path / "copy")
-    (tmp_path / "copy" / "README.md").unlink()
-    assert resolve("minilm").fingerprint == resolve(str(tmp_path / "copy")).fingerprint
-    assert resolve("minilm").fingerprint in {load_record(file).weights for file in records.glob("mrpc/*/record.json")}
+def test_minilm_is_what_was_published(minilm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert resolve("minilm").loadable == str(minilm)
     monkeypatch.setattr("finetune.models.pretrained.MINILM_SHA256", MINILM_SHA256[::-1])
     with pytest.raises(UserError, match=f"its sha256 is {MINILM_SHA256}, not the published"):
@@ -224,11 +179,6 @@ def spare(folder: Path) -> None:
     save_file(load_file(folder / SAFE), folder / SAFE, metadata={"format": "np", "a": "b"})
     for name in ("README.md", "vocab.txt", "vocab.json", "merges.txt"):
         (folder / name).write_text("spare")
-
-
-def renamed(folder: Path) -> None:
-    weights = load_file(folder / SAFE)
-    save_file(weights | {"other": weights.pop("pooler.dense.bias")}, folder / SAFE, {"format": "pt"})
 
 
 def moved(folder: Path) -> None:
@@ -245,7 +195,6 @@ def replaced(name: str, old: str, new: str) -> Callable[[Path], Any]:
     ("change", "same"),
     [
         (spare, True),
-        (renamed, False),
         (moved, False),
         (replaced("config.json", "1e-12", "1e-05"), False),
         (replaced("tokenizer.json", "[MASK]", "[MARK]"), False),
@@ -260,21 +209,6 @@ def test_what_decides_changes_the_fingerprint_and_nothing_else_does(
     before = resolve(str(tmp_path)).fingerprint
     change(tmp_path)
     assert (resolve(str(tmp_path)).fingerprint == before) == same
-
-
-def test_untrained_weights_begin_as_in_the_original_code_and_are_not_frozen(tiny_bert: Path) -> None:
-    recipe = Recipe(task="any", model="new:2x768", tokenizer=str(tiny_bert))
-    folder = resolve(recipe.model, tokenizer=recipe.tokenizer).folder
-    encoder = build_model(folder, cat_task().head, recipe, device=CPU)[0].backbone.encoder
-    words, layer = encoder.embeddings.word_embeddings.weight, encoder.encoder.layer[0]
-    assert words[0].abs().max() == 0  # the padding token
-    assert 0.035 < words.abs().max() <= 0.04  # of a normal 0.02 cut at two deviations
-    assert float(layer.intermediate.dense.weight.detach().std()) == pytest.approx(0.0176, abs=5e-4)
-    assert layer.intermediate.dense.bias.abs().max() == layer.output.LayerNorm.bias.abs().max() == 0
-    assert torch.equal(layer.output.LayerNorm.weight, torch.ones(768))
-    for setting in ({"frozen": True}, {"lora": 4}, {"freeze_layers": 1}):
-        with pytest.raises(UserError, match=f"{next(iter(setting))} with model 'new:2x768'.*random"):
-            build_model(folder, cat_task().head, recipe.model_copy(update=setting), device=CPU)
 
 
 def test_an_untrained_encoder_is_of_its_size_and_the_vocabulary_wherever_it_is(

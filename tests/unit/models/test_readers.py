@@ -34,42 +34,12 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "LSTM_WIDTH", 24)
 
 
-@pytest.mark.parametrize(
-    ("name", "layers", "how"),
-    [
-        ("second-to-last", (11,), "concat"),
-        ("concat-last-4", (9, 10, 11, 12), "concat"),
-        ("sum-all", tuple(range(1, 13)), "sum"),
-        ("weighted-sum-last-4", (9, 10, 11, 12), "weighted"),
-        ("weighted-sum-all", tuple(range(1, 13)), "weighted"),
-        ([3, 1], (3, 1), "concat"),
-    ],
-)
-def test_names_of_layers_mean_those_of_table_7(name: Any, layers: tuple[int, ...], how: str) -> None:
-    mix = mix_of(name, depth=12)
-    assert (mix.layers, mix.how) == (layers, how)
-
-
 def test_layers_that_an_encoder_lacks_are_refused() -> None:
     for layers, asked in (([2, 5], "layer 5"), ([-1], "layer -1"), ([], "no layer")):
         with pytest.raises(UserError, match=rf"asks for {asked}.*has 0 .the embeddings. to 2, the last"):
             mix_of(layers, depth=2)
     with pytest.raises(UserError, match=r"'concat-last-4'.*0 to 3"):
         mix_of("concat-last-4", depth=3)
-
-
-def test_states_are_the_hidden_states_of_transformers(tiny_encoder: Path) -> None:
-    backbone, _ = load_backbone(tiny_encoder, Recipe(task="any", layers=[0, 1, 2]))
-    theirs = AutoModel.from_pretrained(tiny_encoder, dtype=torch.float32).eval()
-    features = tag_task().encode(tag_task().read(None, "dev").rows[:6], load_tokenizer(tiny_encoder), 32)
-    batch = collate(features, pad_id=theirs.config.pad_token_id)
-    with torch.no_grad():
-        states, mask = backbone.eval().hidden_states((0, 1, 2), pooled=False, **batch.for_encoder())
-        hidden = theirs(batch.input_ids, attention_mask=batch.attention_mask, output_hidden_states=True).hidden_states
-    assert mask.sum(1).tolist() == [len(feature.reads) for feature in features]
-    for index, feature in enumerate(features):
-        expected = torch.stack([layer[index, list(feature.reads)] for layer in hidden], dim=1)
-        assert torch.allclose(states[index, : len(feature.reads)], expected, atol=1e-5)
 
 
 def test_a_mix_adds_joins_or_weighs_layers() -> None:

@@ -1,7 +1,6 @@
 """What is saved loads in transformers' own classes, and theirs here, with the same logits and names of labels."""
 
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,9 @@ import transformers
 from safetensors.torch import load_file, save_file
 from support.pairs import WITHOUT_CLASS, each_task_and_family
 from support.records import change_config
-from support.toys import cat_task, choice_task, labels_task, sentences, single_answers, span_task, tag_task, text_task
+from support.toys import cat_task, choice_task, labels_task, sentences, single_answers, span_task, tag_task
 from support.training import CPU, build, logits_of
-from transformers import AutoConfig, AutoTokenizer, BertModel, DebertaV2ForMaskedLM, RobertaModel, pipeline
+from transformers import AutoConfig, AutoTokenizer, BertModel, RobertaModel, pipeline
 
 from finetune.data.source import Source
 from finetune.errors import UserError
@@ -170,35 +169,6 @@ def test_weights_that_a_checkpoint_lacks_are_named_where_a_head_reads_them(
         assert new == expected
     with pytest.raises(UserError, match=r"lacks pooler\.dense\.bias, .* random .*layers=\[2\] reads"):
         build_model(tmp_path / "bert", cat_task().head, Recipe(task="any", frozen=True), device=CPU)
-
-
-def test_a_mean_of_logits_is_trained_as_a_mean_of_vectors_and_refused_where_it_was_trained(
-    tiny_eurobert: Path, tmp_path: Path
-) -> None:
-    """EuroBERT's `late`, which transformers' class computes for each token."""
-    encoder, model = (Path(shutil.copytree(tiny_eurobert, tmp_path / name)) for name in ("encoder", "model"))
-    change_config(encoder, classifier_pooling="late")
-    ours = saved(cat_task(), encoder, model)
-    assert ours.backbone.vector == load_config(model).classifier_pooling == "mean"
-    change_config(model, classifier_pooling="late")
-    with pytest.raises(UserError, match=r"classifier_pooling = 'late'.* one of cls, bos, mean"):
-        load_trained(model, cat_task().head)
-
-
-def test_the_head_for_words_of_a_deberta_is_the_one_in_its_weights(tiny_deberta_v2: Path, tmp_path: Path) -> None:
-    """DeBERTa-v3 was published with the original head, and a config that does not say so."""
-    config = AutoConfig.from_pretrained(tiny_deberta_v2)
-    config.legacy = False
-    torch.manual_seed(0)
-    theirs = DebertaV2ForMaskedLM(config).eval()
-    theirs.save_pretrained(tmp_path)
-    change_config(tmp_path, legacy=True)
-    ours, new = build_model(tmp_path, text_task().head, Recipe(task="any"), device=CPU)
-    ids = torch.arange(5, 12).unsqueeze(0)
-    with torch.no_grad():
-        expected, found = theirs(input_ids=ids).logits, ours.eval()(ids, torch.ones_like(ids))
-    assert new == []
-    assert torch.allclose(found, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("umask", [0o022, 0o027])

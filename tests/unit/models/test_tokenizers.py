@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sentencepiece
-from support.published import KOBERTS, TEXTS, pieces_of, settings, train_pieces
-from tokenizers import Tokenizer
+from support.published import KOBERTS, TEXTS, pieces_of, train_pieces
 from transformers import AutoTokenizer
 
 from finetune.errors import UserError
@@ -131,23 +130,6 @@ def test_the_ids_of_kobert_are_those_of_vocab_txt(tmp_path: Path) -> None:
     (folder / "vocab.txt").write_text("\n".join([*KOBERTS, *"金木水火土日月年上下"]))
     with pytest.raises(UserError, match="most of its tokens are not in the SentencePiece vocabulary"):
         read(folder)
-
-
-def test_settings_and_the_table_of_characters_in_tokenizer_json_decide(tmp_path: Path) -> None:
-    folder = folder_with(tmp_path, "deberta")
-    made = read(folder)
-    assert made.tokenize("Seoul") != made.tokenize("seoul")
-    settings(folder, do_lower_case=True, split_by_punct=True, model_max_length=64)
-    lowered = read(folder)
-    assert lowered.tokenize("SEOUL") == lowered.tokenize("seoul")
-    assert lowered.tokenize("a,b") == ["▁a", "▁", ",", "▁", "b"]
-    assert lowered.model_max_length == 64
-    made.backend_tokenizer.save(str(folder / "tokenizer.json"))
-    tokens = {"unk_token": made.unk_token, "pad_token": made.pad_token}
-    settings(folder, tokenizer_class="DebertaV2Tokenizer", do_lower_case=False, **tokens)
-    again = read(folder)
-    assert again.tokenize("ＡＢＣ") == made.tokenize("ABC") and "Ａ" not in "".join(again.tokenize("ＡＢＣ"))
-    assert Tokenizer.from_file(str(folder / "tokenizer.json")).encode("ＡＢＣ").ids == again("ＡＢＣ")["input_ids"]
 
 
 def test_what_is_no_vocabulary_or_lacks_a_package_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

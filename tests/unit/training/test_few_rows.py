@@ -12,17 +12,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from support.cli import InProcess, assert_error
-from support.predicted_files import written
-from support.runs import REVIEWS
 from support.toys import cat_task, choice_task, labels_task, length_task, span_task, tag_task
 from support.training import build, unscored
 
-import finetune
 from finetune.errors import UserError
 from finetune.inference.hidden_states import with_states
 from finetune.models.feature import Feature
 from finetune.runs.recipe_tables import Train
-from finetune.runs.verdict import chosen_by_scored, known_to_model
 from finetune.task_types.task import Task
 from finetune.training.contrastive import (
     TEMPERATURE,
@@ -66,15 +62,6 @@ def test_the_answers_of_a_fitted_head_are_scikit_learns(task: Task, layers: list
     ours = np.exp(logits - logits.max(1, keepdims=True))
     ours /= ours.sum(1, keepdims=True)
     assert np.abs(ours[:, theirs.classes_] - theirs.predict_proba(inputs)).max() < 0.03  # states are kept as fp16
-
-
-def test_numbers_and_several_labels_are_fitted_too(tiny_bert: Path) -> None:
-    reading = {"frozen": True, "layers": [0, 1, 2]}
-    assert fitted(length_task(), tiny_bert, LOGISTIC, **reading)[2].scores["dev"]["pearson"] > 0.5
-    found = fitted(labels_task(), tiny_bert, LOGISTIC, **reading)[2]
-    rows = labels_task().read(None, "dev").rows
-    majority = found.task.baselines(rows, rows)["majority"]
-    assert found.scores["dev"]["micro f1"] > found.task.score(majority, rows)["micro f1"]
 
 
 def test_classes_that_no_row_has_are_never_the_answer_and_weights_of_classes_decide(tiny_bert: Path) -> None:
@@ -186,18 +173,6 @@ def test_labels_are_learned_by_contrast_with_the_same_bits_each_time(task: Task,
     assert first[2].headline > 0.9
     state = again[0].model.state_dict()
     assert all(torch.equal(tensor, state[name]) for name, tensor in first[0].model.state_dict().items())
-
-
-@pytest.mark.slow
-def test_a_run_by_the_preset_is_scored_once_and_learns_dev_after_it(tiny_bert: Path, tmp_path: Path) -> None:
-    data = written(tmp_path / "a.csv", [("review", "mark"), *REVIEWS[:40]])
-    settings = {"preset": "few-labels", "model": str(tiny_bert), "max_length": 16, "freeze_layers": 0}
-    found = finetune.run(data, out=tmp_path / "out", device="cpu", **settings)
-    record = found.record
-    assert (record.parts, len(record.epochs), record.learned) == (("part", 1), 1, ["dev"])
-    assert not chosen_by_scored(record)
-    assert any(note.startswith("by 5 folds of the 36 training rows macro f1 is ") for note in record.notes)
-    assert known_to_model(record) == "the saved model has learned the rows of dev too, after these predictions"
 
 
 @pytest.mark.parametrize(

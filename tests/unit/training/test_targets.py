@@ -10,8 +10,6 @@ from support.runs import FinishedRun
 
 from finetune.api.planning import plan
 from finetune.errors import UserError
-from finetune.models.pretrained import resolve
-from finetune.runs.lookup import lineage_at
 from finetune.runs.recipe import Recipe
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.first_runs import checkpoint_of, with_first_runs, with_parents
@@ -78,15 +76,11 @@ def test_a_grid_has_the_points_of_its_settings_variants_and_preset() -> None:
     points = recipes_of("mine.toml", preset="paper-grid")
     assert (len(points), {point.options["fold"] for point in points}) == (36, {0, 2})
     assert {point.train.epochs for point in points} == {2, 3, 4}
-    Path("mine.toml").write_text(
-        'task = "rte"\ntrain.warmup = 0.3\n[grid]\nvariant = [{ train.epochs = 2 }, { seed = 1 }]\n'
-    )
+    Path("mine.toml").write_text(FILE.format("train.warmup = 0.3", "variant = [{ train.epochs = 2 }, { seed = 1 }]"))
     found = [(point.train.epochs, point.train.warmup, point.seed) for point in recipes_of("mine.toml")]
     assert found == [(2, 0.3, 42), (3, 0.3, 1)]
     points = recipes_of("ablation-feature-based")  # Table 7
-    assert [(p.layers, p.frozen, p.bilstm and True, p.train.learning_rate) for p in points[6:]] == [
-        ("last", False, False, 5e-5)
-    ]
+    assert [(p.frozen, p.bilstm, p.train.learning_rate) for p in points[6:]] == [(False, False, 5e-5)]
     assert [p.layers for p in points if p.frozen and p.bilstm] == [
         *("embeddings", "second-to-last", "last", "weighted-sum-last-4", "concat-last-4", "weighted-sum-all")
     ]
@@ -94,24 +88,6 @@ def test_a_grid_has_the_points_of_its_settings_variants_and_preset() -> None:
     others = recipes_of("ablation-feature-based", task="mrpc", model="minilm")
     assert {(p.task, p.model, len(p.options)) for p in others} == {("mrpc", "minilm", 0)}
     assert len(expand_targets(["ablation-feature-based"], {}, seeds=2)) == 14
-
-
-def test_a_task_is_named_by_itself_or_in_a_file() -> None:
-    Path("own.py").write_text(
-        "from dataclasses import replace\nfrom finetune.tasks.paraphrase import TASKS as OURS\n"
-        'TASKS = [replace(OURS[0], name="mine")]\n'
-    )
-    Path("reviews.csv").write_text("text,label\n" + "a cat,good\na dog,bad\n" * 20)
-    for name, task in (("own.py:mine", "mine"), ("cola-text", "cola-text")):
-        (one,) = expand_targets([name], {"train.epochs": 1})
-        assert (one.task.name, one.recipe.train.epochs) == (task, 1)
-    for name, settings, said in (
-        ("own.py:mone", {}, "has no task 'mone'. Did you mean 'mine'"),
-        ("paraphrase", {}, "whose recipes have other names. Run one: `finetune run quickstart`"),
-        *((name, {"task": "own.py:g"}, f"{name} and task=own.py:g name two tasks") for name in ("mrpc", "reviews.csv")),
-    ):
-        with pytest.raises(UserError, match=said):
-            expand_targets([name], settings)
 
 
 def planned(model: str, *targets: str, out: Path = Path("results"), seeds: int = 1, **more: str) -> list[ResolvedRun]:
@@ -151,9 +127,8 @@ def test_runs_of_one_seed_share_the_first_run(here: Path, tiny_bert: Path) -> No
     found = planned("second.toml", write("grid.toml", "minilm", "[grid]\ntrain.epochs = [1, 2]\nseed = [1, 2]\n"))
     assert len(found) == 4
     assert len({id(one.first) for one in found}) == 2
-    assert [one.name for one in with_parents(found)] == [*("first", "second", "grid", "grid") * 2][:8] or (
-        len(with_parents(found)) == 8
-    )
+    assert len(with_parents(found)) == 8
+    assert [one.name for one in with_parents(found)[:3]] == ["first", "second", "grid"]
     shutil.copytree(tiny_bert, "glue-mrpc")  # a folder with a model is not taken for the recipe of its name
     assert planned("glue-mrpc")[0].first is None
 
@@ -213,17 +188,6 @@ def test_a_run_is_named_as_in_other_commands_and_needs_its_model(run: Path, here
             planned(name)
     with pytest.raises(UserError, match=r"Train one: finetune run reviews\.csv"):
         planned("reviews.csv", out=Path("elsewhere"))
-
-
-def test_a_run_gives_its_lineage_until_its_model_is_changed(run: Path) -> None:
-    for name in (str(run), str(run / "model")):
-        found = lineage_at(resolve(name).folder)
-        assert found is not None and (found.run, found.task) == (run.name, "reviews.csv")
-    assert resolve(str(run)).fingerprint == resolve(str(run / "model")).fingerprint
-    shutil.copytree(run / "model", run.parent / "other")
-    assert lineage_at(run.parent / "other") is None
-    (run / "model" / "checksums.json").unlink()
-    assert lineage_at(run / "model") is None
 
 
 @pytest.mark.parametrize(

@@ -80,21 +80,6 @@ def run(tiny_bert: Path, reviews: Path, tmp_path: Path, in_process: InProcess) -
     return typed
 
 
-def test_a_student_learns_of_its_teacher_and_of_texts(run: Any, reviews: Path, tmp_path: Path) -> None:
-    taught = ["keep_layers=[1]", "distil.teacher=RUN", "distil.weak=true", "distil.text=more.csv"]
-    code, err = run(*taught)
-    assert code == 0, err
-    assert "more.csv: 8 rows left out, which the student is scored on" in err
-    assert "more.csv: 112 rows without labels" in err
-    (file,) = tmp_path.glob("results/*/*/record.json")
-    student = load_record(file)
-    assert sum("more.csv" in note for note in student.notes) == 2
-    assert student.recipe["distil"]["teacher"] == str(reviews)
-    assert run(*taught)[0] == 0  # a second time nothing is trained
-    assert run("keep_layers=[1]")[0] == 0  # the same student without a teacher is another run
-    assert len(list(tmp_path.glob("results/*/*/record.json"))) == 2
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -179,7 +164,7 @@ def test_an_unchanged_model_has_the_rows_of_its_head_by_name_and_its_scores(
     assert any("has the rows of 'bad', 'good' from run" in note and "new are 'fine'" in note for note in record.notes)
     assert record.rows["dev"] == before.rows["dev"]
     assert record.scores["dev"]["accuracy"] == before.scores["dev"]["accuracy"]
-    (tmp_path / "dev.csv").write_text(as_csv(COLUMNS, *seen[:3], *NEW[:4]))
+    (tmp_path / "dev.csv").write_text(as_csv(COLUMNS, *[row for row in seen if row[1] == "good"][:3], *NEW[:4]))
     record, now = again(
         tmp_path, old, as_csv(COLUMNS, *NEW), dev=str(tmp_path / "dev.csv"), keep_labels="shared"
     )  # fmt: skip
@@ -204,12 +189,3 @@ def test_rows_that_do_not_fit_the_old_head_are_refused(
     with pytest.raises(UserError) as raised:
         again(tmp_path, finished_run(kind), as_csv(COLUMNS, *rows), **settings)
     assert [word for word in words if word not in str(raised.value)] == []
-
-
-def test_a_teacher_must_know_the_labels_that_are_kept(tmp_path: Path, finished_run: FinishedRun) -> None:
-    (tmp_path / "new.csv").write_text(as_csv(COLUMNS, *NEW))
-    old, results = finished_run("sentence"), tmp_path / "results"
-    teacher = trained_run(results, tmp_path / "new.csv", old, **{"train.epochs": 1})
-    taught = {"distil.teacher": str(teacher), "distil.weak": True}
-    with pytest.raises(UserError, match="lacks the label bad, which keep_labels keeps"):
-        trained_run(results, tmp_path / "new.csv", old, **(KEPT | taught))

@@ -1,7 +1,7 @@
 """Batches, updates and rates against what is worked out by hand, however a batch goes through the model."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,16 +11,12 @@ import pytest
 import torch
 from support.toys import cat_task, length_task
 from support.training import PLAIN, Losses, build, fit, unscored
-from torch import Tensor, nn
+from torch import nn
 
 from finetune.data.rows import Rows
-from finetune.errors import UserError
-from finetune.inference.feature_batches import Diverged, token_batches
-from finetune.models.backbone import Backbone
+from finetune.inference.feature_batches import Diverged
 from finetune.models.batch import collate
-from finetune.models.device import is_out_of_memory
 from finetune.models.feature import IGNORED, Feature, label_counts
-from finetune.models.head import Head
 from finetune.runs.recipe_tables import Train
 from finetune.training.trainer import build_optimizer, build_schedule
 from finetune.training.updates import Batches, share, training_batches
@@ -54,13 +50,6 @@ def test_processes_and_parts_share_a_batch_without_loss(processes: int, parts: i
     pieces = [share(range(32), rank=rank, processes=processes, parts=parts) for rank in range(processes)]
     assert sorted(flat([piece for mine in pieces for piece in mine])) == list(range(32))
     assert {len(mine) for mine in pieces} == {parts}
-
-
-def test_token_batches_hold_every_row_once_within_the_tokens() -> None:
-    batches = token_batches(LENGTHS, tokens=1000)
-    assert sorted(flat(batches)) == list(range(1000))
-    assert all(max(LENGTHS[i] for i in batch) * len(batch) <= 1000 for batch in batches)
-    assert token_batches([5000], tokens=1000)[0].tolist() == [0]
 
 
 @pytest.mark.parametrize(
@@ -160,17 +149,6 @@ def test_a_batch_that_goes_in_parts_or_does_not_fit_has_the_same_result(error: A
     assert (progress.parts, progress.notes) == (([(1, 2), (1, 4)], notes) if error else ([], []))
 
 
-def test_a_row_that_is_too_large_ends_the_run_and_other_errors_are_not_taken_for_it(tiny_bert: Path) -> None:
-    trainer, features = build(cat_task(), tiny_bert, PLAIN)
-    with_room_for(trainer, 0)
-    with pytest.raises(torch.OutOfMemoryError):
-        trainer.fit(features, unscored)
-    assert not is_out_of_memory(RuntimeError("shapes do not match"))
-    with pytest.raises(RuntimeError) as raised:
-        torch.empty(10**15)
-    assert is_out_of_memory(raised.value)
-
-
 def never(_: Any) -> Any:
     raise AssertionError("scored")
 
@@ -224,56 +202,3 @@ def test_the_schedule_waits_for_updates_that_half_precision_skips(
     assert parts["schedule"]["last_epoch"] == 12 - skipped
     if bias_correction:
         assert parts["optimizer"]["state"][0]["step"] == 12 - skipped
-
-
-class TwoLosses(Head):
-    """Reads both outputs: a tag of each read token, and a class of the sequence."""
-
-    inputs = frozenset({"pooled", "sequence"})
-
-    def __init__(self, backbone: Backbone) -> None:
-        super().__init__(())
-        self.uses_pooler = True
-        self.tags, self.kind = nn.Linear(backbone.width, 3), nn.Linear(backbone.width, 2)
-
-    def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> dict[str, Tensor]:
-        return {"tags": self.tags(hidden), "kind": self.kind(pooled)}
-
-    def losses(self, logits: Any, labels: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        entropy = nn.functional.cross_entropy
-        return {
-            name: entropy(logits[name].flatten(0, -2), labels[name].flatten(), ignore_index=IGNORED, reduction="sum")
-            for name in ("tags", "kind")
-        }
-
-
-FEATURES = [
-    Feature(row=0, input_ids=[2, 9, 8, 3], reads=[1, 2], label={"tags": [1, 2], "kind": 0}),
-    Feature(row=1, input_ids=[2, 7, 3], reads=[1], label={"tags": [0], "kind": IGNORED}),
-    Feature(row=2, input_ids=[2, 6, 5, 9, 3], reads=[1, 2, 3], label={"tags": [2, IGNORED, 1], "kind": 1}),
-]
-
-
-@pytest.mark.parametrize("parts", [1, 3])
-def test_each_loss_is_divided_by_its_own_number_of_labels(parts: int, tiny_bert: Path) -> None:
-    losses, task = Losses(), cat_task()
-    object.__setattr__(task, "head", TwoLosses)
-    settings = Train(updates=1, batch_size=3, accumulation=parts, dropout=0.0)
-    trainer, _ = build(task, tiny_bert, settings, watch=losses)
-    model, tags, kinds = trainer.model.eval(), list[Tensor](), list[Tensor]()
-    for feature in FEATURES:  # each alone, through transformers' own encoder
-        output = model.backbone.encoder(input_ids=torch.tensor([feature.input_ids]))
-        hidden = output.last_hidden_state[0][list(feature.reads or ())]
-        tags += [
-            -model.head.tags(h).log_softmax(0)[t] for h, t in zip(hidden, feature.label["tags"], strict=True) if t >= 0
-        ]
-        if feature.label["kind"] != IGNORED:
-            kinds.append(-model.head.kind(output.pooler_output)[0].log_softmax(0)[feature.label["kind"]])
-    expected = float((torch.stack(tags).mean() + torch.stack(kinds).mean()).detach())
-    trainer.fit(FEATURES, unscored)
-    assert losses.values == pytest.approx([expected], rel=1e-5)
-
-
-def test_training_that_diverges_is_an_error_of_the_user(tiny_bert: Path) -> None:
-    with pytest.raises(UserError, match=r"train\.learning_rate"):
-        fit(length_task(), tiny_bert, Train(epochs=3, warmup=0.0).model_copy(update={"learning_rate": 1e30}))
