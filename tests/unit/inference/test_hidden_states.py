@@ -12,7 +12,6 @@ from support.toys import cat_task, choice_task, span_task, tag_task
 from support.training import build, unscored
 
 from finetune.data.source import Source
-from finetune.errors import UserError
 from finetune.inference.hidden_states import with_states
 from finetune.models import backbone as reader
 from finetune.models.feature import Feature
@@ -150,15 +149,3 @@ def test_damaged_states_are_computed_again(tiny_bert: Path, cache: Path) -> None
         prepared(tag_task(), tiny_bert)
         assert layer.read_bytes() == content
         assert json.loads(facts.read_text())["sha256"][layer.name] == saved["sha256"][layer.name]
-
-
-def test_a_limit_that_is_no_number_and_a_cache_that_cannot_be_written_are_named(
-    tiny_bert: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FINETUNE_CACHE_GB", "much")
-    with pytest.raises(UserError, match="FINETUNE_CACHE_GB is 'much'"):
-        prepared(tag_task(), tiny_bert)
-    monkeypatch.delenv("FINETUNE_CACHE_GB")
-    cache.write_text("a file where the folder should be")
-    with pytest.raises(UserError, match=r"FINETUNE_CACHE"):
-        prepared(tag_task(), tiny_bert)

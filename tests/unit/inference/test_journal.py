@@ -159,16 +159,17 @@ def test_a_risk_is_promised_where_dev_has_rows_enough(
     finished_run: FinishedRun, in_process: InProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, (wrong, rows) = finished_run("sentence"), (50, 50)
-    (tmp_path / "new.csv").write_text("review\nthe cat sat\n")
-    monkeypatch.setattr(  # other dev rows, of which the least sure are wrong
-        unsure, "dev_confidence", lambda *_: (np.linspace(1, 0.5, rows), np.arange(rows) < rows - wrong)
-    )
+    (tmp_path / "new.csv").write_text("review,a,b\nthe cat sat,a cat,a dog\n")
 
     def told(*options: Any, model: Path = run) -> str:
         code, out, err = in_process("predict", str(model), "new.csv", "--quiet", *options, data=tmp_path)
         assert (code, out) == (2, "")
         return " ".join(err.split())
 
+    assert "with a confidence" in told("--risk", "0.1", model=finished_run("regression"))
+    monkeypatch.setattr(  # other dev rows, of which the least sure are wrong
+        unsure, "dev_confidence", lambda *_: (np.linspace(1, 0.5, rows), np.arange(rows) < rows - wrong)
+    )
     assert "risk 5 % cannot be promised from 50 rows of dev" in told("--risk", "0.05")
     wrong = 10
     advised = told("--risk", "0.05").split("`--risk` ")[1].split(",")[0]
@@ -176,8 +177,6 @@ def test_a_risk_is_promised_where_dev_has_rows_enough(
     assert "'risk' is 5" in told("--risk", "5")
     assert "one can be asked for" in told("--risk", "0.1", "--coverage", "0.5")
     assert "is not a run" in told("--risk", "0.1", model=run / "model")
-    (tmp_path / "new.csv").write_text("a,b\nthe cat,the dog\n")
-    assert "with a confidence" in told("--risk", "0.1", model=finished_run("regression"))
     wrong, rows = 200, 400
     model = finetune.load(run, device="cpu")
     texts = [f"the {animal} sat {number}" for number in range(20) for animal in ("cat", "dog")]

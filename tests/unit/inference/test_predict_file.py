@@ -5,7 +5,6 @@ import json
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import openpyxl
 import pyarrow as pa
@@ -22,10 +21,7 @@ from finetune.inference.predict_file import predict_file
 from finetune.inference.predict_plan import default_output
 from finetune.inference.predictor import Predictor, load_predictor
 from finetune.runs.events import RowsPredicted, unwatched
-from finetune.task_types.columns import Layout
-from finetune.task_types.parts import Answer
 from finetune.task_types.trained_form import form_for
-from finetune.task_types.types import named_type
 
 
 def test_every_row_keeps_its_place_and_its_columns(reviewer: Predictor, tmp_path: Path) -> None:
@@ -169,21 +165,6 @@ def test_cells_like_formulas_are_as_they_are_or_escaped_by_choice(
         assert len(notes) == bool(count)
 
 
-def test_answers_that_a_spreadsheet_would_run_are_escaped_and_counted(
-    reviewer: Predictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def answers(_: Predictor, rows: list[Any], features: Any) -> tuple[list[Answer], list[bool]]:
-        return [Answer(value="=A1()")] * len(rows), [False] * len(rows)
-
-    monkeypatch.setattr(Predictor, "answers_and_truncated", answers)
-    path = written(tmp_path / "new.csv", [("review", "prediction"), ("=the cat", "=1+1"), ("the dog", "x")])
-    found = predict(reviewer, path, tmp_path / "out.csv")
-    first, second = read(tmp_path / "out.csv")
-    assert (first["review"], first["prediction"], first["predicted prediction"]) == ("=the cat", "=1+1", "'=A1()")
-    assert second["predicted prediction"] == "'=A1()"
-    assert any("2 cells" in note for note in found.notes)
-
-
 SQUAD = {
     "data": [
         {"paragraphs": [{"context": "the dog sat", "qas": [{"id": "a", "question": "who sat?"},
@@ -255,8 +236,3 @@ def test_tags_of_another_form_and_columns_with_names_are_read_alike(tagger: Pred
     (tmp_path / "words.csv").write_text("\n".join(['Sentence #,Word,"Tag"', *words]))
     predict(tagger, tmp_path / "words.csv", tmp_path / "out.conll", text="Word", label="Tag")
     assert last_columns(tmp_path / "out.conll")[0] == [word.replace(",", "\t") for word in words]
-    (tmp_path / "a.csv").write_text("words,tags\na b c d,B-PER I-PER O B-LOC\n")
-    for form in ("suffix", "bare"):
-        trained = Layout(shape="tagging", text=("words",), label=("tags",), tag_form=form)
-        layout = named_type("tagging").as_written(trained, read_table(tmp_path / "a.csv"))
-        assert layout.tags("B-PER I-PER O B-LOC") == ["B-PER", "I-PER", "O", "B-LOC"]

@@ -18,13 +18,13 @@ import torch
 from support.records import change_config
 from support.runs import LoadedRun
 from support.toys import labelled_shapes
-from support.training import PLAIN, build
+from support.training import CPU, PLAIN, build
 
 from finetune.errors import UserError
 from finetune.inference.answer_rows import stream_lines
 from finetune.inference.predictor import Predictor, load_predictor
+from finetune.models.device import resolve_precision, usable_precision
 from finetune.models.feature import label_counts
-from finetune.runs.events import Note
 from finetune.task_types.task import Task
 
 PAIR = ("the cat sat", "the dog ran")
@@ -183,29 +183,6 @@ def test_a_model_is_loaded_by_its_task_and_one_of_another_version_is_refused(rev
         load_predictor(model)
 
 
-@pytest.mark.parametrize(
-    ("trained_in", "native_bf16", "used"),
-    [("bf16", False, "fp32"), ("bf16", True, "bf16"), ("fp16", True, "fp32"), ("fp32", True, "fp32")],
-)
-def test_a_model_predicts_in_its_precision_where_the_device_computes_in_it(
-    trained_in: str, native_bf16: bool, used: str, reviews: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("ONEDNN_MAX_CPU_ISA")
-    for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):  # this machine, or one like others
-        monkeypatch.setattr(torch.cpu, name, lambda: native_bf16)
-    model = Path(shutil.copytree(reviews / "model", tmp_path / "model"))
-    settings = json.loads((model / "config.json").read_text())["finetune"]
-    change_config(model, finetune=settings | {"precision": trained_in})
-    notes: list[str] = []
-    predictor = load_predictor(
-        model, watch=lambda event: notes.append(event.text) if isinstance(event, Note) else None, device="cpu"
-    )
-    assert predictor.engine.accelerator.mixed_precision == ("no" if used == "fp32" else used)
-    assert predictor("the cat sat").value == "good"
-    note = f"was trained in {trained_in}, in which this cpu does not compute natively: it predicts in fp32"
-    assert notes == ([] if used == trained_in else [f"{model} {note}"])
-
-
 @pytest.mark.parametrize("task", labelled_shapes(), ids=lambda task: task.name)
 def test_the_loss_on_dev_is_the_training_loss_of_the_same_features(task: Task, tiny_bert: Path) -> None:
     trainer, features = build(task, tiny_bert, PLAIN)
@@ -219,3 +196,22 @@ def test_the_loss_on_dev_is_the_training_loss_of_the_same_features(task: Task, t
     assert engine.loss(logits, features) == pytest.approx(expected, rel=1e-3)
     assert engine.loss(logits, [replace(feature, label=None) for feature in features]) is None
     assert engine.loss([each * float("inf") for each in logits], features) is None
+
+
+@pytest.mark.parametrize(
+    ("isa", "native", "wanted", "trained_in", "used"),
+    [
+        ("", True, "bf16", "bf16", "bf16"),
+        ("AVX512_CORE_AMX", True, "bf16", "fp16", "fp32"),
+        ("avx2", True, "fp32", "bf16", "fp32"),
+        ("", False, "fp32", "bf16", "fp32"),
+    ],
+)
+def test_half_precision_is_taken_where_the_processor_computes_in_it(
+    isa: str, native: bool, wanted: str, trained_in: str, used: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
+        monkeypatch.setattr(torch.cpu, name, lambda: native)
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", isa)
+    assert resolve_precision("auto", CPU) == wanted
+    assert usable_precision(trained_in, CPU) == used

@@ -8,7 +8,7 @@ import pytest
 import torch
 import transformers
 from support.pairs import WITHOUT_CLASS, each_task_and_family
-from support.toys import cat_task, single_answers, tag_task
+from support.toys import cat_task, single_answers
 from support.training import CPU, Losses, build, fit, logits_of
 from transformers import AutoConfig
 
@@ -137,28 +137,3 @@ def test_merged_for_a_while_the_weights_are_the_same_bits_afterwards(tiny_bert: 
             assert any(not torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
         assert torch.equal(logits(model, batch), expected)
         assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
-
-
-BOTH = [f"{layer}.attention.self.{name}" for layer in (0, 1) for name in ("query", "value")]
-
-
-@pytest.mark.parametrize(
-    ("task", "settings", "expected"),
-    [
-        (cat_task(), {}, BOTH),
-        (cat_task(), {"freeze_layers": 1}, BOTH[2:]),
-        (tag_task(), {"layers": [1]}, BOTH[:2]),
-        (
-            cat_task(),
-            {"lora_targets": ["attention.output.dense"], "freeze_layers": 1},
-            ["1.attention.output.dense"],
-        ),
-    ],
-)
-def test_targets_are_names_or_ends_of_names_in_layers_that_are_trained(
-    task: Task, settings: dict[str, Any], expected: list[str], tiny_bert: Path
-) -> None:
-    recipe = Recipe(task="any", lora=2, **settings)
-    encoder = build_model(tiny_bert, task.head, recipe, device=CPU)[0].backbone.encoder
-    layers = [name for name, part in encoder.named_modules() if hasattr(part, "lora_A")]
-    assert [name.removeprefix("encoder.layer.") for name in layers] == expected

@@ -18,7 +18,7 @@ from transformers import AutoModel, AutoModelForSequenceClassification
 
 from finetune.errors import UserError
 from finetune.models import backbone as reader
-from finetune.models.backbone import BiLSTM, LayerReader, mix_of
+from finetune.models.backbone import BiLSTM, mix_of
 from finetune.models.batch import collate
 from finetune.models.building import load_backbone
 from finetune.models.model_folder import FEW_ROWS, fitting_pooling, load_config, load_trained, save_checkpoint
@@ -40,21 +40,6 @@ def test_layers_that_an_encoder_lacks_are_refused() -> None:
             mix_of(layers, depth=2)
     with pytest.raises(UserError, match=r"'concat-last-4'.*0 to 3"):
         mix_of("concat-last-4", depth=3)
-
-
-def test_a_mix_adds_joins_or_weighs_layers() -> None:
-    states, mask = torch.randn(2, 3, 4, 5), torch.ones(2, 3)
-    added, joined, weighted = (
-        LayerReader(mix_of(name, depth=4), width=5, bilstm=False)
-        for name in ("sum-last-4", "concat-last-4", "weighted-sum-last-4")
-    )
-    assert torch.allclose(added(states, mask, pooled=False), states.sum(2))
-    assert torch.equal(joined(states, mask, pooled=False), states.flatten(2))
-    assert torch.allclose(weighted(states, mask, pooled=False), states.mean(2), atol=1e-6)  # as it begins
-    with torch.no_grad():
-        weighted.weights.copy_(torch.tensor([0.0, 0.0, 30.0, 0.0]))
-        weighted.scale.fill_(2.0)
-    assert torch.allclose(weighted(states, mask, pooled=True), 2 * states[:, 0, 2], atol=1e-5)
 
 
 def test_the_bilstm_is_that_of_pytorch_over_packed_sequences() -> None:

@@ -108,22 +108,20 @@ def named(*labels: str) -> Callable[[Path], None]:
     )
 
 
-def without_pooler(folder: Path) -> None:
-    weights = {name: tensor for name, tensor in load_file(folder / WEIGHTS).items() if "pooler" not in name}
-    save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
+def without(part: str) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        weights = {name: tensor for name, tensor in load_file(folder / WEIGHTS).items() if part not in name}
+        save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
 
-
-def without_head(folder: Path) -> None:
-    weights = {name: tensor for name, tensor in load_file(folder / WEIGHTS).items() if "classifier" not in name}
-    save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
+    return change
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (named("positive", "negative"), r"positive, negative.*no, yes"),
-        (without_pooler, r"bert\.pooler\.dense\.bias, bert\.pooler\.dense\.weight missing"),
-        (without_head, "fully trained model"),
+        (without("pooler"), r"bert\.pooler\.dense\.bias, bert\.pooler\.dense\.weight missing"),
+        (without("classifier"), "fully trained model"),
     ],
 )
 def test_a_saved_model_that_is_not_this_one_is_refused(

@@ -1,7 +1,6 @@
 """Heads that are fitted at once: scikit-learn's numbers, and the contrastive step's loss, batches and learning."""
 
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +12,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from support.cli import InProcess, assert_error
 from support.toys import cat_task, choice_task, labels_task, length_task, span_task, tag_task
-from support.training import build, unscored
+from support.training import build
 
 from finetune.errors import UserError
 from finetune.inference.hidden_states import with_states
-from finetune.models.feature import Feature
 from finetune.runs.recipe_tables import Train
 from finetune.task_types.task import Task
 from finetune.training.contrastive import (
     TEMPERATURE,
     contrastive_loss,
-    drawn_from,
     fit_contrastive,
     require_contrast,
     shared_labels,
@@ -62,21 +59,6 @@ def test_the_answers_of_a_fitted_head_are_scikit_learns(task: Task, layers: list
     ours = np.exp(logits - logits.max(1, keepdims=True))
     ours /= ours.sum(1, keepdims=True)
     assert np.abs(ours[:, theirs.classes_] - theirs.predict_proba(inputs)).max() < 0.03  # states are kept as fp16
-
-
-def test_classes_that_no_row_has_are_never_the_answer_and_weights_of_classes_decide(tiny_bert: Path) -> None:
-    trainer, features = build(tag_task(), tiny_bert, LOGISTIC, frozen=True)
-    fit_logistic(trainer.engine, [f for f in features if max(f.label) <= 2], unscored)
-    assert {int(logits.argmax()) for given in trainer.engine.logits(features) for logits in given} <= {0, 1, 2}
-    trainer, features = build(cat_task(), tiny_bert, LOGISTIC, frozen=True)
-    fit_logistic(trainer.engine, [f for f in features if f.label == 1], unscored)
-    assert {int(logits.argmax()) for logits in trainer.engine.logits(features)} == {1}
-    few = [f for i, f in enumerate(features) if f.label == 1 or i % 9 == 0]
-    for weights, answer in (((), 1), ((50.0, 0.02), 0)):
-        task = replace(cat_task(), class_weights=weights)
-        trainer, _ = build(task, tiny_bert, LOGISTIC, frozen=True, layers=[0])  # the same for every row
-        fit_logistic(trainer.engine, few, unscored)
-        assert {int(logits.argmax()) for logits in trainer.engine.logits(few)} == {answer}
 
 
 @pytest.mark.parametrize(
@@ -146,25 +128,6 @@ def test_the_contrastive_loss_is_the_papers() -> None:
     assert alone.grad is not None and bool((alone.grad == 0).all())
     several = shared_labels(torch.tensor([[1, 1, 0], [1, 0, 0], [0, 0, 1], [0, 0, 0]]))
     assert (several[0].tolist(), several[3].tolist()) == ([1, 0.5, 0, 0], [0, 0, 0, 0])
-
-
-@pytest.mark.parametrize(
-    ("labels", "size", "drawn"),
-    [
-        ([0] * 40 + [1] * 8, 16, [8, 8]),
-        ([label for label in range(100) for _ in range(4)], 16, [2] * 8),
-        ([[1, 1, 0], [1, 0, 1], [0, 1, 1], [0, 0, 0]], 12, [1, 1, 1]),
-        ([0, 1, 1], 16, [1, 2]),
-    ],
-    ids=["two", "many", "several", "one row"],
-)
-def test_a_batch_has_equally_many_rows_of_each_of_its_labels(labels: list[Any], size: int, drawn: list[int]) -> None:
-    draw = drawn_from([Feature(row=row, input_ids=[1], label=label) for row, label in enumerate(labels)], size=size)
-    for seed in range(3):
-        batch = draw([], np.random.default_rng(seed))
-        assert [each.row for each in batch] == [each.row for each in draw([], np.random.default_rng(seed))]
-        found = [str(each.label) for each in batch]
-        assert sorted(found.count(label) for label in set(found)) == drawn
 
 
 @pytest.mark.parametrize("task", [cat_task(), labels_task()], ids=lambda task: task.name)

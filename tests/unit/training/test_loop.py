@@ -26,7 +26,6 @@ from finetune.runs.events import EpochDone, EpochResult, Event, Note, Updates, u
 from finetune.runs.recipe_tables import Train
 from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.run_options import Saving
-from finetune.training.trainer import TrainedWeights
 
 SETTINGS = Train(learning_rate=1e-3, epochs=2, batch_size=4, select="best")  # 32 updates, with dropout
 
@@ -139,21 +138,6 @@ def test_a_second_signal_stops_at_once(tiny_bert: Path, tmp_path: Path, monkeypa
     assert list((tmp_path / "checkpoints").iterdir()) == []
 
 
-def test_updates_are_those_of_whole_epochs_and_are_scored_after_each_tenth(tiny_bert: Path) -> None:
-    two = SETTINGS.model_dump(exclude={"updates", "epochs", "select"})
-    by_epochs = trained(tiny_bert, Train(epochs=2, **two))[1]
-    assert all(map(torch.equal, by_epochs, trained(tiny_bert, Train(updates=32, **two))[1]))
-    at, update = list[int](), [0]
-
-    def watch(event: Event) -> None:
-        update[0] = getattr(event, "update", update[0])
-
-    trainer, features = build(cat_task(), tiny_bert, Train(updates=23, batch_size=4), watch=watch)
-    progress, _ = trainer.fit(features, lambda engine: at.append(update[0]) or unscored(engine))
-    assert at == [2, 4, 6, 9, 11, 13, 16, 18, 20, 23]
-    assert [done.epoch for done in progress.epochs] == list(range(1, 11))
-
-
 @pytest.mark.parametrize(
     ("settings", "selected", "epochs", "notes"),
     [
@@ -167,7 +151,7 @@ def test_updates_are_those_of_whole_epochs_and_are_scored_after_each_tenth(tiny_
 def test_the_weights_are_those_of_the_epoch_that_select_names_and_patience_stops(
     settings: dict[str, Any], selected: int, epochs: int, notes: list[str], tiny_bert: Path
 ) -> None:
-    scores, weights, seen = [0.5, 0.9, 0.4, 0.3, 0.2], list[torch.Tensor](), list[str]()
+    scores, weights, seen = [0.5, 0.9, 0.4, 0.3, 0.2, 0.9], list[torch.Tensor](), list[str]()
 
     def evaluate(engine: Engine) -> Scored:
         weights.append(engine.model.head.output.weight.detach().clone())
@@ -278,7 +262,7 @@ def test_a_damaged_checkpoint_is_skipped_with_a_note(damage: str, checkpoints: C
 
 
 def test_a_checkpoint_of_another_run_or_version_is_named(
-    checkpoints: Checkpoints, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
+    checkpoints: Checkpoints, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checkpoints.save({"other": Part()}, Progress(update=1))
     with pytest.raises(UserError, match=r"is not a checkpoint of this run.*Remove .*checkpoints"):
@@ -288,11 +272,6 @@ def test_a_checkpoint_of_another_run_or_version_is_named(
     progress = checkpoints.restore({"part": Part()}, unwatched)
     assert progress is not None
     assert progress.notes == ["resumed after update 10 with other versions of torch, python"]
-    model = build(cat_task(), tiny_bert, Train(), freeze_layers=1)[0].model
-    weights, whole, name = TrainedWeights(model), model.state_dict(), "head.output.weight"
-    for wrong in ({**whole, "other": torch.ones(1)}, {key: whole[key] for key in whole if key != name}):
-        with pytest.raises(RuntimeError, match=r"weights of another model: (other|head\.output\.weight)"):
-            weights.load_state_dict(wrong)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a device without space")

@@ -67,6 +67,7 @@ def test_dev_s_thresholds_decide_on_test_those_of_the_model_and_those_of_the_bas
 def test_trackers_get_settings_losses_and_scores_and_one_that_fails_costs_no_run(
     own_trackers: None, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir("/")
     names, notes = ("keeping", "raising", "closed"), list[str]()
     monkeypatch.setattr(run_options, "TRACKERS", dict.fromkeys(names, lambda run: {"run_name": run.parent.name}))
     monkeypatch.setattr(run_options, "find_spec", lambda name: name)

@@ -1,7 +1,6 @@
 """Runs that go on from another: taught by a teacher, or trained again with the head and its rows by label."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +11,16 @@ from scipy.special import log_softmax, softmax
 from support.cli import InProcess, assert_error
 from support.records import change_record
 from support.runs import DATA, FAST, REVIEWS, FinishedRun, as_csv, trained_run
-from support.toys import cat_task
-from support.training import Losses, build, unscored
 
 from finetune.errors import UserError
-from finetune.models.feature import LABEL, TAUGHT, label_counts
 from finetune.models.model_folder import load_trained
 from finetune.runs.folder import RunFolder
-from finetune.runs.recipe_tables import Distil, Train
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.task_types.run_task import trained_on
 from finetune.training.first_runs import with_teachers
 from finetune.training.targets import load_target
-from finetune.training.teacher import TaughtFeatures, TaughtLosses, logits_of_rows, mean_of_teachers, soft_loss
+from finetune.training.teacher import mean_of_teachers, soft_loss
 
 T = 2.5
 COLUMNS = ("review", "mark")
@@ -40,26 +35,6 @@ def test_a_teachers_loss_is_that_of_its_formula_and_of_several_the_mean_of_their
     assert float(soft_loss(torch.tensor(theirs), torch.tensor(wanted), T)) == pytest.approx(0, abs=1e-5)
     one, other = np.log([[0.9, 0.1]]), np.log([[0.5, 0.5]])
     assert np.exp(mean_of_teachers([one, other]))[0] == pytest.approx([0.7, 0.3])
-
-
-def test_parts_of_a_batch_learn_of_a_teacher_what_the_whole_learns(tiny_bert: Path) -> None:
-    distil, losses = Distil(teacher="any"), []
-    for parts in (1, 5):
-        watch = Losses()
-        settings = Train(dropout=0.0, epochs=1, batch_size=16, learning_rate=1e-3, accumulation=parts)
-        trainer, features = build(cat_task(), tiny_bert, settings, watch=watch)
-        given = [3 * each + 1 for each in trainer.engine.logits(features)]
-        logits, half = logits_of_rows(features, given, rows=len(features)), len(features) // 2
-        text = [replace(each, row=each.row - half, label=None) for each in features[half:]]
-        targets = softmax(logits / distil.temperature, axis=-1).astype(np.float32)
-        taught = TaughtFeatures(features[:half], text, targets, rows=half)
-        trainer.objective = TaughtLosses(head=trainer.model.head, settings=distil)
-        trainer.fit(taught, unscored)
-        losses.append(watch.values)
-    assert losses[1] == pytest.approx(losses[0], rel=1e-3, abs=1e-5)
-    assert losses[0][-1] > 0
-    counts = label_counts(taught[:])
-    assert counts[TAUGHT] == 2 * counts[LABEL] > 0
 
 
 @pytest.fixture

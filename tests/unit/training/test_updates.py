@@ -81,22 +81,6 @@ def test_without_bias_correction_the_first_update_is_the_formula_of_the_original
     assert torch.allclose(p.detach(), expected, atol=1e-6)
 
 
-@pytest.mark.parametrize(("family", "lora"), [("bert", 0), ("distilbert", 0), ("electra", 0), ("bert", 2)])
-def test_lower_layers_learn_more_slowly_and_matrices_alone_decay(
-    family: str, lora: int, request: pytest.FixtureRequest
-) -> None:
-    settings = Train(learning_rate=1.0, layer_decay=0.5)
-    model = build(cat_task(), request.getfixturevalue(f"tiny_{family}"), settings, lora=lora)[0].model
-    groups = build_optimizer(model, settings).param_groups
-    rates = {id(p): (group["lr"], group["weight_decay"]) for group in groups for p in group["params"]}
-    names = {name: p for name, p in model.named_parameters() if p.requires_grad}
-    assert rates.keys() == {id(p) for p in names.values()}
-    for name, p in names.items():
-        rate = {"embeddings": 0.125, "layer.0": 0.25, "layer.1": 0.5}
-        expected = next((each for part, each in rate.items() if part in name), 0.125 if "embeddings" in name else 1.0)
-        assert rates[id(p)] == (expected, 0.01 if p.ndim > 1 else 0.0), name
-
-
 @pytest.mark.parametrize(
     ("schedule", "after"),
     [
@@ -182,23 +166,3 @@ def test_a_number_of_minus_100_weighs_as_every_other(tiny_bert: Path) -> None:
     task = replace(length_task(), read=lambda source, split: Rows(rows=rows, origin="toy"))
     fit(task, tiny_bert, Train(dropout=0.0, epochs=1, batch_size=64), watch=losses)
     assert losses.values == pytest.approx([100.0**2], rel=0.05)
-
-
-@pytest.mark.parametrize("bias_correction", [True, False])
-def test_the_schedule_waits_for_updates_that_half_precision_skips(
-    bias_correction: bool, tiny_bert: Path, tmp_path: Path
-) -> None:
-    """torch's fused AdamW is called for these too, and leaves the weights as they are."""
-    settings = Train(epochs=3, batch_size=16, bias_correction=bias_correction)
-    trainer, features = build(cat_task(), tiny_bert, settings, checkpoint=tmp_path / "checkpoints")
-    scaler = trainer.engine.accelerator.scaler = torch.amp.GradScaler("cpu", init_scale=2.0**20)
-    trainer.engine.accelerator.native_amp = True  # what Accelerate itself does on a GPU alone
-    trainer.engine.accelerator.state._mixed_precision = "fp16"
-    progress, _ = trainer.fit(features, unscored)
-    skipped = math.log2(2.0**20 / scaler.get_scale())
-    parts = torch.load(max((tmp_path / "checkpoints").iterdir()))["parts"]
-    assert progress.update == 12
-    assert 0 < skipped < 12
-    assert parts["schedule"]["last_epoch"] == 12 - skipped
-    if bias_correction:
-        assert parts["optimizer"]["state"][0]["step"] == 12 - skipped
