@@ -1,7 +1,10 @@
 """Tokenizers: with and without transformers, of SentencePiece's files, and trained on a text."""
 
 import json
+import os
 import random
+import subprocess
+import sys
 import unicodedata
 from itertools import groupby
 from pathlib import Path
@@ -9,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sentencepiece
-from support.published import KOBERTS, TEXTS, pieces_of, train_pieces
+from support.published import TEXTS, pieces_of, train_pieces
 from transformers import AutoTokenizer
 
 from finetune.errors import UserError
@@ -117,20 +120,6 @@ def test_a_text_has_the_pieces_of_sentencepiece_here_and_once_saved(like: str, k
         assert again(PROBES, PROBES[::-1])["input_ids"] == expected
 
 
-def test_the_ids_of_kobert_are_those_of_vocab_txt(tmp_path: Path) -> None:
-    folder = folder_with(tmp_path, "kobert")
-    plain = read(folder)
-    (file,) = folder.glob("*.model")
-    listed = [*KOBERTS, *sorted(set(pieces_of(file)) - set(KOBERTS))]
-    (folder / "vocab.txt").write_text("\n".join([*listed, ""]), encoding="utf-8")
-    tokenizer = read(folder)
-    assert tokenizer.convert_ids_to_tokens(list(range(len(listed)))) == listed
-    assert [tokenizer.tokenize(text) for text in PROBES] == [plain.tokenize(text) for text in PROBES]
-    (folder / "vocab.txt").write_text("\n".join([*KOBERTS, *"金木水火土日月年上下"]))
-    with pytest.raises(UserError, match="most of its tokens are not in the SentencePiece vocabulary"):
-        read(folder)
-
-
 SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "é", "ö")]
 
 
@@ -140,6 +129,16 @@ def lines(count: int = 400) -> list[str]:
     words = ["".join(draw.choices(SYLLABLES, k=draw.randint(1, 5))) for _ in range(600)]
     joins = [" "] * 30 + [", ", "\t", "\u00a0", "\x1c", "\x0b", "\x85"]
     return ["".join(word + draw.choice(joins) for word in draw.choices(words, k=12)) for _ in range(count)]
+
+
+@pytest.mark.slow
+def test_processes_train_the_same_bytes(tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("\n".join(lines()), encoding="utf-8")
+    for number in "123":
+        environment = os.environ | {"RAYON_NUM_THREADS": number, "PYTHONHASHSEED": number}
+        command = [sys.executable, "-m", "finetune", "tokenizer", "text.txt", "--size", "400", "-o", number]
+        subprocess.run(command, cwd=tmp_path, env=environment, check=True)
+    assert len({(tmp_path / number / "tokenizer.json").read_bytes() for number in "123"}) == 1
 
 
 def test_a_trained_vocabulary_is_berts_in_the_order_of_its_making(tmp_path: Path) -> None:
