@@ -91,7 +91,7 @@ def test_trackers_get_settings_losses_and_scores_and_one_that_fails_costs_no_run
     assert (given["model"], given["train.learning_rate"], given["max_length"]) == (tiny_bert.name, 1e-3, 16)
     assert max(step for step, numbers in Keeping.points if {"train/loss", "train/learning_rate"} <= {*numbers}) == last
     scores = [numbers["dev/accuracy"] for _, numbers in Keeping.points if "epoch" in numbers]
-    assert scores == [epoch.scores["dev"]["accuracy"] for epoch in record.epochs]
+    assert scores == [epoch["scores"]["dev"]["accuracy"] for epoch in record.epochs]
     step, final = Keeping.points[-1]
     assert (step, final["final/dev/accuracy"]) == (last, record.scores["dev"]["accuracy"])
 
