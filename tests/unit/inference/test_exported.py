@@ -125,14 +125,14 @@ def test_without_torch_it_predicts_and_writes_nothing_but_its_output(
     export: Path, new: Path, reviews: Path, tmp_path: Path
 ) -> None:
     """onnxruntime would keep an id of the device and a store of events in the home folder."""
-    home, scratch = tmp_path / "home", tmp_path / "scratch"
+    home, scratch, data = tmp_path / "home", tmp_path / "scratch", str(reviews.parents[2] / "reviews.csv")
     for folder in (home, scratch):
         folder.mkdir()
     env = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "FINETUNE_", "HF_"))}
     env |= {"HOME": str(home), "TMPDIR": str(scratch), "FINETUNE_CACHE": str(tmp_path / "cache")}
     code = (
         f"import finetune; m = finetune.load({str(export)!r}); m('the cat'); m.predict(['the cat']);"
-        f" finetune.evaluate(m.folder, {str(reviews.parents[2] / 'reviews.csv')!r});"
+        f" finetune.evaluate(m.folder, {data!r});"
         " assert not [n for n in sys.modules if n.split('.')[0] in ('transformers', 'accelerate', 'datasets')];"
         f" sys.argv[1:] = ['predict', {str(export)!r}, {str(new)!r}, '-o', 'out.csv'];"
         " from finetune.cli.app import main; main()"
@@ -143,7 +143,7 @@ def test_without_torch_it_predicts_and_writes_nothing_but_its_output(
     assert done.returncode == 0, done.stderr
     assert len(read(tmp_path / "out.csv")) == 240
     assert [*home.rglob("*"), *scratch.rglob("*")] == []
-    code = f"sys.argv[1:] = ['run', {str(reviews.parents[2] / 'reviews.csv')!r}]; from finetune.cli.app import main; main()"
+    code = f"sys.argv[1:] = ['run', {data!r}]; from finetune.cli.app import main; main()"
     done = subprocess.run([sys.executable, "-c", TORCHLESS + code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert_error(done.stderr, "torch", "bert-finetune[train]")
