@@ -79,7 +79,7 @@ OF_HEADS = (
 )
 
 
-@each_task_and_family(PARITY, families=["roberta"], known=())  # test_their_checkpoints.py sees each head in each family
+@each_task_and_family(PARITY, families=["roberta"], known=())  # test_saved_models.py sees each head in each family
 def test_first_fifty_losses_and_logits_equal_transformers(task: Task, tiny_encoder: Path) -> None:
     """At a learning rate at which rounding does not grow: at 3e-3, two CPUs differ by 1e-4 in one of these."""
     slow = transformers.AutoConfig.from_pretrained(tiny_encoder).model_type == "roformer"

@@ -1,180 +1,238 @@
-"""From a file to a file of predictions: order, columns, labels by name, and errors in their place."""
+"""From a file to a file of predictions: rows, columns, cells, formats and scores, and what is refused."""
 
+import gzip
 import json
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
 from pathlib import Path
 
+import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.predicted_files import predict, read, written
+from support.runs import LoadedRun, trained_run
 
-from finetune.data.detect import BY_SUFFIX, detect
+from finetune.data.detect import BY_SUFFIX
+from finetune.data.reading import read_table
+from finetune.data.writing import write_rows
 from finetune.errors import UserError
 from finetune.inference.predict_file import predict_file
 from finetune.inference.predict_plan import default_output
-from finetune.inference.predictor import Predictor
-from finetune.runs.events import Event, Note, RowsPredicted
+from finetune.inference.predictor import Predictor, load_predictor
+from finetune.runs.events import RowsPredicted, unwatched
+from finetune.task_types.trained_form import form_for
 
 
 def test_every_row_keeps_its_place_and_its_columns(reviewer: Predictor, tmp_path: Path) -> None:
-    rows = [
-        ("id", "review", "stars"),
-        ("a", "the dog sat", "1"),
-        ("b", "", "2"),
-        ("c", "the cat sat", "3"),
-        ("d", " ", ""),
-    ]
-    found = predict(reviewer, written(tmp_path / "new.csv", rows), tmp_path / "out.csv")
-    lines = read(tmp_path / "out.csv")
-    assert [line["id"] for line in lines] == ["a", "b", "c", "d"]
-    assert [line["stars"] for line in lines] == ["1", "2", "3", ""]
-    assert [line["prediction"] for line in lines] == ["bad", "", "good", ""]
-    assert list(lines[0]) == ["id", "review", "stars", "prediction", "p(bad)", "p(good)", "error"]
-    assert float(lines[0]["p(bad)"]) + float(lines[0]["p(good)"]) == pytest.approx(1, abs=1e-4)
-    assert [bool(line["error"]) for line in lines] == [False, True, False, True]
-    assert "'review'" in lines[1]["error"]
+    lines = ["id,review,stars", "a,the dog sat,1", 'b,"",2', "c,the cat sat,3", "d, ,"]
+    (tmp_path / "new.csv").write_text("\n".join(lines))
+    found = predict(reviewer, tmp_path / "new.csv", tmp_path / "out.csv")
+    rows = read(tmp_path / "out.csv")
+    assert list(rows[0]) == ["id", "review", "stars", "prediction", "p(bad)", "p(good)", "error"]
+    assert [(row["id"], row["stars"], row["prediction"], bool(row["error"])) for row in rows] == [
+        ("a", "1", "bad", False), ("b", "2", "", True), ("c", "3", "good", False), ("d", "", "", True)
+    ]  # fmt: skip
+    assert float(rows[0]["p(bad)"]) + float(rows[0]["p(good)"]) == pytest.approx(1, abs=1e-4)
+    assert "'review'" in rows[1]["error"]
     assert (found.rows, found.failed, found.scores) == (4, 2, {})
-
-
-def test_a_row_that_cannot_be_read_keeps_its_place(reviewer: Predictor, tmp_path: Path) -> None:
-    (tmp_path / "new.jsonl").write_text(
-        '{"review": "the cat sat", "n": 1}\n{broken\n{"review": "the dog sat", "n": 3}\n'
-    )
+    (tmp_path / "new.jsonl").write_text('{"review": "the cat sat", "n": 1}\n{broken\n{"review": "the dog sat", "n": 3}')
     predict(reviewer, tmp_path / "new.jsonl", tmp_path / "out.jsonl")
-    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
-    assert [line.get("prediction") for line in lines] == ["good", None, "bad"]
-    assert "is not JSON" in lines[1]["error"]
-    assert [line.get("n") for line in lines] == [1, None, 3]
+    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [(row.get("n"), row.get("prediction")) for row in rows] == [(1, "good"), (None, None), (3, "bad")]
+    assert "is not JSON" in rows[1]["error"]
 
 
-@pytest.mark.parametrize(
-    ("text", "blank"),
-    [
-        ("a cat\n\na dog\n\n \n\n", True),
-        ("\na cat\n\na dog\n\n\n", True),
-        ("a cat\na dog\n\n", False),
-        ('review\na cat\n\n""\n', True),
-        ("review,number\na cat,1\n\na dog,2\n", False),
-    ],
-)
-def test_empty_lines_between_rows_are_said_to_be_no_rows(
-    reviewer: Predictor, tmp_path: Path, text: str, blank: bool
-) -> None:
-    file = tmp_path / ("new.csv" if "review" in text else "new.txt")
-    file.write_text(text)
-    found = predict(reviewer, file, tmp_path / "out.csv")
-    assert any("so rows and lines have different numbers" in note for note in found.notes) is blank
-
-
-def test_gold_is_scored_by_name_in_all_and_by_class(reviewer: Predictor, tmp_path: Path) -> None:
-    rows = [
-        ("mark", "review"),
-        ("good", "the cat sat"),
-        ("bad", "the cat ran"),
-        ("bad", "the dog sat"),
-        ("", "the dog ran"),
-    ]
-    found = predict(reviewer, written(tmp_path / "new.csv", rows), tmp_path / "out.csv")
+def test_labels_are_scored_by_name_in_all_and_by_class(reviewer: Predictor, tmp_path: Path) -> None:
+    rows = ["mark,review", "good,the cat sat", "bad,the cat ran", "bad,the dog sat", ",the dog ran", "fine,the cat"]
+    (tmp_path / "new.csv").write_text("\n".join(rows))
+    found = predict(reviewer, tmp_path / "new.csv", tmp_path / "out.csv")
     assert found.scores["accuracy"] == pytest.approx(2 / 3)
-    assert found.scores["good/precision"] == pytest.approx(1 / 2)
-    assert found.scores["bad/recall"] == pytest.approx(1 / 2)
-    strange = predict(reviewer, written(tmp_path / "odd.csv", [*rows, ("fine", "the cat")]), tmp_path / "out2.csv")
-    assert strange.scores == found.scores
-    assert strange.notes[0] == "1 row without a label (row 4; line 5); not scored"
-    assert strange.notes[1].startswith("1 row with the label 'fine', unknown to the model (row 5;")
+    assert (found.scores["good/precision"], found.scores["bad/recall"]) == (0.5, 0.5)
+    assert found.notes[0] == "1 row without a label (row 4; line 5); not scored"
+    assert found.notes[1].startswith("1 row with the label 'fine', unknown to the model (row 5;")
 
 
-def test_other_names_of_columns_are_given(reviewer: Predictor, tmp_path: Path) -> None:
-    path = written(tmp_path / "new.csv", [("text", "other"), ("the cat sat here now", "the dog sat and sat")])
-    with pytest.raises(UserError, match=r"has no column 'review'.*name it: text=text"):
-        predict(reviewer, path, tmp_path / "out.csv")
-    alone = written(tmp_path / "comments.csv", [("comment",), ("the cat sat here now",)])
-    with pytest.raises(UserError, match=r"has no column 'review'.*name it: text=comment"):
-        predict(reviewer, alone, tmp_path / "out.csv")
-    for rows in ([{"comment": "the cat sat"}], {"comment": ["the cat sat"]}):
-        with pytest.raises(UserError, match=r"has no column 'review'.*It has comment; name it: text="):
-            reviewer.predict(rows)
-    predict(reviewer, path, tmp_path / "out.csv", text="text")
-    assert read(tmp_path / "out.csv")[0]["prediction"] == "good"
-    predict(reviewer, path, tmp_path / "out.csv", text="other")
-    assert read(tmp_path / "out.csv")[0]["prediction"] == "bad"
-    with pytest.raises(UserError, match="'txt'"):
-        predict(reviewer, path, tmp_path / "out.csv", text="txt")
-    with pytest.raises(UserError, match="unknown setting 'shape'"):
-        predict(reviewer, path, tmp_path / "out.csv", shape="span")
-
-
-def test_a_column_called_answer_is_not_overwritten(reviewer: Predictor, tmp_path: Path) -> None:
-    predict(
-        reviewer,
-        written(tmp_path / "new.csv", [("review", "prediction"), ("the cat sat", "mine")]),
-        tmp_path / "out.csv",
-    )
-    (line,) = read(tmp_path / "out.csv")
-    assert (line["prediction"], line["predicted prediction"]) == ("mine", "good")
-
-
-def test_a_column_called_error_is_carried_and_counts_no_failure(reviewer: Predictor, tmp_path: Path) -> None:
-    rows = [("review", "error"), ("the cat sat", "404"), ("", "500")]
-    found = predict(reviewer, written(tmp_path / "new.csv", rows), tmp_path / "out.csv")
-    lines = read(tmp_path / "out.csv")
-    assert [line["error"] for line in lines] == ["404", "500"]
-    assert [bool(line["predicted error"]) for line in lines] == [False, True]
-    assert found.failed == 1
+def test_columns_of_other_names_are_given_and_none_is_overwritten(reviewer: Predictor, tmp_path: Path) -> None:
+    lines = ["text,other,prediction,error", "the cat sat,the dog sat,mine,404", ",,mine,500"]
+    (tmp_path / "new.csv").write_text("\n".join(lines))
+    for name, answer in (("text", "good"), ("other", "bad")):
+        found = predict(reviewer, tmp_path / "new.csv", tmp_path / "out.csv", text=name)
+        rows = read(tmp_path / "out.csv")
+        assert [(row["prediction"], row["error"]) for row in rows] == [("mine", "404"), ("mine", "500")]
+        assert [row["predicted prediction"] for row in rows] == [answer, ""]
+        assert ([bool(row["predicted error"]) for row in rows], found.failed) == ([False, True], 1)
     late = [{"review": "the cat sat"}] * 1_001 + [{"review": "the dog sat", "error": "404", "prediction": "mine"}]
-    (tmp_path / "late.jsonl").write_text("\n".join(map(json.dumps, late)))  # a column that the first rows lack
+    (tmp_path / "late.jsonl").write_text("\n".join(map(json.dumps, late)))  # columns that the first rows lack
     assert predict(reviewer, tmp_path / "late.jsonl", tmp_path / "out.jsonl").failed == 0
     last = json.loads((tmp_path / "out.jsonl").read_text().splitlines()[-1])
     assert (last["error"], last["prediction"], last["predicted prediction"]) == ("404", "mine", "bad")
-    assert reviewer.predict([{"review": "the cat sat", "prediction": "mine"}])[0]["prediction"] == "good"
 
 
-def test_columns_are_carried_as_they_are(reviewer: Predictor, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "output", "options", "said"),
+    [
+        ("text,other\na,b\n", "out.csv", {}, r"has no column 'review'.*name it: text=text"),
+        ("comment\na\n", "out.csv", {}, r"has no column 'review'.*name it: text=comment"),
+        ("asked,reply\na b c d,e f g h\n", "out.csv", {}, "It has asked, reply.*reads 1 text; name it: text=COLUMN"),
+        ("review\na\n", "out.csv", {"text": "txt"}, "'txt'"),
+        ("review\na\n", "out.csv", {"shape": "span"}, "unknown setting 'shape'"),
+        ("review\na\n", "out.csv", {"label": "typo"}, "has no column 'typo'"),
+        ("review\na\n", "out.csv", {"id": "review"}, "unknown setting 'id'"),
+        ("review\n", "out.csv", {}, "has no rows below its header"),
+        ("review\na\n", "new.csv", {}, "would overwrite the input"),
+        ("review\na\n", "out.doc", {}, "output suffix"),
+        ("review\na\n", "out.conll", {}, "CoNLL"),
+        ("review\na\n", "out.parquet.gz", {}, "already compressed"),
+        ("review\na\n", "none/out.csv", {}, "cannot be written"),
+        (None, "out.csv", {}, "new.csv"),
+    ],
+)
+def test_what_cannot_be_done_is_said_before_anything_is_predicted(
+    content: str | None, output: str, options: dict[str, str], said: str, reviewer: Predictor, tmp_path: Path
+) -> None:
+    if content:
+        (tmp_path / "new.csv").write_text(content)
+    with pytest.raises(UserError, match=said):
+        predict(reviewer, tmp_path / "new.csv", tmp_path / output, **options)
+    assert not list(tmp_path.glob("*out*")) and not list(tmp_path.glob(".out*"))
+    assert not content or (tmp_path / "new.csv").read_text() == content
 
-    times = [1700000123.0, float("nan"), 0.1234567891]
-    pq.write_table(pa.table({"review": ["the cat\rsat", "b", "c"], "time": times}), tmp_path / "new.parquet")
-    seen: list[Event] = []
+
+@pytest.mark.parametrize("suffix", [*sorted({*BY_SUFFIX} - {".conll"}), ".csv.gz"])
+def test_any_format_has_the_cells_of_the_input_dates_and_numbers_as_texts(
+    reviewer: Predictor, tmp_path: Path, suffix: str
+) -> None:
+    columns = {
+        "review": ["the cat\rsat, 가", "the dog sat"],
+        "day": [date(2024, 2, 29), None],
+        "at": [datetime(2024, 2, 29, 12, 30, 5, tzinfo=UTC), None],
+        "hour": [time(12, 30), None],
+        "price": [Decimal("1.20"), None],
+        "seconds": [1700000123.5, float("nan")],
+    }
+    pq.write_table(pa.table(columns), tmp_path / "new.parquet")
+    found = list[int | None]()
     predict_file(
-        reviewer,
-        tmp_path / "new.parquet",
-        tmp_path / "out.csv",
-        options={},
-        watch=seen.append,
-    )
-    lines = read(tmp_path / "out.csv")
-    assert [line["time"] for line in lines] == ["1700000123.0", "", "0.1234567891"]
-    assert [line["review"] for line in lines] == ["the cat\rsat", "b", "c"]
-    assert len(lines[0]["p(bad)"]) <= len("1.23456e-05")
-    assert [event.total for event in seen if isinstance(event, RowsPredicted)] == [3]
-    assert Note(f"{tmp_path / 'new.parquet'}: Parquet") in seen
-    predict(reviewer, tmp_path / "new.parquet", tmp_path / "out.jsonl")
-    assert "NaN" not in (tmp_path / "out.jsonl").read_text()
+        reviewer, tmp_path / "new.parquet", tmp_path / f"out{suffix}", options={},
+        watch=lambda event: found.append(event.total) if isinstance(event, RowsPredicted) else None,
+    )  # fmt: skip
+    table = read_table(tmp_path / f"out{suffix}").columns
+    texts = ["2024-02-29", "2024-02-29T12:30:05+00:00", "12:30:00", "1.20", "1700000123.5"]
+    assert [str(table[name][0]) for name in columns if name != "review"] == texts
+    assert [text.replace("\n", "\r") for text in table["review"]] == columns["review"]
+    assert table["prediction"] == ["good", "bad"]
+    assert (found, list(tmp_path.glob(".out*"))) == ([2], [])  # nothing else is left
 
 
-def test_what_cannot_be_done_is_said(reviewer: Predictor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = written(tmp_path / "new.csv", [("review",), ("the cat",)])
-    with pytest.raises(UserError, match="would overwrite the input"):
-        predict(reviewer, path, path)
-    with pytest.raises(UserError, match="output suffix"):
-        predict(reviewer, path, tmp_path / "out.doc")
-    with pytest.raises(UserError, match="CoNLL"):
-        predict(reviewer, path, tmp_path / "out.conll")
-    with pytest.raises(UserError, match="cannot be written"):
-        predict(reviewer, path, tmp_path / "none" / "out.csv")
-    (tmp_path / "there.csv").write_text("x")
-    with pytest.raises(UserError, match=r"none.csv"):
-        predict(reviewer, tmp_path / "none.csv", tmp_path / "there.csv")
-    for suffix in [f"{suffix}.gz" for suffix, form in BY_SUFFIX.items() if form.compressed]:
-        with pytest.raises(UserError, match="already compressed"):
-            predict(reviewer, path, tmp_path / f"out{suffix}")
-    monkeypatch.setattr(Predictor, "predicted", None)  # what does not fit is said before anything is predicted
-    with pytest.raises(UserError, match="CoNLL"):
-        predict(reviewer, path, tmp_path / "out.conll")
-    for given, said in (({"label": "typo"}, "has no column 'typo'"), ({"id": "review"}, "unknown setting 'id'")):
-        with pytest.raises(UserError, match=said):
-            predict(reviewer, path, tmp_path / "out.csv", **given)
-    assert not list(tmp_path.glob(".out*"))
-    form = detect(path)
-    assert [str(default_output(Path(name), form)) for name in ("a/new.csv", "new.tsv.gz", "new.txt.gz", "train")] == [
-        "new.predicted.csv", "new.predicted.tsv.gz", "new.predicted.tsv.gz", "train.predicted.jsonl",
-    ]  # fmt: skip
+def test_dates_are_dates_in_a_sheet_that_is_written(tmp_path: Path) -> None:
+    write_rows(tmp_path / "out.xlsx", [{"day": date(2024, 2, 29), "old": date(1850, 1, 1)}], ["day", "old"])
+    day, old = next(openpyxl.load_workbook(tmp_path / "out.xlsx").worksheets[0].iter_rows(min_row=2))
+    assert (day.is_date, old.value) == (True, "1850-01-01")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "suffix", "marked"),
+    [("utf-8-sig", ".csv", True), ("utf-8-sig", ".jsonl", False), ("utf-8", ".csv", False), ("cp949", ".csv", True)],
+)
+def test_csv_has_a_byte_order_mark_where_its_input_is_marked_or_of_an_older_encoding(
+    reviewer: Predictor, tmp_path: Path, encoding: str, suffix: str, marked: bool
+) -> None:
+    path, output = tmp_path / "new.csv.gz", tmp_path / f"out{suffix}"
+    lines = [f"오늘 본 영화는 정말 {i}번 보아도 좋은 영화였다,{i}" for i in range(30)]
+    path.write_bytes(gzip.compress("\n".join(["review,when", *lines]).encode(encoding)))
+    predict(reviewer, path, output)
+    assert output.read_bytes().startswith(b"\xef\xbb\xbf") is marked
+    assert read_table(output).columns["review"][0] == lines[0].partition(",")[0]
+
+
+FORMULAS = ["=cmd|' /C calc'!A0", "-3.5", "@x", "+ one", "\ttab", "+1"]
+
+
+@pytest.mark.parametrize(
+    ("escape", "expected", "count"),
+    [(False, FORMULAS, 0), (True, ["'=cmd|' /C calc'!A0", "-3.5", "'@x", "'+ one", "'\ttab", "+1"], 4)],
+)
+def test_cells_like_formulas_are_as_they_are_or_escaped_by_choice(
+    escape: bool, expected: list[str], count: int, reviewer: Predictor, tmp_path: Path
+) -> None:
+    path = written(tmp_path / "new.csv", [("review", "note"), *(("the cat", cell) for cell in FORMULAS)])
+    for suffix in (".csv", ".tsv"):
+        output = tmp_path / f"out{suffix}"
+        found = predict_file(reviewer, path, output, options={}, watch=unwatched, escape=escape)
+        assert read_table(output).columns["note"] == expected
+        notes = [note for note in found.notes if f": {count} cells escaped with a leading apostrophe" in note]
+        assert len(notes) == bool(count)
+
+
+SQUAD = {
+    "data": [
+        {"paragraphs": [{"context": "the dog sat", "qas": [{"id": "a", "question": "who sat?"},
+         {"id": "b", "question": "who ran?", "is_impossible": True, "plausible_answers": []}], "extra": 1}]}
+    ],
+}  # fmt: skip
+
+
+def test_answers_of_squad_are_written_by_id(loaded_run: LoadedRun, tmp_path: Path) -> None:
+    (tmp_path / "new.json").write_text(json.dumps({"version": "v2.0"} | SQUAD))
+    found = predict(loaded_run("span"), tmp_path / "new.json", tmp_path / "out.json")
+    assert (found.rows, found.failed) == (2, 0)
+    after = json.loads((tmp_path / "out.json").read_text())
+    assert set(after) == {"a", "b"} and all(isinstance(answer, str) for answer in after.values())
+    predict(loaded_run("span"), tmp_path / "new.json", tmp_path / "out.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    found = {row["question"]: row["prediction"] for row in rows}
+    assert found == {"who sat?": after["a"], "who ran?": after["b"]}
+
+
+SIGNS = "的一是不了人我在有他这为之大来以个中上们到说国和地也子时道出"
+SENTENCE = "# id = 1\n1\t我\tPN\tO\n2\t在\tVV\tO\n3\t北\tNR\tB-LOC\n4\t京\tNR\tE-LOC\n\n"
+TAGS = {"O", "B-LOC", "I-LOC"}
+
+
+def several(count: int) -> str:
+    return "".join(SENTENCE.replace("我", sign) for sign in SIGNS[:count])
+
+
+@pytest.fixture(scope="module")
+def tagger(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Predictor:
+    folder = tmp_path_factory.mktemp("tags")
+    (folder / "train.bmes").write_text(several(30))
+    return load_predictor(trained_run(folder / "results", folder / "train.bmes", tiny_bert))
+
+
+def last_columns(file: Path) -> tuple[list[str], set[str]]:
+    """The lines without their last column, and what that has."""
+    lines = [line.rpartition("\t") for line in file.read_text().split("\n") if line]
+    return [before for before, _, _ in lines], {tag for _, _, tag in lines}
+
+
+@pytest.mark.parametrize("suffix", [".bmes", ".txt", ".conll"])
+@pytest.mark.parametrize("tagged", [True, False])
+def test_lines_of_words_are_written_as_columns_with_the_tags_last(
+    tagger: Predictor, tmp_path: Path, suffix: str, tagged: bool
+) -> None:
+    text = f"-DOCSTART-\n\n{SENTENCE}\r\n\n{SENTENCE}5\t。\tPU\tO"
+    if not tagged:
+        text = text.replace("\tO", "").replace("\tB-LOC", "").replace("\tE-LOC", "")
+    path = tmp_path / f"new{suffix}"
+    path.write_bytes(text.encode())
+    output = default_output(path, form_for(path, tagger.layout, {}))
+    assert str(output) == "new.predicted.conll"
+    found = predict(tagger, path, tmp_path / output)
+    assert (found.rows, found.failed, bool(found.scores)) == (3, 0, tagged)
+    before, tags = last_columns(tmp_path / output)
+    assert before == [line for line in text.split("\n") if "\t" in line]
+    assert tags <= TAGS
+
+
+def test_tags_of_another_form_and_columns_with_names_are_read_alike(tagger: Predictor, tmp_path: Path) -> None:
+    (tmp_path / "own.bmes").write_text(several(3))
+    (tmp_path / "other.bmes").write_text(several(3).replace("B-LOC", "LOC_B").replace("E-LOC", "LOC_E"))
+    own, other = (predict(tagger, tmp_path / f"{n}.bmes", tmp_path / f"{n}.out.conll") for n in ("own", "other"))
+    assert own.scores == other.scores != {}
+    words = [f"Sentence: {number},{sign},{tag}" for number, sign in enumerate(SIGNS[:20], start=1)
+             for sign, tag in ((sign, "O"), ("北", "B-LOC"), ("京", "E-LOC"))]  # fmt: skip
+    (tmp_path / "words.csv").write_text("\n".join(['Sentence #,Word,"Tag"', *words]))
+    predict(tagger, tmp_path / "words.csv", tmp_path / "out.conll", text="Word", label="Tag")
+    assert last_columns(tmp_path / "out.conll")[0] == [word.replace(",", "\t") for word in words]

@@ -1,132 +1,202 @@
-"""Targets of a command: presets, and grids with variants."""
+"""Targets of a command: presets, grids and variants; and what a model's name means: a run, a recipe, an encoder."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.records import change_record
+from support.runs import FinishedRun
 
+from finetune.api.planning import plan
 from finetune.errors import UserError
 from finetune.runs.recipe import Recipe
+from finetune.task_types.resolved_run import ResolvedRun
+from finetune.training.first_runs import checkpoint_of, with_first_runs, with_parents
 from finetune.training.targets import expand_targets, preset_files
 
 
-def recipes_of(names: list[str], settings: dict[str, Any]) -> list[Recipe]:
-    return [one.recipe for one in expand_targets(names, settings)]
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def recipes_of(name: str, **settings: Any) -> list[Recipe]:
+    return [one.recipe for one in expand_targets([name], {key.replace("__", "."): settings[key] for key in settings})]
 
 
 def test_a_preset_stands_for_its_settings_and_ones_own_go_before_them() -> None:
-    (stable,) = recipes_of(["glue-rte"], {"preset": "stable"})
-    assert (stable.train.epochs, stable.train.batch_size, stable.train.warmup) == (20, 16, 0.1)
-    assert stable.train.bias_correction
-    (mine,) = recipes_of(["glue-rte"], {"preset": "stable", "train.epochs": 5})
-    assert (mine.train.epochs, mine.train.batch_size) == (5, 16)
-    (old,) = recipes_of(["glue-rte"], {"preset": "historical"})
-    assert not old.train.bias_correction
-
-
-def test_the_papers_grid_is_eighteen_points_and_a_setting_of_ones_own_leaves_it() -> None:
-    points = [recipe.train for recipe in recipes_of(["glue-mrpc"], {"preset": "paper-grid"})]
-    assert len({(train.batch_size, train.learning_rate, train.epochs) for train in points}) == 18
-    assert {train.learning_rate for train in points} == {5e-5, 3e-5, 2e-5}
-    fewer = [recipe.train for recipe in recipes_of(["glue-mrpc"], {"preset": "paper-grid", "train.epochs": 3})]
-    assert len(fewer) == 6
-    assert {train.epochs for train in fewer} == {3}
+    for settings, expected in (
+        ({"preset": "stable"}, (20, 16, True)),
+        ({"preset": "stable", "train__epochs": 5}, (5, 16, True)),
+        ({"preset": "historical"}, (3, 32, False)),
+    ):
+        (found,) = recipes_of("glue-rte", **settings)
+        assert (found.train.epochs, found.train.batch_size, found.train.bias_correction) == expected
+    points = [recipe.train for recipe in recipes_of("glue-mrpc", preset="paper-grid")]
+    assert {(train.batch_size, train.learning_rate, train.epochs) for train in points} == {
+        (size, rate, epochs) for size in (16, 32) for rate in (5e-5, 3e-5, 2e-5) for epochs in (2, 3, 4)
+    }
+    fewer = recipes_of("glue-mrpc", preset="paper-grid", train__epochs=3)
+    assert (len(fewer), {recipe.train.epochs for recipe in fewer}) == (6, {3})
+    assert len(preset_files()) == 5
+    for name, file in preset_files().items():
+        assert f" preset={name}" in file.read_text().splitlines()[0]
+        assert recipes_of("glue-rte", preset=name)
 
 
 FILE = 'task = "codah"\n{}\n[grid]\n{}\n'
 
 
 @pytest.mark.parametrize(
-    ("plain", "grid", "settings"),
+    ("plain", "grid", "settings", "said"),
     [
-        ("fold = 1", "options.fold = [0, 2]", {}),
-        ("options.fold = 1", "fold = [0, 2]", {}),
-        ("", "variant = [{fold = 0}, {fold = 2}]", {"fold": 1}),
-        ("", "options.fold = [0, 2]", {"fold": 1}),
-        ("", "fold = [0, 2]", {"options": {"fold": 1}}),
-        ("", "train.epochs = [1, 2]", {"train": {"epochs": 1}}),
-        ("", "train.epochs = [1, 2]", {"fold": 1, "grid.options.fold": [0, 2]}),
+        ("fold = 1", "options.fold = [0, 2]", {}, r"also sets options.fold"),
+        ("", "variant = [{fold = 0}, {fold = 2}]", {"fold": 1}, r"also sets options.fold"),
+        ("", "options.fold = [0, 2]", {"fold": 1}, r"also sets options.fold"),
+        ("", "fold = [0, 2]", {"options": {"fold": 1}}, r"also sets options.fold"),
+        ("", "train.epochs = [1, 2]", {"train": {"epochs": 1}}, r"also sets train.epochs"),
+        ("", "train.epochs = [1, 2]", {"fold": 1, "grid.options.fold": [0, 2]}, r"also sets options.fold"),
+        ("", "variant = [{ train.epochs = 2 }, { seed = 1 }]", {"train.epochs": 5}, r"also sets train.epochs"),
+        ("", "variant = [3]", {}, r"grid\.variant"),
+        ("", 'variant = [{ "train.epochs" = 2 }, { "train.epoch" = 2 }]', {}, "Did you mean 'train.epochs'"),
+        ("", "seed = [1, 2]", {"preset": "stabl"}, "Did you mean 'stable'"),
+        ("", "seed = [1, 2]", {"task": "tasks.py:g"}, "tasks"),
     ],
 )
-def test_a_setting_that_a_grid_sets_too_is_refused(
-    tmp_path: Path, plain: str, grid: str, settings: dict[str, Any]
-) -> None:
-    (tmp_path / "mine.toml").write_text(FILE.format(plain, grid))
-    with pytest.raises(UserError, match=r"its \[grid\] also sets (options.fold|train.epochs)"):
-        expand_targets([str(tmp_path / "mine.toml")], settings)
+def test_what_a_grid_cannot_have_is_refused(plain: str, grid: str, settings: dict[str, Any], said: str) -> None:
+    Path("mine.toml").write_text(FILE.format(plain, grid))
+    with pytest.raises(UserError, match=said):
+        expand_targets(["mine.toml"], settings)
 
 
-def test_a_presets_grid_leaves_that_of_the_recipe(tmp_path: Path) -> None:
-    (tmp_path / "mine.toml").write_text(FILE.format("", "fold = [0, 2]\ntrain.epochs = [9]"))
-    points = recipes_of([str(tmp_path / "mine.toml")], {"preset": "paper-grid"})
+def test_a_grid_has_the_points_of_its_settings_variants_and_preset() -> None:
+    Path("mine.toml").write_text(FILE.format("", "fold = [0, 2]\ntrain.epochs = [9]"))
+    points = recipes_of("mine.toml", preset="paper-grid")
     assert (len(points), {point.options["fold"] for point in points}) == (36, {0, 2})
     assert {point.train.epochs for point in points} == {2, 3, 4}
-
-
-def test_every_preset_begins_with_its_command_and_applies_to_a_recipe() -> None:
-    assert len(preset_files()) == 5
-    for name, file in preset_files().items():
-        assert f" preset={name}" in file.read_text().splitlines()[0]
-        assert expand_targets(["glue-rte"], {"preset": name})
-    with pytest.raises(UserError, match=r"Did you mean 'stable'"):
-        expand_targets(["glue-rte"], {"preset": "stabl"})
-
-
-def test_the_ablation_is_table_7_for_any_task_and_encoder() -> None:
-    points = recipes_of(["ablation-feature-based"], {})
-    assert len(points) == 7
+    Path("mine.toml").write_text(FILE.format("train.warmup = 0.3", "variant = [{ train.epochs = 2 }, { seed = 1 }]"))
+    found = [(point.train.epochs, point.train.warmup, point.seed) for point in recipes_of("mine.toml")]
+    assert found == [(2, 0.3, 42), (3, 0.3, 1)]
+    points = recipes_of("ablation-feature-based")  # Table 7
+    assert [(p.frozen, p.bilstm, p.train.learning_rate) for p in points[6:]] == [(False, False, 5e-5)]
     assert [p.layers for p in points if p.frozen and p.bilstm] == [
         *("embeddings", "second-to-last", "last", "weighted-sum-last-4", "concat-last-4", "weighted-sum-all")
     ]
-    assert [(p.frozen, p.bilstm, p.train.learning_rate) for p in points[6:]] == [(False, False, 5e-5)]
     assert {p.options["context"] for p in points} == {"document"}
-    others = recipes_of(["ablation-feature-based"], {"task": "mrpc", "model": "minilm"})
-    assert {(p.task, p.model) for p in others} == {("mrpc", "minilm")}
-    assert all(p.options == {} for p in others)  # which were those of the recipe's own task
+    others = recipes_of("ablation-feature-based", task="mrpc", model="minilm")
+    assert {(p.task, p.model, len(p.options)) for p in others} == {("mrpc", "minilm", 0)}
     assert len(expand_targets(["ablation-feature-based"], {}, seeds=2)) == 14
 
 
-def test_a_variant_is_a_table_of_settings(tmp_path: Path) -> None:
-    file = tmp_path / "mine.toml"
-    file.write_text('task = "rte"\n[grid]\nvariant = [3]\n')
-    with pytest.raises(UserError, match=r"grid\.variant"):
-        expand_targets([str(file)], {})
-    file.write_text('task = "rte"\n[grid]\nseed = [1, 2]\nvariant = [{ "train.epochs" = 2 }, { "train.epoch" = 2 }]\n')
-    with pytest.raises(UserError, match=r"Did you mean 'train.epochs'"):
-        expand_targets([str(file)], {})
+def planned(model: str, *targets: str, out: Path = Path("results"), seeds: int = 1, **more: str) -> list[ResolvedRun]:
+    return with_first_runs(expand_targets([*(targets or ["glue-rte"])], {"model": model, **more}, seeds=seeds), out)
 
 
-def test_a_setting_of_a_variant_may_be_written_as_toml_reads_it(tmp_path: Path) -> None:
-    file = tmp_path / "mine.toml"
-    file.write_text('task = "rte"\ntrain.warmup = 0.3\n[grid]\nvariant = [{ train.epochs = 2 }, { seed = 1 }]\n')
-    points = [(point.train.epochs, point.train.warmup, point.seed) for point in recipes_of([str(file)], {})]
-    assert points == [(2, 0.3, 42), (3, 0.3, 1)]
-    with pytest.raises(UserError, match=r"train\.epochs"):
-        expand_targets([str(file)], {"train.epochs": 5})
+def write(file: str, model: str, more: str = "") -> str:
+    Path(file).write_text(f'task = "mrpc"\nmodel = "{model}"\n{more}')
+    return file
 
 
-def test_a_task_in_a_file_is_named_as_in_a_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "own.py").write_text(
-        "from dataclasses import replace\nfrom finetune.tasks.paraphrase import TASKS as OURS\n"
-        'TASKS = [replace(OURS[0], name="mine")]\n'
-    )
-    (one,) = expand_targets(["own.py:mine"], {"train.epochs": 1})
-    assert (one.task.name, one.recipe.train.epochs) == ("mine", 1)
-    with pytest.raises(UserError, match=r"has no task 'mone'. Did you mean 'mine'"):
-        expand_targets(["own.py:mone"], {})
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        ("first.toml", ("minilm", 42, 3, 128)),
+        ("first.toml train.epochs=7 max_length=32", ("minilm", 42, 7, 32)),
+        ("first.toml model=other/encoder", ("other/encoder", 42, 3, 128)),
+        ("glue-mrpc", ("google-bert/bert-base-uncased", 42, 3, 128)),
+        ("glue-mrpc train.epochs=7", ("google-bert/bert-base-uncased", 42, 7, 128)),
+    ],
+)
+def test_a_model_that_is_a_recipe_is_run_first_with_its_own_settings(model: str, expected: tuple[Any, ...]) -> None:
+    write("first.toml", "minilm", "seed = 7\n")
+    runs = planned(model, seeds=3)
+    assert [run.recipe.seed for run in runs] == [42, 43, 44]
+    firsts = [run.first.recipe for run in runs if run.first is not None]
+    assert [first.seed for first in firsts] == [42, 43, 44]  # each seed starts from the same seed
+    first = firsts[0]
+    assert (first.model, first.seed, first.train.epochs, first.max_length) == expected
+    assert runs[0].recipe.train.epochs == 3
+    assert checkpoint_of({"model": model}, Path("results")) == expected[0]
 
 
-@pytest.mark.parametrize("target", ["tasks.py:h", "mrpc", "reviews.csv"])
-def test_two_tasks_are_refused(target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("reviews.csv").write_text("text,label\n" + "a cat,good\na dog,bad\n" * 20)
-    with pytest.raises(UserError, match=f"{target} and task=tasks.py:g name two tasks"):
-        expand_targets([target], {"task": "tasks.py:g"})
+def test_runs_of_one_seed_share_the_first_run(here: Path, tiny_bert: Path) -> None:
+    write("first.toml", "minilm")
+    write("second.toml", "first.toml")
+    found = planned("second.toml", write("grid.toml", "minilm", "[grid]\ntrain.epochs = [1, 2]\nseed = [1, 2]\n"))
+    assert len(found) == 4
+    assert len({id(one.first) for one in found}) == 2
+    assert len(with_parents(found)) == 8
+    assert [one.name for one in with_parents(found)[:3]] == ["first", "second", "grid"]
+    shutil.copytree(tiny_bert, "glue-mrpc")  # a folder with a model is not taken for the recipe of its name
+    assert planned("glue-mrpc")[0].first is None
 
 
-def test_a_task_is_run_by_its_name_where_no_recipe_is_of_it() -> None:
-    (one,) = expand_targets(["cola-text"], {})
-    assert one.task.name == "cola-text"
-    with pytest.raises(UserError, match=r"whose recipes have other names. Run one: `finetune run quickstart`"):
-        expand_targets(["paraphrase"], {})
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("self.toml", "its model is self.toml -> self.toml"),
+        ("one.toml", "its model is one.toml -> two.toml -> one.toml"),
+        ("grid.toml", "makes 2 runs"),
+        ("absent.toml", "absent.toml"),
+        ("first.toml epochs", "'epochs' is not a setting"),
+        ("first.toml seed=3", "'seed'"),
+        ("first.toml train.epoch=3", "train.epoch"),
+    ],
+)
+def test_recipes_that_cannot_be_a_model_are_refused(model: str, words: str) -> None:
+    write("first.toml", "minilm")
+    write("self.toml", "self.toml")
+    write("one.toml", "two.toml")
+    write("two.toml", "one.toml")
+    write("grid.toml", "minilm", "[grid]\ntrain.epochs = [1, 2]\n")
+    with pytest.raises(UserError, match=words) as caught:
+        planned(model)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(UserError, match="own vocabulary"):
+        planned("first.toml", tokenizer="folder")
+
+
+@pytest.fixture
+def run(copied_run: FinishedRun, finished_run: FinishedRun, here: Path) -> Path:
+    """A finished run in `results`, and its data."""
+    shutil.copy(finished_run("sentence").parents[2] / "reviews.csv", here)
+    return copied_run("sentence")
+
+
+def test_a_run_is_named_as_in_other_commands_and_needs_its_model(run: Path, here: Path) -> None:
+    for name in (str(run), str(run.relative_to(here)), run.name, run.name[:6], "reviews.csv"):
+        (one,) = planned(name)
+        assert one.first is None
+        assert Path(one.recipe.model).resolve() == run.resolve()
+    for name in (str(run / "model"), "minilm", "google-bert/bert-base-uncased", "absent"):
+        assert planned(name)[0].recipe.model == name
+    other = run.with_name(f"{run.name[:4]}000000")
+    shutil.copytree(run, other)
+    with pytest.raises(UserError, match="prefix of 2 run ids"):
+        planned(run.name[:4])
+    change_record(run / "record.json", baselines={"dev": {}})
+    change_record(other / "record.json", id=other.name, finished="2100-01-01T00:00:00+00:00")  # no better than chance
+    shutil.rmtree(other / "model")
+    (one,) = planned("reviews.csv")
+    assert Path(one.recipe.model) == Path("results") / "reviews.csv" / run.name
+    assert one.notes[0].startswith(f"model=reviews.csv is run {run.name}") and one.notes[0].endswith("of 2 runs")
+    shutil.rmtree(run / "model")
+    for name in ("reviews.csv", run.name, str(run)):
+        with pytest.raises(UserError, match=rf"{run.name}: its model is missing.*`force`"):
+            planned(name)
+    with pytest.raises(UserError, match=r"Train one: finetune run reviews\.csv"):
+        planned("reviews.csv", out=Path("elsewhere"))
+
+
+@pytest.mark.parametrize(
+    ("began", "rate"), [("minilm", 1e-4), ("somebody/encoder", 2e-5), ("new:mini", 5e-4), ("new:2x384", 2e-5)]
+)
+def test_the_learning_rate_is_that_of_the_encoder_where_all_began(began: str, rate: float, run: Path) -> None:
+    change_record(run / "record.json", model=began)
+    write("second.toml", run.name)
+    vocabulary = {"tokenizer": "vocabulary"} if began.startswith("new:") else {}
+    for given in ({"model": began, **vocabulary}, {"model": run.name}, {"model": "second.toml"}):
+        assert plan(["reviews.csv"], given)[0].recipe.train.learning_rate == rate, given
+    assert plan(["reviews.csv"], {"model": run.name, "train.learning_rate": 3e-5})[0].recipe.train.learning_rate == 3e-5

@@ -1,6 +1,7 @@
-"""Runs whose length is in updates, what is random in a batch, and heads with several losses."""
+"""Batches, updates and rates against what is worked out by hand, however a batch goes through the model."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,176 +9,160 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from support.toys import cat_task
-from support.training import StopsAfter
-from torch import Tensor, nn
+from support.toys import cat_task, length_task
+from support.training import PLAIN, Losses, build, fit, unscored
+from torch import nn
 
-from finetune.errors import UserError
-from finetune.models.backbone import Backbone
+from finetune.data.rows import Rows
+from finetune.inference.feature_batches import Diverged
 from finetune.models.batch import collate
 from finetune.models.feature import IGNORED, Feature, label_counts
-from finetune.models.head import EncoderWithHead, Head
-from finetune.runs.events import EpochDone, Event
-from finetune.runs.process import Interrupted
 from finetune.runs.recipe import Train
-from finetune.runs.resolve import parse
-from finetune.training.updates import Batches
-from tests.support.training import Losses, build, unscored
+from finetune.training.trainer import build_optimizer, build_schedule
+from finetune.training.updates import Batches, share, training_batches
 
-SETTINGS = Train(updates=23, batch_size=4, learning_rate=1e-3, dropout=0.0)
-
-
-def weights(model: nn.Module) -> list[Tensor]:
-    return [tensor.clone() for tensor in model.state_dict().values()]
+LENGTHS = np.random.default_rng(0).integers(5, 120, 1000).tolist()
+THREE = PLAIN.model_copy(update={"epochs": 3})
 
 
-def trained(folder: Path, settings: Train, **given: Any) -> tuple[list[float], list[Tensor]]:
-    losses = Losses()
-    trainer, features = build(cat_task(), folder, settings, watch=losses)
-    for name, value in given.items():
-        setattr(trainer, name, value)
-    trainer.fit(features, unscored)
-    return losses.values, weights(trainer.model)
+def flat(batches: Sequence[Any]) -> list[int]:
+    return [int(i) for batch in batches for i in batch]
 
 
-def test_batches_go_on_through_the_epochs() -> None:
-    batches = Batches(range(10), batch_size=4, data_seed=0, updates=7)
+def test_every_row_is_trained_on_once_an_epoch_in_an_order_of_seed_and_epoch_with_little_padding() -> None:
+    orders = {}
+    for seed, epoch in ((1, 1), (1, 2), (2, 1), (1, 1)):
+        batches = training_batches(LENGTHS, batch_size=32, data_seed=seed, epoch=epoch)
+        assert sorted(flat(batches)) == list(range(1000))
+        assert sorted(map(len, batches)) == [8] + [32] * 31
+        assert sum(max(LENGTHS[i] for i in batch) * len(batch) for batch in batches) < 1.1 * sum(LENGTHS)
+        assert orders.setdefault((seed, epoch), flat(batches)) == flat(batches)
+    assert len({tuple(order) for order in orders.values()}) == 3
+    batches = Batches(range(10), batch_size=4, data_seed=0, updates=7)  # which go on through the epochs
     assert batches.an_epoch == 3
-    assert [sorted(np.concatenate(batches[i : i + 3]).tolist()) for i in (0, 3)] == [list(range(10))] * 2
-    assert batches[6:7][0].tolist() == Batches(range(10), batch_size=4, data_seed=0, updates=9)[6:7][0].tolist()
+    assert [sorted(flat(batches[i : i + 3])) for i in (0, 3)] == [list(range(10))] * 2
+    assert flat(batches[6:7]) == flat(Batches(range(10), batch_size=4, data_seed=0, updates=9)[6:7])
 
 
-def test_updates_of_whole_epochs_train_the_model_of_these_epochs(tiny_bert: Path) -> None:
-    _, features = build(cat_task(), tiny_bert, SETTINGS)
-    an_epoch = -(-len(features) // SETTINGS.batch_size)
-    by_epochs = trained(tiny_bert, Train(epochs=2, **SETTINGS.model_dump(exclude={"updates", "epochs"})))
-    by_updates = trained(tiny_bert, SETTINGS.model_copy(update={"updates": 2 * an_epoch}))
-    assert by_epochs[0] == by_updates[0]
-    assert all(map(torch.equal, by_epochs[1], by_updates[1]))
+@pytest.mark.parametrize("processes", [1, 3])
+@pytest.mark.parametrize("parts", [1, 2, 5])
+def test_processes_and_parts_share_a_batch_without_loss(processes: int, parts: int) -> None:
+    pieces = [share(range(32), rank=rank, processes=processes, parts=parts) for rank in range(processes)]
+    assert sorted(flat([piece for mine in pieces for piece in mine])) == list(range(32))
+    assert {len(mine) for mine in pieces} == {parts}
 
 
-def test_a_run_is_scored_after_each_tenth_of_its_updates(tiny_bert: Path) -> None:
-    at: list[int] = []
-    trainer, features = build(cat_task(), tiny_bert, SETTINGS)
+@pytest.mark.parametrize(
+    ("labels", "collated", "count"),
+    [
+        ([[IGNORED, 1, IGNORED], [0, IGNORED]], [[IGNORED, 1, IGNORED], [0, IGNORED, IGNORED]], 2),
+        ([7, IGNORED], [7, IGNORED], 1),
+        ([-100.0, np.float32(2.5)], [-100.0, 2.5], 2),  # a number to predict is always a label
+        ([[0.5, 1.25], [1], []], [[0.5, 1.25], [1, IGNORED], [IGNORED, IGNORED]], 3),
+    ],
+    ids=str,
+)
+def test_batches_are_padded_to_the_longest_and_labels_are_counted(labels: Any, collated: Any, count: int) -> None:
+    features = [Feature(row=i, input_ids=[2, 7, 3][i:], label=label) for i, label in enumerate(labels)]
+    batch = collate(features, pad_id=9)
+    assert batch.input_ids.tolist()[:2] == [[2, 7, 3], [7, 3, 9]]
+    assert batch.attention_mask.tolist()[:2] == [[1, 1, 1], [1, 1, 0]]
+    assert batch.labels["label"].tolist() == collated
+    assert label_counts(features)["label"] == count
 
-    def scored(engine: Any) -> Any:
-        at.append(updates[0])
-        return unscored(engine)
 
-    updates, parts = [0], list[int]()
-
-    def watch(event: Event) -> None:
-        updates[0] = getattr(event, "update", updates[0])
-        parts.extend([event.result.epoch] if isinstance(event, EpochDone) else [])
-
-    trainer.engine = replace(trainer.engine, watch=watch)
-    trainer.fit(features, scored)
-    assert at == [2, 4, 6, 9, 11, 13, 16, 18, 20, 23]
-    assert parts == list(range(1, 11))
+def test_without_bias_correction_the_first_update_is_the_formula_of_the_original() -> None:
+    p = nn.Parameter(torch.tensor([[1.0, -2.0]]))
+    optimizer = build_optimizer(nn.ParameterList([p]), Train(bias_correction=False, learning_rate=0.1))
+    p.grad = torch.tensor([[0.5, -0.25]])
+    optimizer.step()
+    m, v = 0.1 * p.grad, 0.001 * p.grad**2
+    expected = torch.tensor([[1.0, -2.0]]) - 0.1 * (m / (v.sqrt() + 1e-6) + 0.01 * torch.tensor([[1.0, -2.0]]))
+    assert torch.allclose(p.detach(), expected, atol=1e-6)
 
 
-def test_an_interrupted_run_of_updates_ends_as_an_uninterrupted_one(tiny_bert: Path, tmp_path: Path) -> None:
-    whole = trained(tiny_bert, SETTINGS, draw=dropped)
-    first, features = build(cat_task(), tiny_bert, SETTINGS, checkpoint=tmp_path, watch=StopsAfter(4))
-    first.draw = dropped
-    with pytest.raises(Interrupted):
-        first.fit(features, unscored)
+@pytest.mark.parametrize(
+    ("schedule", "after"),
+    [
+        ("linear", [(6 - i) / 6 for i in range(7)]),
+        ("cosine", [(1 + math.cos(math.pi * i / 6)) / 2 for i in range(7)]),
+        ("constant", [1.0] * 7),
+    ],
+)
+def test_rates_rise_over_the_warm_up_and_then_follow_the_schedule(schedule: str, after: list[float]) -> None:
+    def rates(updates: int, **settings: Any) -> list[float]:
+        train = Train(schedule=schedule, learning_rate=1.0, **settings)
+        optimizer = build_optimizer(nn.ParameterList([nn.Parameter(torch.zeros(2, 2))]), train)
+        steps, found = build_schedule(optimizer, train, updates=updates), []
+        for _ in range(updates + 1):
+            found.append(optimizer.param_groups[0]["lr"])
+            optimizer.step()
+            steps.step()
+        return found
+
+    assert rates(10, warmup=0.4) == pytest.approx([0, 0.25, 0.5, 0.75, *after])
+    for warmup, updates in ((0.0, 1), (1.0, 1), (0.1, 2), (1.0, 15)):
+        assert all(0 <= rate <= 1 for rate in rates(updates, warmup=warmup))
+    assert [Train(warmup=part).warmup_updates(15) for part in (0.0, 0.1, 1.0)] == [0, 2, 15]  # rounded up
+
+
+def with_room_for(trainer: Any, rows: int, error: type[Exception] = torch.OutOfMemoryError) -> None:
+    """Makes the encoder fail for batches of more rows, after it has computed them."""
+
+    def fail(module: nn.Module, inputs: Any, given: Any, output: Any) -> None:
+        if len(given["input_ids"]) > rows:
+            raise error("CUDA out of memory" if error is torch.OutOfMemoryError else "can't allocate memory")
+
+    trainer.model.backbone.encoder.register_forward_hook(fail, with_kwargs=True)
+
+
+@pytest.mark.parametrize("error", [None, torch.OutOfMemoryError, RuntimeError])
+def test_a_batch_that_goes_in_parts_or_does_not_fit_has_the_same_result(error: Any, tiny_bert: Path) -> None:
+    whole, parts = Losses(), Losses()
+    fit(cat_task(), tiny_bert, THREE, watch=whole)
+    settings = THREE if error else THREE.model_copy(update={"accumulation": 3})
+    trainer, features = build(cat_task(), tiny_bert, settings, watch=parts)
+    logits = trainer.engine.logits(features)
+    if error:
+        with_room_for(trainer, 5, error)
+    halved = trainer.engine.logits(features)
+    assert all(ours == pytest.approx(theirs, abs=1e-5) for ours, theirs in zip(halved, logits, strict=True))
+    progress, _ = trainer.fit(features, unscored)
+    assert parts.values == pytest.approx(whole.values, abs=1e-5)
+    notes = [f"out of memory at update 1: batches go through the model in {count} parts" for count in (2, 4)]
+    assert (progress.parts, progress.notes) == (([(1, 2), (1, 4)], notes) if error else ([], []))
+
+
+def never(_: Any) -> Any:
+    raise AssertionError("scored")
+
+
+@pytest.mark.parametrize(("value", "norm"), [(math.nan, "nan"), (1e30, "inf")])
+def test_a_gradient_without_a_finite_norm_is_an_error(value: float, norm: str, tiny_bert: Path) -> None:
+    """The second would be clipped to nothing, so that training would go on and never change a weight."""
+    trainer, features = build(cat_task(), tiny_bert, Train(epochs=1, batch_size=64))
+    trainer.model.head.output.weight.register_hook(lambda gradient: torch.full_like(gradient, value))
+    with pytest.raises(Diverged, match=f"the gradient's norm is {norm} after update 1"):
+        trainer.fit(features, never)
+
+
+def test_weights_and_logits_that_are_no_numbers_are_neither_scored_nor_saved(tiny_bert: Path, tmp_path: Path) -> None:
+    settings = Train(epochs=1, batch_size=64, warmup=0.0).model_copy(update={"learning_rate": 1e39})
+    trainer, features = build(cat_task(), tiny_bert, settings, checkpoint=tmp_path / "checkpoints")
+    said = r"(inf|nan) after update 1 \(learning rate 1e\+39, rows \d+, \d+, \d+ and 61 more"
+    with pytest.raises(Diverged, match=said):
+        trainer.fit(features, never)
+    assert list(tmp_path.iterdir()) == []
+    with torch.no_grad():
+        trainer.model.backbone.encoder.embeddings.word_embeddings.weight.fill_(3e38)  # finite, but not what it gives
+    with pytest.raises(Diverged, match=r"logits.*nan"):
+        trainer.engine.logits(features)
+
+
+def test_a_number_of_minus_100_weighs_as_every_other(tiny_bert: Path) -> None:
+    """It is not the mark of a place without a label, which only classes have."""
+    rows = [replace(row, gold=-100.0) for row in length_task().read(None, "train").rows]
     losses = Losses()
-    second, _ = build(cat_task(), tiny_bert, SETTINGS, checkpoint=tmp_path, watch=losses)
-    second.draw = dropped
-    second.fit(features, unscored)
-    assert losses.values == whole[0][9:]
-    assert all(map(torch.equal, weights(second.model), whole[1]))
-
-
-def dropped(features: Sequence[Feature], generator: np.random.Generator) -> list[Feature]:
-    """The features with a random half of their tokens replaced by token 5."""
-    found = []
-    for feature in features:
-        ids = np.asarray(feature.input_ids)
-        found.append(replace(feature, input_ids=np.where(generator.random(len(ids)) < 0.5, 5, ids).tolist()))
-    return found
-
-
-def test_what_is_random_in_a_batch_does_not_depend_on_its_parts(tiny_bert: Path) -> None:
-    seen: dict[int, list[list[list[int]]]] = {1: [], 4: []}
-    for parts, drawn in seen.items():
-
-        def draw(features: Sequence[Feature], generator: np.random.Generator, kept: Any = drawn) -> list[Feature]:
-            found = dropped(features, generator)
-            kept.append([list(feature.input_ids) for feature in found])
-            return found
-
-        trained(tiny_bert, SETTINGS.model_copy(update={"accumulation": parts}), draw=draw)
-    assert len(seen[1]) == SETTINGS.updates
-    assert seen[1] == seen[4]
-    assert len({str(batch) for batch in seen[1]}) == SETTINGS.updates
-
-
-def test_updates_with_epochs_is_an_error() -> None:
-    with pytest.raises(UserError, match="updates 5 and epochs 2 are both set; leave one of them out"):
-        parse({"task": "glue-rte", "train": {"updates": 5, "epochs": 2}}, origin="my.toml")
-
-
-class TwoLosses(Head):
-    """Reads both outputs: a tag of each read token, and a class of the sequence."""
-
-    inputs = frozenset({"pooled", "sequence"})
-
-    def __init__(self, backbone: Backbone) -> None:
-        super().__init__(())
-        self.uses_pooler = True
-        self.tags, self.kind = nn.Linear(backbone.width, 3), nn.Linear(backbone.width, 2)
-
-    def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> dict[str, Tensor]:
-        assert pooled is not None
-        return {"tags": self.tags(hidden), "kind": self.kind(pooled)}
-
-    def losses(self, logits: Any, labels: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        entropy = nn.functional.cross_entropy
-        return {
-            name: entropy(logits[name].flatten(0, -2), labels[name].flatten(), ignore_index=IGNORED, reduction="sum")
-            for name in ("tags", "kind")
-        }
-
-
-FEATURES = [
-    Feature(row=0, input_ids=[2, 9, 8, 3], reads=[1, 2], label={"tags": [1, 2], "kind": 0}),
-    Feature(row=1, input_ids=[2, 7, 3], reads=[1], label={"tags": [0], "kind": IGNORED}),
-    Feature(row=2, input_ids=[2, 6, 5, 9, 3], reads=[1, 2, 3], label={"tags": [2, IGNORED, 1], "kind": 1}),
-]
-
-
-def test_each_loss_is_divided_by_its_own_number_of_labels(tiny_bert: Path) -> None:
-    assert label_counts(FEATURES) == {"tags": 5, "kind": 2}
-    losses = dict[int, list[float]]()
-    for parts in (1, 3):
-        heard = Losses()
-        settings = Train(updates=2, batch_size=3, accumulation=parts, dropout=0.0)
-        trainer, _ = build(replace_head(cat_task()), tiny_bert, settings, watch=heard)
-        if parts == 1:
-            expected = mean_losses(trainer.model)
-        trainer.fit(FEATURES, unscored)
-        losses[parts] = heard.values
-    assert losses[1][0] == pytest.approx(expected, rel=1e-5)
-    assert losses[3] == pytest.approx(losses[1], rel=1e-5)
-
-
-def replace_head(task: Any) -> Any:
-    object.__setattr__(task, "head", TwoLosses)
-    return task
-
-
-def mean_losses(model: EncoderWithHead) -> float:
-    """The mean tag loss and the mean loss of the class, from each sequence alone through transformers' own encoder."""
-    model.eval()
-    tags, kinds = list[Tensor](), list[Tensor]()
-    for feature in FEATURES:
-        batch = collate([feature], pad_id=0)
-        output = model.backbone.encoder(input_ids=batch.input_ids, attention_mask=batch.attention_mask)
-        hidden = output.last_hidden_state[0][list(feature.reads or ())]
-        tags.append(nn.functional.cross_entropy(model.head.tags(hidden), batch.labels["tags"][0], reduction="none"))
-        if feature.label["kind"] != IGNORED:
-            kinds.append(nn.functional.cross_entropy(model.head.kind(output.pooler_output), batch.labels["kind"]))
-    kept = torch.cat(tags)
-    return float((kept[kept != 0].mean() + torch.stack(kinds).mean()).detach())
+    task = replace(length_task(), read=lambda source, split: Rows(rows=rows, origin="toy"))
+    fit(task, tiny_bert, Train(dropout=0.0, epochs=1, batch_size=64), watch=losses)
+    assert losses.values == pytest.approx([100.0**2], rel=0.05)
