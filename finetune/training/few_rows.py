@@ -33,7 +33,7 @@ from finetune.task_types.resampling import margin
 from finetune.task_types.shared_rows import Keys, keys_of, shared
 from finetune.training.checkpoints import Progress
 from finetune.training.evaluation import Evaluated
-from finetune.training.extras import Extra, RunState, require_labels_alone
+from finetune.training.extras import Extra, RunState, require_no_pretraining
 
 # By method the predictions for rows, from the places of the rows to fit to and of the rows to predict.
 Methods = Callable[[Sequence[int], Sequence[int]], Mapping[str, Sequence[Answer]]]
@@ -49,7 +49,7 @@ class LogisticHead(Extra):
 
     def after_building(self, run: RunState) -> None:
         """Raises UserError unless the output layer is all there is to train."""
-        require_labels_alone(run, "train.solver=logistic")
+        require_no_pretraining(run, "train.solver=logistic")
         require_linear(run.model, frozen=run.recipe.frozen)
 
     def before_training(self, run: RunState) -> None:
@@ -64,7 +64,7 @@ class LinearProbe(Extra):
 
     def after_reading(self, run: RunState) -> None:
         """Takes what is known of the rows that the encoder was trained on."""
-        self.encoders_rows = run.known
+        self.encoders_rows = run.earlier_rows
 
     def before_training(self, run: RunState) -> None:
         """Says what cheap methods reach, before training takes its time."""

@@ -84,9 +84,9 @@ class Teacher(Extra):
                     f"distil.teacher={folder.name}: it lacks the label {lost[0]}, which keep_labels keeps",
                     "Set keep_labels=shared, or name a teacher with all of them",
                 )
-            run.known = {**run.known, **known_keys(RunFolder(folder))}
+            run.earlier_rows = {**run.earlier_rows, **known_keys(RunFolder(folder))}
             hashes.append(hash_of([teacher.files.fingerprint, sorted(map(str, teacher.settings.items()))]))
-        run.taught = {"teachers": hash_of(sorted(hashes))}
+        run.teaching = {"teachers": hash_of(sorted(hashes))}
         if distil.text:
             self._read_text(run, Path(distil.text))
 
@@ -106,7 +106,7 @@ class Teacher(Extra):
             left_out = so_many(len(rows) - len(self.text))
             run.notes.append(f"{path}: {left_out} left out, which the student is scored on")
         run.notes.append(f"{path}: {so_many(len(self.text))} without labels, which the teacher answers")
-        run.taught = {**run.taught, "text": data_fingerprint({"": self.text})}
+        run.teaching = {**run.teaching, "text": data_fingerprint({"": self.text})}
         run.rows_learned = [*run.rows_learned, *self.text]
 
     def before_training(self, run: RunState) -> None:

@@ -31,7 +31,7 @@ class Recorder(Extra):
         return object.__getattribute__(self, name)
 
     def after_scoring(self, run: RunState) -> None:
-        run.baselines["dev"] = {"mine": run.found.answers["dev"]}
+        run.baselines["dev"] = {"mine": run.evaluated.answers["dev"]}
         run.facts["learned"] = ["dev"]
 
 

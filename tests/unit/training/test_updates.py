@@ -42,7 +42,7 @@ def trained(folder: Path, settings: Train, **given: Any) -> tuple[list[float], l
 
 def test_batches_go_on_through_the_epochs() -> None:
     batches = Batches(range(10), batch_size=4, data_seed=0, updates=7)
-    assert batches.an_epoch == 3
+    assert batches.per_epoch == 3
     assert [sorted(np.concatenate(batches[i : i + 3]).tolist()) for i in (0, 3)] == [list(range(10))] * 2
     assert batches[6:7][0].tolist() == Batches(range(10), batch_size=4, data_seed=0, updates=9)[6:7][0].tolist()
 
