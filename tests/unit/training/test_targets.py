@@ -7,7 +7,7 @@ import pytest
 
 from finetune.errors import UserError
 from finetune.runs.recipe import Recipe
-from finetune.training.targets import expand_targets, preset_files
+from finetune.training.targets import expand_targets, files_of
 
 
 def recipes_of(names: list[str], settings: dict[str, Any]) -> list[Recipe]:
@@ -64,8 +64,8 @@ def test_a_presets_grid_leaves_that_of_the_recipe(tmp_path: Path) -> None:
 
 
 def test_every_preset_begins_with_its_command_and_applies_to_a_recipe() -> None:
-    assert len(preset_files()) == 5
-    for name, file in preset_files().items():
+    assert len(files_of("presets")) == 5
+    for name, file in files_of("presets").items():
         assert f" preset={name}" in file.read_text().splitlines()[0]
         assert expand_targets(["glue-rte"], {"preset": name})
     with pytest.raises(UserError, match=r"Did you mean 'stable'"):

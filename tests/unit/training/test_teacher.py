@@ -23,7 +23,13 @@ from finetune.runs.record_files import load_record
 from finetune.training.first_runs import with_teachers
 from finetune.training.prepare import plan_run
 from finetune.training.targets import load_target
-from finetune.training.teacher import TaughtFeatures, TaughtLosses, logits_of_rows, mean_of_teachers, soft_loss
+from finetune.training.teacher import (
+    DistillationFeatures,
+    DistillationLosses,
+    logits_of_rows,
+    mean_of_teachers,
+    soft_loss,
+)
 
 T = 2.5
 SETTINGS = [f"{key}={value}" for key, value in (FAST | {"train.epochs": 2}).items()]
@@ -147,7 +153,7 @@ def test_answers_of_several_teachers_are_the_mean_of_their_probabilities() -> No
     assert mean_of_teachers([one]) is one
 
 
-def lesson(folder: Path, settings: Train, distil: Distil) -> tuple[list[float], TaughtFeatures]:
+def lesson(folder: Path, settings: Train, distil: Distil) -> tuple[list[float], DistillationFeatures]:
     """The losses of training on half of a toy's rows with labels, and on the rest without."""
     losses = Losses()
     trainer, features = build(cat_task(), folder, settings, watch=losses)
@@ -155,8 +161,8 @@ def lesson(folder: Path, settings: Train, distil: Distil) -> tuple[list[float], 
     half = len(features) // 2
     text = [replace(each, row=each.row - half, label=None) for each in features[half:]]
     targets = softmax(logits / distil.temperature, axis=-1).astype(np.float32)
-    given = TaughtFeatures(features[:half], text, targets, rows=half)
-    trainer.objective = TaughtLosses(head=trainer.model.head, settings=distil)
+    given = DistillationFeatures(features[:half], text, targets, rows=half)
+    trainer.objective = DistillationLosses(head=trainer.model.head, settings=distil)
     trainer.fit(given, unscored)
     return losses.values, given
 
