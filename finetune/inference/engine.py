@@ -27,7 +27,7 @@ from finetune.inference.feature_batches import (
     token_batches,
 )
 from finetune.models.batch import Batch, collate
-from finetune.models.caller_state import plain_mode
+from finetune.models.caller_state import default_torch_modes
 from finetune.models.device import build_accelerator, is_out_of_memory, resolve_device, usable_precision
 from finetune.models.families import most_tokens
 from finetune.models.fast_paths import take_fast_paths
@@ -86,7 +86,7 @@ class Engine:
 
     def undisturbed(self) -> AbstractContextManager[None]:
         """Leaves what the calling program has set in torch and numpy."""
-        return plain_mode()
+        return default_torch_modes()
 
     def logits(self, features: Sequence[Feature]) -> list[np.ndarray]:
         """Logits of every feature, without padding, in order; the same on every process.

@@ -18,7 +18,7 @@ import numpy as np
 from finetune.errors import THEIRS, UserError, first_line
 from finetune.inference.export_facts import AGAIN, GRAPH, IDS, MASK, POSITIONS, SEGMENTS, ExportFacts
 from finetune.inference.feature_batches import BATCH_TOKENS, require_numbers_only, token_batches
-from finetune.models.feature import LOGITS, Feature, Ids, Sequences, lengths, padded, plain_numpy
+from finetune.models.feature import LOGITS, Feature, Ids, Sequences, lengths, padded, default_numpy_errors
 from finetune.models.tokenizers.load import load_fast_tokenizer
 from finetune.runs import interrupts
 from finetune.runs.events import Predicted, Watcher
@@ -56,7 +56,7 @@ class ExportedEngine:
 
     def undisturbed(self) -> AbstractContextManager[None]:
         """Leaves what the calling program has set in numpy."""
-        return plain_numpy()
+        return default_numpy_errors()
 
     def logits(self, features: Sequence[Feature]) -> list[np.ndarray]:
         """Logits of every feature, without padding, in order; shapes and errors are those of `Engine.logits`."""

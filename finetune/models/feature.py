@@ -221,7 +221,7 @@ def padded(items: Sequence[Any], value: float, *, dtype: type[np.number] = np.in
     return out
 
 
-def plain_numpy() -> AbstractContextManager[None]:
+def default_numpy_errors() -> AbstractContextManager[None]:
     """Within, numpy handles what overflows, is divided by 0 or is not a number as by default, whatever the calling
     program has set.
     """

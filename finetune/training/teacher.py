@@ -21,7 +21,7 @@ from finetune.errors import UserError
 from finetune.inference.predict_plan import SAMPLE_ROWS, known_type, layout_for
 from finetune.inference.predictor import load_predictor, saved
 from finetune.models.batch import Batch
-from finetune.models.caller_state import plain_mode
+from finetune.models.caller_state import default_torch_modes
 from finetune.models.feature import IGNORED, LABEL, TAUGHT, Feature, LazyFeatures, lengths, truncated_rows
 from finetune.models.head import Head
 from finetune.runs.events import Working
@@ -124,7 +124,7 @@ class Teacher(Extra):
         rows = [*run.train_rows, *self.text]
         run.watch(Working(f"{folder.name} answers {so_many(len(rows))}"))
         predictor = load_predictor(folder, task=self.task, device=str(run.device))
-        with plain_mode():
+        with default_torch_modes():
             features = predictor.encoded(rows)
             logits = logits_of_rows(features, predictor.engine.logits(features), rows=len(rows))
         classes = self._classes(folder)

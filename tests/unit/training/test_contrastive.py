@@ -130,7 +130,7 @@ def test_the_same_seed_gives_the_same_bits(tiny_bert: Path) -> None:
 def test_training_once_more_begins_from_the_start(tiny_bert: Path) -> None:
     first, (_, trainer) = fitted(cat_task(), tiny_bert)
     again, features = build(cat_task(), tiny_bert, CONTRASTIVE)
-    progress, found = fit_then_all(again, features, lambda _: first, drawn=[])
+    progress, found = fit_then_all(again, features, lambda _: first, dev_features=[])
     expected, state = trainer.model.state_dict(), again.model.state_dict()
     assert all(torch.equal(expected[name], state[name]) for name in expected)
     assert found.scores == first.scores
