@@ -108,9 +108,9 @@ class Engine:
                     break
                 if self.model.head.vocabulary and number % TRIMMED == 0:
                     trim_memory()
-                read = self._reader_of([features[i] for i in indices], ready.pop())
+                wait_for_logits = self._reader_of([features[i] for i in indices], ready.pop())
                 ready += islice(ahead, 1)  # while a GPU computes
-                pieces += zip(indices.tolist(), read(), strict=True)
+                pieces += zip(indices.tolist(), wait_for_logits(), strict=True)
                 done += len(indices) * self.accelerator.num_processes
                 self.watch(Predicted(done=min(done, len(features)), total=len(features)))
         if self.model.head.vocabulary:
@@ -186,11 +186,11 @@ class Engine:
 
     def _padded_to(self, features: Sequence[Feature]) -> tuple[int, int]:
         """(tokens, positions) to which a batch is padded at least; 0 pads to its longest."""
-        on_gpu, many = self.accelerator.device.type == "cuda", bool(self.model.head.vocabulary)
-        if not (many or on_gpu) or features[0].states is not None:
+        on_gpu, many_logits = self.accelerator.device.type == "cuda", bool(self.model.head.vocabulary)
+        if not (many_logits or on_gpu) or features[0].states is not None:
             return 0, 0
         longest = max(len(sequence) for feature in features for sequence in feature.choices or (feature,))
-        by_position = many or (self.model.by_position and features[0].reads is not None)
+        by_position = many_logits or (self.model.by_position and features[0].reads is not None)
         reads = int(stepped_reads(read_positions(features)).max()) if by_position else 0
         return (stepped_on_gpu if on_gpu else stepped)(longest, most=self.most_tokens), reads
 
@@ -231,7 +231,7 @@ def load_engine(
 ) -> tuple[Engine, PreTrainedTokenizerBase]:
     """The engine and the tokenizer of a model's folder; its run saved `settings` in the config.
 
-    A note says where the precision is not that of training. Raises UserError for a model without a trained head.
+    A note says where training used another precision. Raises UserError for a model without a trained head.
     """
     resolved, labels = resolve_device(device), getattr(load_config(folder), "id2label", None) or {}
     loaded = load_trained(folder, head)

@@ -1,7 +1,7 @@
 """The part of each word in a row's prediction: integrated gradients (Sundararajan et al. 2017), by captum.
 
 The path leads, in the space of word embeddings, from the row with every word masked to the row itself. The parts add up
-to the difference of the two values, but for the error of the numerical integral, which falls with the number of steps.
+to the difference of the two values, except for the error of the numerical integral: it falls with the number of steps.
 """
 
 import math
@@ -185,10 +185,10 @@ def find_words(
     """
     tokens_by_name = {text.name: tokens_of_text(text, tokenizer) for group in texts for text in group}
     special = {*tokenizer.all_special_ids} - {tokenizer.unk_token_id, tokenizer.mask_token_id}
-    several, cursors = len(texts) > 1, dict.fromkeys(tokens_by_name, 0)
+    per_sequence, cursors = len(texts) > 1, dict.fromkeys(tokens_by_name, 0)
     for number, ids in enumerate(sequences):
-        names = [text.name for text in texts[number if several else 0]]
-        cursors = dict.fromkeys(tokens_by_name, 0) if several else cursors
+        names = [text.name for text in texts[number if per_sequence else 0]]
+        cursors = dict.fromkeys(tokens_by_name, 0) if per_sequence else cursors
         runs = list(_runs(ids, special))
         regular = len(runs) == len(names)  # else a text has the characters of a special token
         for order, (position, run) in enumerate(runs):

@@ -37,8 +37,8 @@ def feature_sizes(lengths: np.ndarray, reads: np.ndarray, *, vocabulary: int) ->
 
 
 def stepped(longest: int, *, most: int) -> int:
-    """The length to which a batch is padded on a CPU: oneDNN keeps compiled code for each shape in half precision, for
-    all lengths several hundred MB.
+    """The padded length of a batch on a CPU: oneDNN keeps compiled code for each shape in half precision, several
+    hundred MB for all lengths.
     """
     return longest if longest <= LONG_TOKENS else min(-(-longest // STEP_TOKENS) * STEP_TOKENS, most)
 

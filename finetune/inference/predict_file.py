@@ -75,8 +75,8 @@ class Prediction:
 def predict_file(
     predictor: Predictor, path: Path, output: Path, *, options: Mapping[str, str], watch: Watcher, escape: bool = False
 ) -> Prediction:
-    """Predicts every row of a file, and writes its columns with the predictions to `output`, in order; passages of a query
-    by their rank.
+    """Predicts every row of a file, and writes its columns with the predictions to `output`, in order; passages by
+    rank within their query.
 
     Resumes an interrupted attempt. In CSV and TSV, predictions that a spreadsheet would run as a formula get an
     apostrophe; with `escape`, so do the file's own cells. Raises UserError for a file that cannot be read or written,
@@ -174,16 +174,16 @@ def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]]
     for record, cell in labelled:
         if cell is None:
             continue
-        place = (record.row, record.line)
+        location = (record.row, record.line)
         try:
             row = row_of(layout, record)
         except NoRow:
-            unreadable.append(place)
+            unreadable.append(location)
             continue
         label = task.labels_of([row])[0].value
         if label is None:
-            unlabelled.append(place)
-        elif not unknown.adds(row, place):
+            unlabelled.append(location)
+        elif not unknown.adds(row, location):
             if isinstance(label, float) and not rows and not scored_by:
                 bare = without_texts(row)
             rows.append(label if bare else without_texts(row, but=scored_by))

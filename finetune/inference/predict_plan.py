@@ -124,7 +124,7 @@ def shown_names(columns: Iterable[str]) -> str:
 
 
 def require_output_for(path: Path, output: Path, *, force: bool) -> None:
-    """Raises UserError for an output of unknown format, and where it would replace `path`, or a file without `force`."""
+    """Raises UserError for an output of unknown format, or one that would replace `path`, or a file without `force`."""
     written_format(output)
     require_replaceable_output(output, reads=[path], force=force)
 

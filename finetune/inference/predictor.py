@@ -72,8 +72,8 @@ class Predictor:
 
         Raises UserError for invalid inputs.
         """
-        several = len(inputs) == 1 and not named and isinstance(inputs[0], list)
-        if several:
+        is_list = len(inputs) == 1 and not named and isinstance(inputs[0], list)
+        if is_list:
             rows = [self._row_in_list(number, item) for number, item in enumerate(inputs[0], 1)]
         else:
             rows = [self.row(*inputs, **named)]
@@ -81,7 +81,7 @@ class Predictor:
             answers = self.answers(rows)
         except (TypeError, ValueError) as error:  # from a library, for text that is not Unicode
             raise UserError(f"{self.task.name} cannot read the text ({first_line(error)})", "Pass texts") from error
-        return answers if several else answers[0]
+        return answers if is_list else answers[0]
 
     def _row_in_list(self, number: int, item: Any) -> Row:
         try:

@@ -266,8 +266,8 @@ def mix_of(layers: Layers | Sequence[int], *, depth: int) -> LayerMix:
     else:
         how = next((kind for kind in ("sum", "weighted") if layers.startswith(kind)), "concat")
         single = {"embeddings": 0, "second-to-last": depth - 1, "last": depth}
-        several = range(1 if layers.endswith("all") else depth - 3, depth + 1)
-        indices = (single[layers],) if layers in single else tuple(several)
+        mixed_indices = range(1 if layers.endswith("all") else depth - 3, depth + 1)
+        indices = (single[layers],) if layers in single else tuple(mixed_indices)
     lacking = [index for index in indices if not 0 <= index <= depth]
     if lacking or not indices:
         wanted = f"layer {lacking[0]}" if lacking else "no layer at all"
@@ -297,18 +297,16 @@ class LayerReader(nn.Module):
 
     def forward(self, states: Tensor, mask: Tensor, *, pooled: bool) -> Tensor:
         """`(batch, n, layers, width)` to `(batch, n, self.width)`, or if `pooled` to `(batch, self.width)`."""
-        mixed = self._mixed(states)
+        if self.mix.how == "concat":
+            mixed = states.flatten(2)
+        elif self.mix.how == "sum":
+            mixed = states.sum(2)
+        else:
+            shares = self.scale * self.weights.softmax(0)
+            mixed = torch.einsum("bnkw,k->bnw", states, shares)
         if self.bilstm is not None:
             return self.bilstm(mixed, mask, ends=pooled)  # type: ignore[no-any-return]
         return mixed[:, 0] if pooled else mixed
-
-    def _mixed(self, states: Tensor) -> Tensor:
-        if self.mix.how == "concat":
-            return states.flatten(2)
-        if self.mix.how == "sum":
-            return states.sum(2)
-        shares = self.scale * self.weights.softmax(0)
-        return torch.einsum("bnkw,k->bnw", states, shares)
 
 
 class BiLSTM(nn.Module):

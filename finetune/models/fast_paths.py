@@ -33,7 +33,7 @@ LEAST_SAVED = 1_000_000  # weights in unused rows: an update of them takes about
 
 
 def take_fast_paths(model: EncoderWithHead, *, device: torch.device) -> list[str]:
-    """Replaces layers of a model by faster ones that compute the same; returns notes on those that do not.
+    """Replaces layers of a model by faster ones where they compute the same; else returns notes.
 
     Random states do not change.
     """
@@ -53,7 +53,7 @@ def take_fast_paths(model: EncoderWithHead, *, device: torch.device) -> list[str
 
 
 def freeze_unreached(model: EncoderWithHead) -> None:
-    """Freezes the encoder's weights that no output of the head depends on, such as those of layers above the ones read.
+    """Freezes the encoder's weights that the head does not depend on, such as of layers above the last that it reads.
 
     Weights without a gradient make distributed training fail, and would be counted as trained.
     """

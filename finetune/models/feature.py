@@ -56,19 +56,12 @@ class Feature:
         )
 
 
-class LazyFeatures(Sequence[Feature]):
-    """Features that are built when they are asked for; length, row and `truncated` of all are arrays `(features,)`."""
-
-    lengths: np.ndarray
-    rows: np.ndarray
-    truncated: np.ndarray
+class IndexedFeatures(Sequence[Feature]):
+    """Features that are found or built when they are asked for."""
 
     @abstractmethod
     def at(self, index: int) -> Feature:
         """The feature with this index, which is not negative."""
-
-    def __len__(self) -> int:
-        return len(self.rows)
 
     @overload
     def __getitem__(self, index: int) -> Feature: ...
@@ -80,6 +73,17 @@ class LazyFeatures(Sequence[Feature]):
         if not -len(self) <= index < len(self):
             raise IndexError(f"feature {index} of {len(self)}")
         return self.at(index % len(self))
+
+
+class LazyFeatures(IndexedFeatures):
+    """Features that are built when they are asked for; length, row and `truncated` of all are arrays `(features,)`."""
+
+    lengths: np.ndarray
+    rows: np.ndarray
+    truncated: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.rows)
 
 
 class TextFeatures(LazyFeatures):
@@ -106,8 +110,8 @@ def text_arrays(features: Sequence[Feature], *, first_row: int) -> dict[str, np.
     """A part of `TextFeatures`; None unless each feature is one text, and labels are numbers of the same shape."""
     labels = [np.asarray(feature.label) for feature in features]
     kinds = {(label.shape, label.dtype.kind) for label in labels}
-    more = any(f.choices or f.reads is not None or f.note is not None or f.states is not None for f in features)
-    if more or len(kinds) != 1 or labels[0].dtype.kind not in "bif":
+    has_extras = any(f.choices or f.reads is not None or f.note is not None or f.states is not None for f in features)
+    if has_extras or len(kinds) != 1 or labels[0].dtype.kind not in "bif":
         return None
     ids = np.concatenate([feature.input_ids for feature in features]).astype(np.int64)
     arrays = {
@@ -121,7 +125,7 @@ def text_arrays(features: Sequence[Feature], *, first_row: int) -> dict[str, np.
     return arrays | ({"segments": np.concatenate(segments).astype(np.int8)} if segments else {})
 
 
-class Sequences(Sequence[Feature]):
+class Sequences(IndexedFeatures):
     """The sequences of features: `[bounds[i] : bounds[i + 1]]` is feature i itself, or its choices."""
 
     def __init__(self, features: Sequence[Feature]) -> None:
@@ -131,13 +135,8 @@ class Sequences(Sequence[Feature]):
     def __len__(self) -> int:
         return int(self.bounds[-1])
 
-    @overload
-    def __getitem__(self, index: int) -> Feature: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Feature]: ...
-    def __getitem__(self, index: int | slice) -> Feature | list[Feature]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
+    def at(self, index: int) -> Feature:
+        """The sequence with this index, which is not negative."""
         number = int(np.searchsorted(self.bounds, index, side="right")) - 1
         feature = self.features[number]
         return feature.choices[int(index - self.bounds[number])] if feature.choices else feature

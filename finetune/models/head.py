@@ -170,7 +170,7 @@ class JoinedHead(Head):
         return torch.cat([parts[name] for name in self.names], dim=-1)
 
     def losses(self, logits: Tensor, labels: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The loss of each head of which the batch has labels, by its name."""
+        """The losses by name of head; heads without labels in this batch have none."""
         words, losses = self.reading("sequence"), dict[str, Tensor]()
         parts: Any = zip(self.names, self.heads, torch.split(logits, self.widths, dim=-1), strict=True)
         for name, head, part in parts:

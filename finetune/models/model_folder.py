@@ -217,8 +217,8 @@ def fitting_pooling(recipe: Recipe, folder: Path, config: PretrainedConfig, *, r
         return recipe.pooling
     if recipe.keep_labels:
         return str(saved_settings(config).get("pooling", FAMILY))
-    many = rows >= FEW_ROWS and not recipe.frozen
-    if many or not pooled or recipe.bilstm or recipe.layers != "last" or recipe.adapter:
+    many_rows = rows >= FEW_ROWS and not recipe.frozen
+    if many_rows or not pooled or recipe.bilstm or recipe.layers != "last" or recipe.adapter:
         return FAMILY
     pooling = trained_pooling(folder, config)
     return UNIT if pooling == MEAN and recipe.train.solver in LINEAR else pooling
@@ -285,5 +285,5 @@ def _save(model: EncoderWithHead, folder: Path, settings: dict[str, Any]) -> Non
     if lacking := sorted(set(missing) - unread):
         raise RuntimeError(f"{type(shell).__name__} has {some(lacking)}, and the model has not")
     others = {name: tensor for name, tensor in state.items() if name not in names}  # a pooler, for a later task
-    read = {name: tensor for name, tensor in shell.state_dict().items() if name not in unread}
-    shell.save_pretrained(folder, state_dict=read | others)
+    read_weights = {name: tensor for name, tensor in shell.state_dict().items() if name not in unread}
+    shell.save_pretrained(folder, state_dict=read_weights | others)

@@ -68,7 +68,7 @@ class LinearProbe(Extra):
         self.encoder_rows = run.earlier_rows
 
     def before_training(self, run: RunState) -> None:
-        """Says what cheap methods reach, before training takes its time."""
+        """Shows the scores of cheap methods before training takes its time."""
         if dev_tells_nothing(run):
             run.note(*_cross_validated_baselines(run, self.encoder_rows))
 

@@ -102,8 +102,8 @@ def build_run(run: RunState) -> None:
     require_positions(run.tokenizer, recipe.max_length, most_tokens(run.model.backbone.encoder))
     for split, rows in run.rows.items():
         arguments = (rows, run.tokenizer, recipe.max_length, watch)
-        own = batch_maker(task).train_features(*arguments) if split == task.train_split else None
-        run.features[split] = array_features(task, *arguments) if own is None else own
+        drawn = batch_maker(task).train_features(*arguments) if split == task.train_split else None
+        run.features[split] = array_features(task, *arguments) if drawn is None else drawn
     watch(Working("looking at the rows' words"))
     run.notes += _notes(run)
 

@@ -71,6 +71,10 @@ def build_record(run: RunState, baselines: Mapping[str, Answers], *, started: fl
     origins = {split: _origin(loaded, source) for split, loaded in splits.items()}
     scores = {split: official_scores(evaluated.task, answers[split], rows[split]) for split in answers}
     first = next(iter(answers))
+    train = run.recipe.train.lengthened(len(run.features[task.train_split]))
+    examples = len(progress.epochs) * len(run.rows_learned)
+    if train.updates is not None:  # the last epoch may be a part
+        examples = progress.update * train.batch_size
     counts = {
         split: _frequent(task, [row.gold for row in labelled])
         for split, labelled in rows.items()
@@ -104,7 +108,7 @@ def build_record(run: RunState, baselines: Mapping[str, Answers], *, started: fl
         "device": describe_device(run.device),
         "precision": run.precision,
         "processes": run.accelerator.num_processes,
-        "examples_per_second": _trained_examples(run) / progress.seconds,
+        "examples_per_second": examples / progress.seconds,
         "peak_memory_bytes": peak_memory(run.device),
         "epochs": [asdict(done) for done in progress.epochs],
         "selected_epoch": progress.selected_epoch,
@@ -129,14 +133,6 @@ def build_record(run: RunState, baselines: Mapping[str, Answers], *, started: fl
     }
     record = RunRecord(**facts | run.facts)
     return record.model_copy(update={"notes": list(dict.fromkeys([*record.notes, *dev_choices(record)]))})
-
-
-def _trained_examples(run: RunState) -> int:
-    """The rows of all epochs; where the length of a run is in updates, the features of all batches."""
-    train = run.recipe.train.lengthened(len(run.features[run.task.train_split]))
-    if train.updates is None:
-        return len(run.progress.epochs) * len(run.rows_learned)
-    return run.progress.update * train.batch_size
 
 
 def _notes(run: RunState, origins: Mapping[str, str], scores: Scores) -> list[str]:

@@ -138,7 +138,7 @@ def _save(state: RunState, *, started: float) -> None:
 
 
 def _prediction_settings(state: RunState) -> dict[str, Any]:
-    """What a saved model needs to predict as in its run: `finetune` in its config."""
+    """The settings with which a saved model predicts as in its run: `finetune` in its config."""
     task, recipe = state.evaluated.task, state.built_recipe
     layout = layout_of(task)
     return {

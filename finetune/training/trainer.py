@@ -8,6 +8,7 @@ The optimizer is AdamW with or without bias correction. Its weight decay is deco
 update subtracts the rate times `weight_decay` of each weight, which the moments do not see.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from finetune.data.messages import so_many
 from finetune.data.rows import Row
 from finetune.inference.engine import Engine
 from finetune.models.fast_paths import used_rows_alone
-from finetune.models.feature import Feature
+from finetune.models.feature import Feature, lengths
 from finetune.models.freezing import depths
 from finetune.models.head import EncoderWithHead
 from finetune.models.kernels.cpu import trim_memory
@@ -36,7 +37,7 @@ from finetune.runs.events import EpochDone, EpochResult, Note, Training
 from finetune.runs.recipe_tables import Train
 from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.passes import Objective
-from finetune.training.updates import Batches, Draw, Updater, batches_of_rows, no_masking
+from finetune.training.updates import Batches, Draw, Updater, no_masking
 
 LOSSES_AT_ONCE = 10  # updates between reads of the losses, for which a GPU has to finish; an epoch begins with 1, 2, 4
 BETAS = (0.9, 0.999)
@@ -78,10 +79,14 @@ class Trainer:
     def _fit(self, features: Sequence[Feature], evaluate: Evaluate) -> tuple[Progress, Any]:
         accelerator, checkpoints = self.engine.accelerator, self.checkpoints
         optimizer = build_optimizer(self.model, self.settings)
-        batches = batches_of_rows(features, self.settings, self.data_seed)
-        schedule = build_schedule(optimizer, self.settings, updates=len(batches))
+        size = self.settings.batch_size
+        updates = self.settings.updates or self.settings.epochs * math.ceil(len(features) / size)
+        batches = Batches(lengths(features), batch_size=size, data_seed=self.data_seed, updates=updates)
+        schedule = build_schedule(optimizer, self.settings, updates=updates)
         weights = TrainedWeights(self.model)
-        weights.leave_out_of_ddp()
+        # DistributedDataParallel, which wraps the model next, need not send frozen weights. There is no public way.
+        ignore = DistributedDataParallel._set_params_and_buffers_to_ignore_for_model
+        ignore(self.model, sorted(weights.frozen))  # type: ignore[no-untyped-call]
         model, optimizer = accelerator.prepare(self.model, optimizer)
         # The schedule is not prepared: a prepared one would step once per process.
         state = {"model": weights, "optimizer": optimizer, "schedule": schedule}
@@ -187,11 +192,6 @@ class TrainedWeights:
         missing, unknown = self.model.load_state_dict(state, strict=False)
         if wrong := [*unknown, *sorted(set(missing) - self.frozen)]:
             raise RuntimeError(f"weights of another model: {wrong[0]}")
-
-    def leave_out_of_ddp(self) -> None:
-        """Keeps DistributedDataParallel, which wraps the model later, from sending the frozen weights."""
-        ignore = DistributedDataParallel._set_params_and_buffers_to_ignore_for_model  # there is no public way
-        ignore(self.model, sorted(self.frozen))  # type: ignore[no-untyped-call]
 
 
 def build_optimizer(model: EncoderWithHead, settings: Train) -> Optimizer:

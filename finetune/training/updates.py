@@ -22,7 +22,7 @@ from finetune.data.rows import Row
 from finetune.inference.engine import Engine
 from finetune.inference.feature_batches import Diverged
 from finetune.models.device import is_out_of_memory
-from finetune.models.feature import Feature, label_counts, lengths
+from finetune.models.feature import Feature, label_counts
 from finetune.models.kernels import dropout
 from finetune.runs import interrupts
 from finetune.runs.events import Note, Updates
@@ -72,13 +72,6 @@ class Batches:
     def __getitem__(self, updates: slice) -> list[np.ndarray]:
         epochs = (divmod(update, self.per_epoch) for update in range(*updates.indices(self.updates)))
         return [self.of_epoch(epoch=epoch + 1)[index] for epoch, index in epochs]
-
-
-def batches_of_rows(features: Sequence[Feature], settings: Train, data_seed: int) -> Batches:
-    """The batches of a training with these settings."""
-    size = settings.batch_size
-    updates = settings.updates or settings.epochs * math.ceil(len(features) / size)
-    return Batches(lengths(features), batch_size=size, data_seed=data_seed, updates=updates)
 
 
 def share(batch: range, *, rank: int, processes: int, parts: int) -> list[range]:

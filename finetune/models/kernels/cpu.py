@@ -1,6 +1,6 @@
 """Faster on a CPU: malloc keeps freed memory, products by the faster library, fast dropout, attention in two products.
 
-Measured with benchmarks/cpu_parts.py. Results are the same but for the random numbers of dropout, and rounding where
+Measured with benchmarks/cpu_parts.py. Results are the same except for the random numbers of dropout, and rounding where
 another library computes products. torch computes fp32 products by MKL, which uses AVX-512 on processors of Intel alone
 (measured on a Zen 5: 210 of 460 GFLOP/s); oneDNN, torch's library for half precision, uses it on all.
 """
@@ -44,8 +44,8 @@ def take_fast_products(model: nn.Module) -> None:
 def product(left: Tensor, right: Tensor, *, bias: Tensor | None = None, added: Tensor | None = None) -> Tensor:
     """`(m, k)` times `(k, n)`, with a bias `(n,)` or a matrix `(m, n)` added."""
     if not _is_taken(left, columns=right.shape[1]):
-        more = bias if added is None else added
-        return torch.mm(left, right) if more is None else torch.addmm(more, left, right)
+        addend = bias if added is None else added
+        return torch.mm(left, right) if addend is None else torch.addmm(addend, left, right)
     if added is None:
         return torch.ops.mkldnn._linear_pointwise(left, right.t(), bias, "none", [], "")  # type: ignore[no-any-return]
     return torch.ops.mkldnn._linear_pointwise.binary(left, added, right.t(), bias, "add")  # type: ignore[no-any-return]

@@ -60,21 +60,21 @@ def window_starts(tokens: int, *, size: int, step: int) -> range:
     return range(0, max(1, tokens - size + step), step)
 
 
-def most_context(places: np.ndarray, starts: range, *, tokens: int, size: int) -> np.ndarray:
-    """For each token position in `places` `(n,)` the index of the window with most context on its shorter side `(n,)`.
+def most_context(positions: np.ndarray, starts: range, *, tokens: int, size: int) -> np.ndarray:
+    """For each token position `(n,)` the index of the window with most context on its shorter side `(n,)`.
 
     A hundredth of the window's length is added, as in the original BERT code: ties go to the longer window, then to
     the first.
     """
-    last = np.minimum(places // starts.step, len(starts) - 1)
+    last = np.minimum(positions // starts.step, len(starts) - 1)
     owner = last.copy()
-    best = np.full(len(places), -np.inf)
+    best = np.full(len(positions), -np.inf)
     for back in range(-(-size // starts.step)):
         window = last - back
         start = window * starts.step
         end = np.minimum(start + size, tokens)
-        context = np.minimum(places - start, end - 1 - places) + 0.01 * (end - start)
-        better = (window >= 0) & (places < end) & (context >= best)
+        context = np.minimum(positions - start, end - 1 - positions) + 0.01 * (end - start)
+        better = (window >= 0) & (positions < end) & (context >= best)
         owner, best = np.where(better, window, owner), np.where(better, context, best)
     return owner  # type: ignore[no-any-return]
 

@@ -33,9 +33,11 @@ def read_tokenizer(folder: Path, *, vocabulary: int | None = None) -> "PreTraine
     """The fast tokenizer of a folder, for a model with `vocabulary` embeddings. Raises UserError where it has none."""
     with as_user_error(f"{folder}: the tokenizer cannot be loaded", REMEDY):
         settings = json_table(folder / "tokenizer_config.json")
-        own = sentencepiece_tokenizer(folder, json_table(folder / "config.json"), settings)
-        tokenizer = own or _from_transformers(folder)
-        fault = tokenizer_fault(tokenizer, vocabulary) or ("" if own else other_pieces(folder, tokenizer))
+        from_sentencepiece = sentencepiece_tokenizer(folder, json_table(folder / "config.json"), settings)
+        tokenizer = from_sentencepiece or _from_transformers(folder)
+        fault = tokenizer_fault(tokenizer, vocabulary) or (
+            "" if from_sentencepiece else other_pieces(folder, tokenizer)
+        )
     if fault:
         raise UserError(f"{folder}: the tokenizer cannot be loaded ({fault})", REMEDY)
     return tokenizer
