@@ -89,6 +89,7 @@ TOKEN = Layers(dropout=("classifier_dropout", "classifier_dropout_prob", "hidden
 SPAN = Layers(dropout=("qa_dropout",), output="qa_outputs")  # DistilBERT has one, the others none
 OTHER = Layers(dense="dense")  # a new pooler, for vectors that no class of transformers reads
 NEW_TANH = Layers(before=POOLED_DROPOUT, dense="classifier.dense", output="classifier.out_proj")
+HIDDEN_TANH = replace(NEW_TANH, before=HIDDEN, dropout=HIDDEN)
 
 BERT_WORDS = WordPrediction(
     dense="cls.predictions.transform.dense", norm="cls.predictions.transform.LayerNorm", output="cls.predictions"
@@ -187,7 +188,7 @@ FAMILIES = {
     "mpnet": replace(
         ROBERTA,
         title="MPNet",
-        sentence=replace(NEW_TANH, before=HIDDEN, dropout=HIDDEN),
+        sentence=HIDDEN_TANH,
         token=HIDDEN_DROPOUT,
         left_to_right=False,
         fast_attention=False,
@@ -254,7 +255,7 @@ FAMILIES = {
     "roformer": replace(
         BERT,
         title="RoFormer",
-        sentence=replace(NEW_TANH, before=HIDDEN, dropout=HIDDEN, activation="hidden_act"),
+        sentence=replace(HIDDEN_TANH, activation="hidden_act"),
         choice=None,  # transformers' class reads the last token there, which may be padding
         token=HIDDEN_DROPOUT,
         next_sentence=None,
@@ -264,7 +265,7 @@ FAMILIES = {
     "longformer": replace(
         ROBERTA,
         title="Longformer",
-        sentence=replace(NEW_TANH, before=HIDDEN, dropout=HIDDEN, attends_to_all="cls"),
+        sentence=replace(HIDDEN_TANH, attends_to_all="cls"),
         choice=replace(HIDDEN_DROPOUT, attends_to_all="second text"),
         token=HIDDEN_DROPOUT,
         span=replace(SPAN, attends_to_all="first text"),

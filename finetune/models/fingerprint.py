@@ -62,10 +62,7 @@ def _matching(folder: Path, patterns: Sequence[str]) -> list[Path]:
 
 
 def _of_files(files: Sequence[Path]) -> str:
-    digest = hashlib.sha256()
-    for file in files:
-        digest.update(f"{file.name}:{sha256_of(file)};".encode())
-    return digest.hexdigest()
+    return hashlib.sha256("".join(f"{file.name}:{sha256_of(file)};" for file in files).encode()).hexdigest()
 
 
 def _settings(file: Path) -> list[Any]:

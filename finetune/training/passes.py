@@ -140,7 +140,7 @@ class GraphedPasses(BatchPasses):
         return torch.allclose(graphed, plain, rtol=MOST_DIFFERENCE, atol=MOST_DIFFERENCE)
 
     def _norm(self) -> Tensor:
-        return get_total_norm([parameter.grad for parameter in self._with_gradients()])
+        return get_total_norm([parameter.grad for parameter in self.parameters if parameter.grad is not None])
 
     def _with_gradients(self) -> list[nn.Parameter]:
         return [parameter for parameter in self.parameters if parameter.grad is not None]

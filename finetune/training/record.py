@@ -75,11 +75,6 @@ def build_record(run: RunState, baselines: Mapping[str, Answers], *, started: fl
     examples = len(progress.epochs) * len(run.rows_learned)
     if train.updates is not None:  # the last epoch may be a part
         examples = progress.update * train.batch_size
-    counts = {
-        split: _frequent(task, [row.gold for row in labelled])
-        for split, labelled in rows.items()
-        if not isinstance(labelled, HashedRows)
-    }
     observed = Observed(
         constant=None if run.model.head.pretrains else _constant(evaluated.task, answers[first], rows[first]),
         contradicted=_contradicted(task, run.train_rows[:MOST_COMPARED]),
@@ -123,7 +118,11 @@ def build_record(run: RunState, baselines: Mapping[str, Answers], *, started: fl
         "chosen": list(evaluated.chosen),
         "cross_fitted": hasattr(task, "decide") and bool(evaluated.chosen),
         "metrics": saved_metrics(task.metrics),
-        "labels": {split: labels for split, labels in counts.items() if labels},
+        "labels": {
+            split: labels
+            for split, loaded in rows.items()
+            if not isinstance(loaded, HashedRows) and (labels := _frequent(task, [row.gold for row in loaded]))
+        },
         "margins": {split: margin(evaluated.task, rows[split], answers[split], baselines[split]) for split in answers},
         "lineage": run.lineage,
         "findings": list(run.findings),
