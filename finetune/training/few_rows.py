@@ -259,27 +259,32 @@ def _coefficients(
     """Weight `(labels, width)` and bias `(labels,)` by regression, of the kind that `head.solved_as` names."""
     from sklearn.linear_model import LogisticRegression, Ridge
 
+    count = len(head.labels)
     if head.solved_as == "number":
         ridge = Ridge(alpha=1 / strength).fit(inputs, labels)
         return ridge.coef_.reshape(1, -1), np.atleast_1d(ridge.intercept_)
-    solver: Any = LogisticRegression(C=strength, max_iter=1_000)
-    weight, bias = np.zeros((len(head.labels), inputs.shape[1])), np.full(len(head.labels), UNSEEN)
     if head.solved_as == "flags":
-        for index, flags in enumerate(labels.T):
-            if flags.min() < flags.max():
-                solver.fit(inputs, flags)
-                weight[index], bias[index] = solver.coef_[0], solver.intercept_[0]
-            elif flags[0]:
-                bias[index] = -UNSEEN
-        return weight, bias
+        weights, biases = zip(*(_binary(inputs, labels[:, label], strength) for label in range(count)), strict=True)
+        return np.stack(weights), np.array(biases)
+    weight, bias = np.zeros((count, inputs.shape[1])), np.full(count, UNSEEN)
     if len(set(labels.tolist())) == 1:
         bias[labels[0]] = 0.0
         return weight, bias
     by_class = getattr(head, "class_weights", None)
-    solver.fit(inputs, labels, sample_weight=None if by_class is None else by_class.cpu().numpy()[labels])
+    row_weights = None if by_class is None else by_class.cpu().numpy()[labels]
+    solver: Any = LogisticRegression(C=strength, max_iter=1_000).fit(inputs, labels, sample_weight=row_weights)
     if len(solver.classes_) == 2:  # scikit-learn fits one row, for the difference of the two classes
         first, second = solver.classes_
         weight[second], bias[second], bias[first] = solver.coef_[0], solver.intercept_[0], 0.0
     else:
         weight[solver.classes_], bias[solver.classes_] = solver.coef_, solver.intercept_
     return weight, bias
+
+
+def _binary(inputs: np.ndarray, labels: np.ndarray, strength: float) -> tuple[np.ndarray, float]:
+    from sklearn.linear_model import LogisticRegression
+
+    if len(set(labels.tolist())) < 2:
+        return np.zeros(inputs.shape[1]), -UNSEEN if labels[:1].any() else UNSEEN
+    solver = LogisticRegression(C=strength, max_iter=1_000).fit(inputs, labels)
+    return solver.coef_[0], float(solver.intercept_[0])

@@ -55,7 +55,7 @@ def run(
     accelerator = state.accelerator
     main, wait = accelerator.is_main_process, options.wait and accelerator.num_processes == 1
     with home.locked(wait=wait, tell=lambda text: watch(Note(text))) if main else nullcontext():
-        accelerator.wait_for_everyone()
+        accelerator.wait_for_everyone()  # until the main process has the lock
         if not force and (record := home.record()) is not None:  # finished by the process that had the lock
             return _already_done(state, record)
         state.folder = home.attempt
@@ -69,7 +69,7 @@ def run(
             _save(state, started=started)
             checkpoints.delete()
             home.publish()
-            state.watch = EventLog(home.events, then=watch)
+            state.watch = EventLog(home.events, then=watch)  # publishing has moved the file
     accelerator.wait_for_everyone()
     record = load_record(home.record_file)
     state.watch(Done(folder=str(home.path), scores=record.scores, seconds=record.seconds))
@@ -78,7 +78,7 @@ def run(
 
 def _already_done(state: RunState, record: RunRecord) -> RunRecord:
     """The record of a finished run, with today's findings in its data."""
-    # A process that was killed after writing the record leaves these.
+    # What a process leaves that was killed after writing the record.
     Checkpoints(folder=state.home.checkpoints).delete()
     state.home.clean()
     state.watch(AlreadyDone(folder=str(state.home.path), then=record.versions, now=versions()))
