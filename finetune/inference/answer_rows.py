@@ -46,7 +46,7 @@ class PredictedRow:
 
 
 def rows_of_records(task: Task, records: Iterable[tuple[Record, Layout]]) -> list[PredictedRow]:
-    """The rows of records, each with its columns; or the error of a record that is no row."""
+    """The rows of records, each with its columns; or the error of a record that makes none."""
     window, current, unlabelled = list[PredictedRow](), None, None
     for record, layout in records:
         if unlabelled is None or layout is not current:  # a file has one layout
@@ -196,7 +196,7 @@ class PythonRows:
         return cells, Layout(shape=self.kind.name, text=text, spans=spans), fault
 
     def rows_in(self, data: Any) -> Iterable[Any]:
-        """An item for each row. Raises UserError for data that is no rows, and a table without the model's columns."""
+        """An item for each row. Raises UserError for data that holds none, and a table without the model's columns."""
         if hasattr(data, "itertuples"):  # a pandas DataFrame, checked without importing pandas
             columns = column_names(list(data.columns))
             rows = data.astype(object).where(data.notna(), None).itertuples(index=False, name=None)

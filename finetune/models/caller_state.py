@@ -1,6 +1,6 @@
 """The calling program's state of torch, numpy and Python: defaults while we work, then restored.
 
-The result of a run must not depend on this state, which is no part of its id. torch has one generator for the whole
+A run's id does not know this state, so its result must not depend on it. torch has one generator for the whole
 process: two trainings in threads would share it, so they run one after the other.
 """
 

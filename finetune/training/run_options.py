@@ -1,4 +1,4 @@
-"""`RunOptions`: what does not change the result of a run, and so is no setting of a recipe. `run --track`: settings,
+"""`RunOptions`: options of a command that do not change results; recipes have those that do. `run --track`: settings,
 losses and scores of a run, sent to Accelerate's trackers.
 """
 
