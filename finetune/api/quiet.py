@@ -19,7 +19,7 @@ def without_hints() -> Iterator[None]:
 def quiet() -> Iterator[None]:
     """Imports transformers, and silences its progress bars and warnings, and those of the Hub's client, until the end.
 
-    Afterwards they are as the program had set them, as is the state of torch, numpy and Python (`isolated_torch_state`).
+    Then they are restored, and so is the state of torch, numpy and Python (`isolated_torch_state`).
     """
     with without_hints():
         from finetune.models.caller_state import isolated_torch_state  # first: without torch, transformers would print
