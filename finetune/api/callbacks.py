@@ -30,13 +30,13 @@ def watcher_of(progress: bool | None, callbacks: Iterable[Callback] | Callback) 
     several = callbacks if isinstance(callbacks, Iterable) and not callable(callbacks) else [callbacks]
     display, active = progress_of(progress), [_function_of(callback) for callback in several]
     if active:
-        from finetune.models.caller_state import kept_state
+        from finetune.models.caller_state import state_restored_after
 
     def watch(event: Event) -> None:
         display(event)
         for function in list(active):
             try:
-                with chdir(Path.cwd()), kept_state():  # a run's paths may be relative
+                with chdir(Path.cwd()), state_restored_after():  # a run's paths may be relative
                     function(event)
             except Exception as error:  # whatever the user's code raises
                 active.remove(function)

@@ -19,15 +19,15 @@ def without_hints() -> Iterator[None]:
 def quiet() -> Iterator[None]:
     """Imports transformers, and silences progress bars and warnings, its own and the Hub client's, until the end.
 
-    Afterwards they are as the program had set them, as is the state of torch, numpy and Python (`own_state`).
+    Then they are restored, and so is the state of torch, numpy and Python (`isolated_torch_state`).
     """
     with without_hints():
-        from finetune.models.caller_state import own_state  # first: without torch, transformers would print
+        from finetune.models.caller_state import isolated_torch_state  # first: without torch, transformers would print
 
         from huggingface_hub.utils import logging as hub  # isort: skip
         from transformers.utils import logging  # isort: skip
 
-    with own_state(), _silent(logging, hub):
+    with isolated_torch_state(), _silent(logging, hub):
         yield
 
 
@@ -36,9 +36,9 @@ def quiet_for(model: str | Path) -> AbstractContextManager[None]:
     nor transformers, only numpy's.
     """
     from finetune.inference.export_facts import is_export
-    from finetune.models.feature import plain_numpy
+    from finetune.models.feature import default_numpy_errors
 
-    return plain_numpy() if is_export(model) else quiet()
+    return default_numpy_errors() if is_export(model) else quiet()
 
 
 @contextmanager

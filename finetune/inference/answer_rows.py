@@ -1,4 +1,4 @@
-"""Rows to predict: records of a file, or Python values as records, and the windows that are predicted together."""
+"""Rows to predict, from records of a file or from Python values; and windows of rows that are predicted together."""
 
 import io
 import json
@@ -32,8 +32,9 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class PredictedRow:
-    """A record with its columns, the row that it makes, without its label, and the row's prediction; or an `error`,
-    why it has none. `truncated`: the row was longer than `max_length`.
+    """A record with its columns, its row without the label, and the prediction; or the `error`, why it has none.
+
+    `truncated` says whether the row was longer than `max_length`.
     """
 
     record: Record
@@ -45,14 +46,14 @@ class PredictedRow:
 
 
 def rows_of_records(task: Task, records: Iterable[tuple[Record, Layout]]) -> list[PredictedRow]:
-    """The rows of records to predict, each record with its columns, and why the others make none."""
-    window, read, bare = list[PredictedRow](), None, None
+    """The rows of records, each with its columns; or the error of a record that makes none."""
+    window, current, unlabelled = list[PredictedRow](), None, None
     for record, layout in records:
-        if bare is None or layout is not read:
-            read, bare = layout, replace(named_type(layout.shape).fitted(layout, task), label=())
+        if unlabelled is None or layout is not current:  # a file has one layout
+            current, unlabelled = layout, replace(named_type(layout.shape).fitted(layout, task), label=())
         predicted = PredictedRow(record, layout)
         try:
-            row = row_of(bare, record)
+            row = row_of(unlabelled, record)
             predicted.error = task.fault(row)
             predicted.row = None if predicted.error else row
         except NoRow as fault:
@@ -62,21 +63,20 @@ def rows_of_records(task: Task, records: Iterable[tuple[Record, Layout]]) -> lis
 
 
 def free_name(name: str, taken: Collection[str]) -> str:
-    """An unused column name: `prediction`, or `predicted prediction` if the file already has that column."""
+    """An unused column name: `prediction`, or `predicted prediction` if the file has that column."""
     while name in taken:
         name = f"predicted {name}"
     return name
 
 
-def windows(coming: Iterable[T], *, skip: int = 0, first: int = 0) -> Iterator[list[T]]:
-    """The windows of rows that are predicted together, without the first ones, of `skip` rows.
+def windows(rows: Iterable[T], *, skip: int = 0, first: int = 0) -> Iterator[list[T]]:
+    """The windows of rows that are predicted together, after the first ones with `skip` rows.
 
     They grow from `first` rows, by default FIRST_WINDOW (a rate is shown soon), to WINDOW (sorting by length saves
-    padding). Logits depend in their last bits on the rest of a batch, so a window's rows depend on nothing but their
-    number in the file.
+    padding). The last bits of logits depend on the rest of a batch, so the number of a row alone decides its window.
     """
-    rows, start, size = iter(coming), 0, first or FIRST_WINDOW
-    while window := list(islice(rows, size)):
+    remaining, start, size = iter(rows), 0, first or FIRST_WINDOW
+    while window := list(islice(remaining, size)):
         if start >= skip:
             yield window
         start += len(window)
@@ -86,14 +86,14 @@ def windows(coming: Iterable[T], *, skip: int = 0, first: int = 0) -> Iterator[l
 def ahead(items: Iterator[T]) -> Iterator[T]:
     """Yields the items; a thread makes the next one while the caller uses the last."""
     with ThreadPoolExecutor(1) as thread:
-        coming = thread.submit(lambda: list(islice(items, 1)))
-        while made := coming.result():
-            coming = thread.submit(lambda: list(islice(items, 1)))
-            yield made[0]
+        coming = thread.submit(next, items, None)
+        while (item := coming.result()) is not None:
+            coming = thread.submit(next, items, None)
+            yield item
 
 
 class PythonRows:
-    """How the rows of a task are given in Python: by the columns of training (`layout`) or of the task, by the names of
+    """Python values as rows of a task: by the columns of training (`layout`) or of the task, by the names of
     `Task.row`, or in the order of these.
     """
 
@@ -110,21 +110,21 @@ class PythonRows:
 
     @cached_property
     def trained(self) -> Layout | None:
-        """The columns of training, or those that the task declares; None where neither is known."""
+        """The columns of training, or those that the task declares; None without either."""
         if self.layout is not None or not self.task.inputs:
             return self.layout
         return Layout(shape=self.kind.name, text=self.task.inputs)
 
     @property
     def names(self) -> list[tuple[str, ...]]:
-        """The names under which a row's inputs are found: the columns of training first, then those of the task."""
+        """The accepted names of a row's inputs: the columns of training, then those of the task."""
         trained, others = self.trained, (self.inputs, *self.kind.other_names)
         if trained is None:
             return [*others]
         return [trained.text_columns, *(names for names in others if not inputs_fault(trained, len(names)))]
 
     def arranged(self, value: Any) -> tuple[Any, ...]:
-        """A row of a list with one item for each input of the task; choices and words may follow one another."""
+        """The inputs of a row in a list; of types with a list of choices or words, these may be items of the row."""
         if not isinstance(value, list | tuple):
             return (value,)
         kind, last = type_of(self.task), len(self.inputs) - 1
@@ -133,7 +133,7 @@ class PythonRows:
         return (*value[:last], list(value[last:]))
 
     def records(self, rows: Iterable[Any]) -> Iterator[tuple[Record, Layout]]:
-        """Each row as a record with its columns; one that the model cannot read has a fault."""
+        """Each row as a record with its columns; a row that the model cannot read has a fault."""
         for number, value in enumerate(rows, start=1):
             if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping):
                 value = tuple(value)
@@ -142,9 +142,9 @@ class PythonRows:
             yield whole(Record(row=number, line=number, values=values, fault=fault)), layout
 
     def called(self, inputs: tuple[Any, ...], named: Mapping[str, Any]) -> Row:
-        """The row of a call `model(*inputs, **named)`, of which a single tuple or mapping is a row too.
+        """The row of a call `model(*inputs, **named)`; a single tuple or mapping is a row too.
 
-        Raises UserError that says how to call the model, for another number of inputs and for what is not text.
+        Raises UserError with the right call, for a wrong number of inputs and for inputs that are not text.
         """
         if type_of(self.task) is None:
             return self.task.row(*inputs, **named)
@@ -165,7 +165,7 @@ class PythonRows:
         return self._refuse(read.error) if read.row is None else replace(read.row, id="")
 
     def _refuse(self, fault: str) -> Any:
-        """Raises UserError that says how to call the model."""
+        """Raises UserError with the right call."""
         count = len(self.inputs) if self.trained is None or self.kind.list_last else len(self.trained.text)
         names = ", ".join(self.inputs[:count])
         tokens = ', or model(tokens=["a", "text"])' if ("tokens",) in self.kind.other_names else ""
@@ -176,28 +176,27 @@ class PythonRows:
         )
 
     def _cells(self, row: Any) -> tuple[dict[str, Any], Layout, str]:
-        """The cells of a row, a mapping or a tuple, which of them are the model's inputs, and what is wrong, if
-        anything.
-        """
+        """The cells of a row, a mapping or a tuple; the columns that are the model's inputs; the fault, or ''."""
         layout, trained = self.layout, self.trained
         if isinstance(row, Mapping):
             cells = dict(zip(column_names(list(row)), row.values(), strict=True))
             if layout is not None and {*layout.text_columns} <= {*cells}:
                 label = layout.label if {*layout.label} <= {*cells} else ()
                 return cells, replace(layout, id="", label=label), ""
-            every = [*([trained.text] if trained else []), self.inputs, *self.kind.other_names]
-            text = next((names for names in every if {*names} <= {*cells}), every[0])
+            accepted = [*([trained.text] if trained else []), self.inputs, *self.kind.other_names]
+            text = next((names for names in accepted if {*names} <= {*cells}), accepted[0])
             fault = inputs_fault(trained, len(text)) if trained and text != trained.text else ""
         else:
             cells = dict(zip(self.inputs, row, strict=False))
             text, fault = tuple(cells), inputs_fault(trained, len(row))
             if not self.needed <= len(row) <= len(self.inputs):
                 fault = fault or f"has {so_many(len(row), 'input')}, and the model reads {' and '.join(self.inputs)}"
-        words = any(isinstance(cells.get(name), list | tuple) for name in text)  # spans are those of a text alone
-        return cells, Layout(shape=self.kind.name, text=text, spans=layout.spans if layout and not words else ()), fault
+        words = any(isinstance(cells.get(name), list | tuple) for name in text)
+        spans = layout.spans if layout and not words else ()  # lists of words have none
+        return cells, Layout(shape=self.kind.name, text=text, spans=spans), fault
 
     def rows_in(self, data: Any) -> Iterable[Any]:
-        """An item for each row. Raises UserError for what holds no rows, and a table without the model's columns."""
+        """An item for each row. Raises UserError for data that holds none, and a table without the model's columns."""
         if hasattr(data, "itertuples"):  # a pandas DataFrame, checked without importing pandas
             columns = column_names(list(data.columns))
             rows = data.astype(object).where(data.notna(), None).itertuples(index=False, name=None)
@@ -218,12 +217,12 @@ class PythonRows:
 
     def _require(self, columns: Sequence[str]) -> None:
         """Raises UserError where columns are neither those of training nor named as the inputs of the task's rows."""
-        first, *others = self.names
-        if not any({*names} <= {*columns} for names in (first, *others)):
-            names = ", ".join(['"COLUMN"'] * len(first))
-            them = f"it: text={names}" if len(first) == 1 else f"them: text=[{names}]"
+        accepted = self.names
+        if not any({*names} <= {*columns} for names in accepted):
+            named = ", ".join(['"COLUMN"'] * len(accepted[0]))
+            them = f"it: text={named}" if len(accepted[0]) == 1 else f"them: text=[{named}]"
             raise UserError(
-                f"the data {lacking(first, columns)}, on which the model was trained",
+                f"the data {lacking(accepted[0], columns)}, on which the model was trained",
                 f"It has {shown_names(columns)}; name {them}",
             )
 
@@ -242,7 +241,7 @@ def _columns_in(table: Mapping[Any, Any]) -> list[Sequence[Any]]:
 
 
 def _type_fault(inputs: Iterable[Any]) -> str:
-    """What is wrong with inputs that are no texts, nor lists of them; empty where nothing is."""
+    """The fault of inputs that are not texts or lists of texts; else empty."""
     for value in inputs:
         parts = value if isinstance(value, list | tuple) else [value]
         if wrong := [part for part in parts if not isinstance(part, str)]:
@@ -264,7 +263,7 @@ def value_in_line(line: str) -> Any:
 
 
 def stream_lines(stream: IO[str]) -> Iterable[str]:
-    """A stream's lines, as UTF-8 whatever the locale; invalid bytes become lone surrogates."""
+    """The lines of a stream as UTF-8, whatever the locale; invalid bytes become lone surrogates."""
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(encoding="utf-8-sig", errors="surrogateescape", newline="\n")
     return stream

@@ -1,4 +1,4 @@
-"""Logits and hidden states of features, on any device and number of processes. It changes no weights."""
+"""`Engine`: logits and hidden states of features, on any device and number of processes. It changes no weights."""
 
 import math
 import time
@@ -27,11 +27,11 @@ from finetune.inference.feature_batches import (
     token_batches,
 )
 from finetune.models.batch import Batch, collate
-from finetune.models.caller_state import plain_mode
+from finetune.models.caller_state import default_torch_modes
 from finetune.models.device import build_accelerator, is_out_of_memory, resolve_device, usable_precision
 from finetune.models.families import most_tokens
 from finetune.models.fast_paths import take_fast_paths
-from finetune.models.feature import Feature, label_counts, lengths, read_positions
+from finetune.models.feature import Feature, label_counts, lengths, padded, read_positions
 from finetune.models.head import EncoderWithHead, Head, as_float
 from finetune.models.kernels.attention import register_attention
 from finetune.models.kernels.cpu import trim_memory
@@ -42,18 +42,17 @@ from finetune.runs.events import Encoded, Note, Predicted, Watcher, unwatched
 
 LOSSES_AT_ONCE = 256  # features
 IMPOSSIBLE = -1e4  # a logit; minus infinity would make losses of padding nan
-TRIMMED = 8  # batches after which memory is returned where logits are many
+TRIMMED = 8  # batches between returns of memory to the system, of a head with a `vocabulary`
 
 
 def _unpickled(model: EncoderWithHead, device: torch.device, precision: str, pad_id: int) -> "Engine":
-    """An engine with what its process lacks if it is a new one."""
-    register_attention()
+    register_attention()  # a new process has not done it
     return Engine(model=model, accelerator=build_accelerator(device, precision), pad_id=pad_id, watch=unwatched)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """A model, its accelerator (device, precision, processes), and the id of its padding token."""
+    """A model, its accelerator (device, precision, processes), and the id of the padding token."""
 
     model: EncoderWithHead
     accelerator: Accelerator
@@ -61,7 +60,7 @@ class Engine:
     watch: Watcher
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For pickle and copy: an accelerator belongs to its process, and a watcher to whoever watches."""
+        """For pickle and copy: an accelerator belongs to its process, a watcher to its caller."""
         return _unpickled, (self.model, self.accelerator.device, self.accelerator.mixed_precision, self.pad_id)
 
     @property
@@ -71,12 +70,12 @@ class Engine:
 
     @property
     def most_tokens(self) -> int:
-        """The longest sequence that the encoder has positions for."""
+        """The most tokens for which the encoder has positions."""
         return most_tokens(self.model.backbone.encoder)
 
     @property
     def overlaps(self) -> bool:
-        """Whether a thread encodes rows while the model predicts others: on a GPU. On a CPU they share the cores."""
+        """Whether a thread encodes rows while the model predicts others: not on a CPU, where both need the cores."""
         return bool(self.accelerator.device.type != "cpu")
 
     @property
@@ -85,15 +84,15 @@ class Engine:
         return self.accelerator.device.type, self.accelerator.mixed_precision
 
     def undisturbed(self) -> AbstractContextManager[None]:
-        """Leaves what the calling program has set in torch and numpy."""
-        return plain_mode()
+        """Within it the calling program's settings of torch and numpy do not apply."""
+        return default_torch_modes()
 
     def logits(self, features: Sequence[Feature]) -> list[np.ndarray]:
         """Logits of every feature, without padding, in order; the same on every process.
 
         Each array is `(labels,)` for a head on the pooled output, `(choices,)` for multiple choice, and
-        `(positions, labels)` for a head on the sequence output, or what `Head.reduced` keeps of these.
-        Raises Diverged for nan logits, and Stopping after a signal.
+        `(positions, labels)`, perhaps reduced by `Head.reduced`, for a head on the sequence output. Raises Diverged for
+        nan logits, and Stopping after a signal.
         """
         self._evaluate()
         sizes = feature_sizes(lengths(features), read_positions(features), vocabulary=self.model.head.vocabulary)
@@ -109,9 +108,9 @@ class Engine:
                     break
                 if self.model.head.vocabulary and number % TRIMMED == 0:
                     trim_memory()
-                read = self._reader_of([features[i] for i in indices], ready.pop())
+                wait_for_logits = self._reader_of([features[i] for i in indices], ready.pop())
                 ready += islice(ahead, 1)  # while a GPU computes
-                pieces += zip(indices.tolist(), read(), strict=True)
+                pieces += zip(indices.tolist(), wait_for_logits(), strict=True)
                 done += len(indices) * self.accelerator.num_processes
                 self.watch(Predicted(done=min(done, len(features)), total=len(features)))
         if self.model.head.vocabulary:
@@ -126,20 +125,20 @@ class Engine:
         return logits
 
     def _evaluate(self) -> None:
-        """Puts the model on the device, without dropout; a served model is there already."""
+        # A model that is served is there already: going through its modules takes time.
         if self.model.training or next(self.model.parameters()).device != self.accelerator.device:
             self.model.to(self.accelerator.device).eval()
 
     def stop_if_asked_anywhere(self) -> None:
-        """Raises Stopping in all processes if a signal has asked any of them: none leaves while others wait for it."""
+        """Raises Stopping in all processes if one of them got a signal: none leaves while others wait for it."""
         asked = torch.tensor(float(process.asked()), device=self.accelerator.device)
         if self.accelerator.reduce(asked, "sum").item():
             raise process.Stopping
 
     def loss(self, logits: Sequence[np.ndarray], features: Sequence[Feature]) -> float | None:
-        """The mean loss of a label, from logits that `logits` returned; None without labels, or if it is not finite.
+        """The mean loss per label, from the result of `logits`; the sum of these if the head has several losses.
 
-        Of a head with several losses it is their sum; of one that reduces its logits it is unknown.
+        None without labels, for a head with a `vocabulary`, and if it is not finite.
         """
         if self.model.head.vocabulary:
             return None
@@ -150,7 +149,8 @@ class Engine:
                 return None
             counts.update(labelled)
             labels = collate(part, pad_id=self.pad_id).to(device).labels
-            losses = self.model.head.losses(_padded(logits[begin : begin + len(part)]).to(device), labels)
+            stacked = padded(logits[begin : begin + len(part)], IMPOSSIBLE, dtype=np.float32)
+            losses = self.model.head.losses(torch.from_numpy(stacked).to(device), labels)
             totals.update({name: float(loss) for name, loss in losses.items()})
         mean = sum(total / max(1, counts[name]) for name, total in totals.items())
         return mean if math.isfinite(mean) else None
@@ -158,8 +158,10 @@ class Engine:
     def hidden_states(
         self, sequences: Sequence[Feature], layers: Sequence[int], *, pooled: bool | None = None
     ) -> Iterator[tuple[int, np.ndarray]]:
-        """(index, hidden states `(positions, layers, width)`) of every sequence, longest first; by default of the
-        positions that the head reads, else of one vector of the text (`pooled`) or all tokens.
+        """(index, hidden states `(n, layers, width)`) of every sequence, longest first.
+
+        By default n are the positions that the head reads; else it is 1, the vector of the text (`pooled`), or all
+        tokens.
         """
         pooled = self.model.pooled if pooled is None else pooled
         self._evaluate()
@@ -174,27 +176,26 @@ class Engine:
                 self.watch(Encoded(done=done, total=len(sequences), rate=rate))
 
     def batch(self, features: Sequence[Feature]) -> Batch:
-        """These features as padded tensors on the device, in few shapes on a GPU, or where logits are many."""
+        """The features as padded tensors on the device; in few shapes on a GPU, and for a head with a `vocabulary`."""
         return self._collated(features).to(self.accelerator.device)
 
     def _collated(self, features: Sequence[Feature]) -> Batch:
-        """The same before it is on the device."""
         length, reads = self._padded_to(features)
         batch = collate(features, pad_id=self.pad_id, length=length, reads=reads)
         return batch.pinned() if self.accelerator.device.type == "cuda" else batch
 
     def _padded_to(self, features: Sequence[Feature]) -> tuple[int, int]:
-        """The tokens and the positions that are read to which a batch is padded at least; 0 is to its longest."""
-        device, many = self.accelerator.device.type, bool(self.model.head.vocabulary)
-        if not (many or device == "cuda") or features[0].states is not None:
+        """(tokens, positions) to which a batch is padded at least; 0 pads to its longest."""
+        on_gpu, many_logits = self.accelerator.device.type == "cuda", bool(self.model.head.vocabulary)
+        if not (many_logits or on_gpu) or features[0].states is not None:
             return 0, 0
         longest = max(len(sequence) for feature in features for sequence in feature.choices or (feature,))
-        by_position = many or (self.model.by_position and features[0].reads is not None)
+        by_position = many_logits or (self.model.by_position and features[0].reads is not None)
         reads = int(stepped_reads(read_positions(features)).max()) if by_position else 0
-        return (stepped_on_gpu if device == "cuda" else stepped)(longest, most=self.most_tokens), reads
+        return (stepped_on_gpu if on_gpu else stepped)(longest, most=self.most_tokens), reads
 
     def _reader_of(self, features: Sequence[Feature], batch: Batch) -> Callable[[], list[np.ndarray]]:
-        """Starts the passes of a batch, and returns what waits for its logits; where memory runs out, of its halves."""
+        """Starts to compute a batch; returns a function that waits for its logits. Where memory runs out, in halves."""
         try:
             batch = batch.to(self.accelerator.device)
             logits = as_float(self.model(*batch.inputs()))
@@ -204,9 +205,11 @@ class Engine:
         except RuntimeError as error:  # torch's own class for GPUs is one, too
             if not is_out_of_memory(error) or len(features) == 1:
                 raise
-        half = len(features) // 2
-        halves = [self._reader_of(some, self._collated(some))() for some in (features[:half], features[half:])]
-        return lambda: halves[0] + halves[1]
+        middle = len(features) // 2
+        first, second = (
+            self._reader_of(half, self._collated(half))() for half in (features[:middle], features[middle:])
+        )
+        return lambda: first + second
 
     def _batch_tokens(self) -> int:
         return BATCH_TOKENS.get(self.accelerator.device.type, BATCH_TOKENS["cuda"])
@@ -226,32 +229,24 @@ def load_engine(
     device: str | None,
     watch: Watcher,
 ) -> tuple[Engine, PreTrainedTokenizerBase]:
-    """The engine of a model's folder, and its tokenizer; `settings` are those that its run saved in the config.
+    """The engine and the tokenizer of a model's folder; its run saved `settings` in the config.
 
-    Raises UserError for a model without a trained head. A note says where training used another precision.
+    A note says where training used another precision. Raises UserError for a model without a trained head.
     """
-    place, labels = resolve_device(device), getattr(load_config(folder), "id2label", None) or {}
+    resolved, labels = resolve_device(device), getattr(load_config(folder), "id2label", None) or {}
     loaded = load_trained(folder, head)
     if len(loaded.head.labels) > 1 and str(labels.get(0)).lower() == "label_0":
         names = ", ".join(loaded.head.labels)
         watch(Note(f"{name} does not name its labels: assumed to be {names}, in that order"))
     trained_in = settings.get("precision", "auto")
-    precision = usable_precision(trained_in, place)
+    precision = usable_precision(trained_in, resolved)
     if trained_in not in (precision, "auto"):
-        text = f"{name} was trained in {trained_in}, in which this {place.type} does not compute natively"
+        text = f"{name} was trained in {trained_in}, in which this {resolved.type} does not compute natively"
         watch(Note(f"{text}: it predicts in {precision}"))
-    take_fast_paths(loaded, device=place)
+    take_fast_paths(loaded, device=resolved)
     tokenizer = load_tokenizer(folder)
-    accelerator = build_accelerator(place, precision)
+    accelerator = build_accelerator(resolved, precision)
     return Engine(model=loaded, accelerator=accelerator, pad_id=tokenizer.pad_token_id, watch=watch), tokenizer
-
-
-def _padded(logits: Sequence[np.ndarray]) -> Tensor:
-    """Stacks logits `(n, ...)` to `(features, most n, ...)`; padding has a probability of 0."""
-    out = np.full((len(logits), max(map(len, logits)), *logits[0].shape[1:]), IMPOSSIBLE, dtype=np.float32)
-    for index, each in enumerate(logits):
-        out[index, : len(each)] = each
-    return torch.from_numpy(out)
 
 
 def _without_padding(states: Tensor, mask: Tensor) -> Iterator[np.ndarray]:

@@ -1,7 +1,7 @@
-"""What each word of a row adds to its prediction: integrated gradients (Sundararajan et al. 2017), by captum.
+"""The part of each word in a row's prediction: integrated gradients (Sundararajan et al. 2017), by captum.
 
-The path leads, over the word embeddings, from the row with every word masked to the row itself. The parts add up to the
-difference of the two values, up to the error of the numerical integral, which falls with the number of steps.
+The path leads, in the space of word embeddings, from the row with every word masked to the row itself. The parts add up
+to the difference of the two values, except for the error of the numerical integral: it falls with the number of steps.
 """
 
 import math
@@ -35,14 +35,14 @@ from finetune.task_types.explained import Asked, CannotExplain, ExplainTarget, N
 MOST_TOKENS = 8_192  # of a row's windows or choices, with padding
 FIRST_STEPS, MOST_STEPS = 32, 1_024
 TOKENS_AT_ONCE = 4_096  # of all sequences that are computed together, with padding
-NEW_WORD = ("▁", "Ġ")  # how SentencePiece and byte-level BPE mark a token after a space
+NEW_WORD = ("▁", "Ġ")  # the marks of SentencePiece and byte-level BPE for a token after a space
 
 
 def explain_row(predictor: Predictor, row: Row, asked: Asked) -> ExplainedRow:
-    """What each word of a row adds to its prediction, or to what was asked for.
+    """The parts of a row's words in its prediction, or in the label that was `asked` for.
 
-    Raises CannotExplain for an empty text and a row that is too long, and UserError for a label or word that is not
-    there, a task whose predictions cannot be explained, and without captum.
+    Raises CannotExplain for an empty text and a row that is too long. Raises UserError for an unknown label or word, a
+    task whose predictions cannot be explained, and without captum.
     """
     require_captum()
     task = predictor.task
@@ -82,10 +82,10 @@ def _explanation(
     value = PickedLogits(model=engine.model, batch=batch, picks=picks)
     sequences = [sequence for number in used for sequence in features[number].choices or (features[number],)]
     words = find_words([list(sequence.input_ids) for sequence in sequences], texts, tokenizer)
-    masked = value.ids.clone()  # encoders know [MASK] from pre-training as a word that is not given
+    masked = value.ids.clone()  # in pre-training [MASK] meant an unknown word
     mask_ids = (tokenizer.mask_token_id, tokenizer.unk_token_id, tokenizer.pad_token_id)
-    for place in chain.from_iterable(word.places for word in words):
-        masked[place] = next(number for number in mask_ids if number is not None)
+    for position in chain.from_iterable(word.positions for word in words):
+        masked[position] = next(number for number in mask_ids if number is not None)
     parts, steps, start, end = integrated_gradients(value, masked)
     return Explanation(
         label=target.label,
@@ -100,7 +100,7 @@ def _explanation(
                 text_name=word.text.name,
                 start=word.start,
                 end=word.end,
-                added=float(sum(parts[place] for place in word.places)),
+                added=float(sum(parts[position] for position in word.positions)),
             )
             for word in words
         ],
@@ -109,7 +109,7 @@ def _explanation(
 
 @dataclass(frozen=True, kw_only=True)
 class PickedLogits:
-    """Sum of the picked logits of some features, whose sequences are the rows of `batch`."""
+    """The sum of picked logits; the sequences of their features are the rows of `batch`."""
 
     model: EncoderWithHead
     batch: Batch
@@ -117,7 +117,7 @@ class PickedLogits:
 
     @property
     def ids(self) -> Tensor:
-        """The features' token ids, `(sequences, length)`."""
+        """The token ids `(sequences, length)`."""
         assert self.batch.input_ids is not None
         return self.batch.input_ids
 
@@ -130,11 +130,11 @@ class PickedLogits:
 
 
 def _picked(logits: Tensor, pick: Pick) -> Tensor:
-    """One logit of each of `(n, ...)`, or its log-odds against the others along an axis: `(n,)`."""
+    """A logit `(n,)` of `logits` `(n, ...)`, or its log-odds against the others along the axis `pick.against`."""
     axis = pick.against or 0
-    row = logits.movedim(1 + axis, -1)  # what the logit may be compared with is last
-    for at in (*pick.place[:axis], *pick.place[axis + 1 :]):
-        row = row[:, at]
+    row = logits.movedim(1 + axis, -1)
+    for position in (*pick.place[:axis], *pick.place[axis + 1 :]):
+        row = row[:, position]
     index = pick.place[axis]
     if pick.against is None:
         return row[:, index]
@@ -142,10 +142,10 @@ def _picked(logits: Tensor, pick: Pick) -> Tensor:
 
 
 def integrated_gradients(value: PickedLogits, masked: Tensor) -> tuple[Tensor, int, float, float]:
-    """What each token adds to the value, `(sequences, length)`, the number of steps, and the values at both ends.
+    """The parts of tokens `(sequences, length)`, the number of steps, and the values at the start and end of the path.
 
-    `masked` `(sequences, length)` are the ids from which the path starts. Steps are doubled until the parts add up to
-    the difference within TOLERANCE, or to MOST_STEPS.
+    It starts at the ids `masked` `(sequences, length)`. Steps are doubled until the parts add up to the difference
+    within TOLERANCE, or up to MOST_STEPS.
     """
     from captum.attr import LayerIntegratedGradients
 
@@ -168,44 +168,45 @@ def integrated_gradients(value: PickedLogits, masked: Tensor) -> tuple[Tensor, i
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainedWord:
-    """Characters of a text, and the (sequence, position) of its tokens; in windows and choices it occurs often."""
+    """A word at characters `start` to `end` of a text, and (sequence, position) of its tokens, in all windows."""
 
     text: NamedText
     start: int
     end: int
-    places: list[tuple[int, int]] = field(default_factory=list)
+    positions: list[tuple[int, int]] = field(default_factory=list)
 
 
 def find_words(
     sequences: Sequence[Sequence[int]], texts: Sequence[Sequence[NamedText]], tokenizer: Any
 ) -> list[ExplainedWord]:
-    """The words of the texts, in order, with their places in the sequences of token ids.
+    """The words of the texts, in order, with the positions of their tokens in the sequences of token ids.
 
-    `texts` has one list for all sequences, or one for each. A word that no sequence has (it was truncated) is left out.
+    `texts` has a list for all sequences, or a list for each. Truncated words, which no sequence has, are left out.
     """
-    known = {text.name: tokens_of_text(text, tokenizer) for group in texts for text in group}
-    around = {*tokenizer.all_special_ids} - {tokenizer.unk_token_id, tokenizer.mask_token_id}
-    several, cursors = len(texts) > 1, dict.fromkeys(known, 0)
+    tokens_by_name = {text.name: tokens_of_text(text, tokenizer) for group in texts for text in group}
+    special = {*tokenizer.all_special_ids} - {tokenizer.unk_token_id, tokenizer.mask_token_id}
+    per_sequence, cursors = len(texts) > 1, dict.fromkeys(tokens_by_name, 0)
     for number, ids in enumerate(sequences):
-        names = [text.name for text in texts[number if several else 0]]
-        cursors = dict.fromkeys(known, 0) if several else cursors
-        runs = list(_runs(ids, around))
+        names = [text.name for text in texts[number if per_sequence else 0]]
+        cursors = dict.fromkeys(tokens_by_name, 0) if per_sequence else cursors
+        runs = list(_runs(ids, special))
         regular = len(runs) == len(names)  # else a text has the characters of a special token
-        for order, (place, run) in enumerate(runs):
+        for order, (position, run) in enumerate(runs):
             for name in names[order : order + 1] if regular else names:
-                whole, owners = known[name]
+                whole, words = tokens_by_name[name]
                 if (start := _find(run, whole, cursors[name])) is not None:
                     cursors[name] = start + (1 if regular else len(run))  # the next window begins later
                     for index in range(len(run)):
-                        owners[start + index].places.append((number, place + index))
+                        words[start + index].positions.append((number, position + index))
                     break
-    words = {id(word): word for _, owners in known.values() for word in owners if word.places}
-    return list(words.values())
+    unique = {id(word): word for _, words in tokens_by_name.values() for word in words if word.positions}
+    return list(unique.values())
 
 
 def tokens_of_text(text: NamedText, tokenizer: Any) -> tuple[list[int], list[ExplainedWord]]:
-    """The tokens of a text without special tokens, and the word of each: the text's own where it has words, else the
-    tokenizer's; some tokenizers count a whole text as one word, and a space as part of a token.
+    """The tokens of a text without special tokens, and the word of each: the text's words, or else the tokenizer's.
+
+    Some tokenizers count a whole text as one word, and a space as a part of a token.
     """
     encoded = tokenizer(text.text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
     spans = list[tuple[int, int]]()
@@ -228,16 +229,16 @@ def tokens_of_text(text: NamedText, tokenizer: Any) -> tuple[list[int], list[Exp
     return encoded["input_ids"], [words[owner] for owner in owners]
 
 
-def _runs(ids: Sequence[int], around: set[int]) -> Iterator[tuple[int, list[int]]]:
-    """(position, ids) of the parts between special tokens."""
-    for is_text, group in groupby(enumerate(map(int, ids)), lambda item: item[1] not in around):
+def _runs(ids: Sequence[int], special: set[int]) -> Iterator[tuple[int, list[int]]]:
+    """(position, ids) of the tokens between special tokens."""
+    for is_text, group in groupby(enumerate(map(int, ids)), lambda item: item[1] not in special):
         if is_text:
-            positions, part = zip(*group, strict=True)
-            yield positions[0], list(part)
+            positions, run = zip(*group, strict=True)
+            yield positions[0], list(run)
 
 
 def _find(part: list[int], whole: list[int], begin: int) -> int | None:
-    """Where a part begins in a text's tokens, from `begin` on, else from its start."""
+    """The index of `part` in a text's tokens, searched from `begin` on, then from the start."""
     last = len(whole) - len(part) + 1
     order = chain(range(begin, last), range(min(begin, last)))
     return next((start for start in order if whole[start : start + len(part)] == part), None)

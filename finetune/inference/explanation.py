@@ -1,4 +1,4 @@
-"""What each word adds to a prediction, as plain data; needs no torch."""
+"""Explanations as plain data: the part of each word in a prediction. No torch."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -6,11 +6,9 @@ from typing import Any
 
 from finetune.errors import UserError
 
-TOLERANCE = 0.05  # of the difference that the parts must add up to
-LEAST_DIFFERENCE = 1e-3  # a difference that is smaller counts as so much
-FULL_LOG_ODDS = (
-    0.1  # log-odds of which a bar or a colour is at its full, unless a word adds more: below that nothing is strong
-)
+TOLERANCE = 0.05  # as a share of the difference to which the parts must add up
+LEAST_DIFFERENCE = 1e-3  # smaller differences count as this
+FULL_LOG_ODDS = 0.1  # log-odds of a full bar or colour, unless a word adds more: below that nothing is strong
 
 
 def require_captum() -> None:
@@ -25,14 +23,14 @@ def require_captum() -> None:
 
 
 def signed(value: float) -> str:
-    """What is added, with its sign: `+0.120`; `0.000` of what is too small to be shown."""
-    shown = f"{value:+.3f}"
-    return shown if shown.strip("+-0.") else shown[1:]
+    """A part with its sign, such as `+0.120`; `0.000` without a sign if it rounds to that."""
+    text = f"{value:+.3f}"
+    return text if text.strip("+-0.") else text[1:]
 
 
 @dataclass(frozen=True, kw_only=True)
 class WordPart:
-    """A word of a text with what it adds."""
+    """A word of a text, at characters `start` to `end`, and its part: log-odds, or a score."""
 
     word: str
     text_name: str
@@ -43,10 +41,10 @@ class WordPart:
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """The parts of a label's value: its log-odds, or a score, for the row and for the row with every word masked.
+    """The words' parts of a label's value: its log-odds, or a score.
 
-    `steps` of integrated gradients were computed. `masked_confidence` is the probability of the label with every word
-    masked, None where the value is not the log-odds of one label.
+    `value` is for the row, `masked` for the row with every word masked, and so is `masked_confidence`, a probability;
+    None where the value is not the log-odds of one label. `steps` are of integrated gradients.
     """
 
     label: str
@@ -59,49 +57,46 @@ class Explanation:
 
     @property
     def difference(self) -> float:
-        """What the parts should add up to."""
+        """The sum that the parts should have."""
         return self.value - self.masked
 
     @property
     def added(self) -> float:
-        """What they add up to."""
+        """The sum of the parts."""
         return sum(word.added for word in self.words)
 
     @property
     def full(self) -> float:
-        """What is drawn at full strength: the largest part, if it is not small."""
+        """The part that is drawn at full strength: the largest, if it is not small."""
         return max(FULL_LOG_ODDS, *(abs(word.added) for word in self.words))
 
     @property
     def without_words(self) -> str:
         """A sentence where the masked text alone has the label that the text has; else empty."""
-        if (
-            self.confidence is None
-            or self.masked_confidence is None
-            or min(self.confidence, self.masked_confidence) < 0.5
-        ):
+        masked = self.masked_confidence
+        if self.confidence is None or masked is None or min(self.confidence, masked) < 0.5:
             return ""
         return (
-            f"With all words masked the model already gives {self.label} ({100 * self.masked_confidence:.1f} %): the "
-            f"words change how sure it is, not the answer."
+            f"With all words masked the model already gives {self.label} ({100 * masked:.1f} %): the words change how "
+            "sure it is, not the answer."
         )
 
     @property
     def gap(self) -> float:
-        """How far apart the two are, as a share of the difference."""
+        """The error of the sum of the parts, as a share of the difference."""
         return abs(self.added - self.difference) / max(abs(self.difference), LEAST_DIFFERENCE)
 
     @property
     def adds_up(self) -> bool:
-        """Whether that is within 5 %."""
+        """Whether the gap is at most 5 %."""
         return self.gap <= TOLERANCE
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainedRow:
-    """A row with its prediction, its texts by name, the explanations of it, and a note on what was not read.
+    """A row with its prediction, its texts by name, explanations, and a note if it was truncated.
 
-    `gold` is the row's own label, for tasks of one label a row; empty if it has none.
+    `gold` is the row's own label, for tasks of one label a row; empty without one.
     """
 
     id: str
@@ -114,29 +109,25 @@ class ExplainedRow:
 
     def facts(self) -> dict[str, Any]:
         """JSON values."""
-        shown = [
-            asdict(one) | {"added": one.added, "difference": one.difference, "gap": one.gap, "adds_up": one.adds_up}
-            for one in self.explanations
-        ]
-        return asdict(self) | {"texts": dict(self.texts), "explanations": shown}
+        computed = ("added", "difference", "gap", "adds_up")
+        explanations = [asdict(each) | {name: getattr(each, name) for name in computed} for each in self.explanations]
+        return asdict(self) | {"texts": dict(self.texts), "explanations": explanations}
 
 
 @dataclass(frozen=True, kw_only=True)
 class TextPiece:
-    """A piece of a text: a word with its part, or what is between words. `share` is of the strongest part, -1 to 1,
-    unless that is small.
-    """
+    """A piece of a text: a word with its part, or characters between words. `share`, -1 to 1, is by the full part."""
 
     text: str
     word: WordPart | None = None
     share: float = 0.0
 
 
-def text_pieces(row: ExplainedRow, one: Explanation, name: str) -> Iterator[TextPiece]:
-    """The text of that name, cut at its words."""
-    text, place = row.texts[name], 0
-    for word in (word for word in one.words if word.text_name == name):
-        yield TextPiece(text=text[place : word.start])
-        yield TextPiece(text=text[word.start : word.end], word=word, share=word.added / one.full)
-        place = word.end
-    yield TextPiece(text=text[place:])
+def text_pieces(row: ExplainedRow, explanation: Explanation, name: str) -> Iterator[TextPiece]:
+    """The text of this name, cut at its words."""
+    text, end = row.texts[name], 0
+    for word in (word for word in explanation.words if word.text_name == name):
+        yield TextPiece(text=text[end : word.start])
+        yield TextPiece(text=text[word.start : word.end], word=word, share=word.added / explanation.full)
+        end = word.end
+    yield TextPiece(text=text[end:])

@@ -1,4 +1,4 @@
-"""export.json: what the folder of an exported model says of its graph, its source and its check."""
+"""export.json: the facts of an exported model, on its graph, its source and its check."""
 
 import json
 from collections.abc import Mapping
@@ -28,10 +28,10 @@ POSITIONS: Input = "positions"
 
 @dataclass(frozen=True, kw_only=True)
 class ExportedHead:
-    """What prediction needs of a head and its encoder: the names of the logits, and the shape that they have.
+    """The facts of a head and its encoder that prediction needs.
 
-    With `by_position` each token has logits `(batch, length, labels)`, else a text `(batch, labels)`. `most_tokens` is
-    the longest sequence.
+    `labels` are the names of the logits: `(batch, length, labels)` if `by_position`, else `(batch, labels)`.
+    `most_tokens` is the length of the longest sequence.
     """
 
     labels: tuple[str, ...] = ()
@@ -59,9 +59,9 @@ class HeadlineOfBoth:
 
 @dataclass(frozen=True, kw_only=True)
 class ExportCheck:
-    """How an export answered its run's dev rows: `equal` of `rows` answers are the same; `changed` are other rows.
+    """The check of an export on its run's dev rows: `equal` of `rows` answers are the same.
 
-    Of int8 alone there is a `score`.
+    `changed` are ids of other rows. There is a `score` for int8 alone.
     """
 
     rows: int
@@ -73,9 +73,9 @@ class ExportCheck:
 
 @dataclass(frozen=True, kw_only=True)
 class ExportFacts:
-    """What export.json says. `positions` among the inputs are those that are read, -1 for padding, `(batch, n)`.
+    """The content of export.json. The input `positions` `(batch, n)` are those that a head reads, -1 for padding.
 
-    `bits` are used of int8 weights. `tolerance` is in points of the headline.
+    `bits` are those that int8 weights use. `tolerance` is in points of the headline.
     """
 
     format: Literal[1] = 1
@@ -101,9 +101,9 @@ def write_export_facts(folder: Path, facts: ExportFacts) -> None:
 
 
 def read_export_facts(folder: Path) -> ExportFacts:
-    """The facts of an exported model whose files are all there, and as they were written.
+    """The facts of an exported model, after a check of its files.
 
-    Raises UserError for another format, for facts that are damaged, and for a file that is missing or was changed.
+    Raises UserError for another format, for damaged facts, and for a file that is missing or was changed.
     """
     file = folder / EXPORT
     content = read_small(file, most=MOST_BYTES, remedy=AGAIN)

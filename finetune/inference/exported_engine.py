@@ -1,7 +1,6 @@
-"""An exported graph in onnxruntime: logits of features, as `engine.py` gives them by the model. No torch.
+"""An exported graph in onnxruntime: logits of features, as `engine.py` computes them by the model. No torch.
 
-A graph holds what is the same for every batch. Outside of it are the batches by tokens, the positions that are read,
-and the choices of a row.
+Batches by tokens, the positions that are read, and the choices of a row are made here, outside of the graph.
 """
 
 import os
@@ -18,7 +17,7 @@ import numpy as np
 from finetune.errors import THEIRS, UserError, first_line
 from finetune.inference.export_facts import AGAIN, GRAPH, IDS, MASK, POSITIONS, SEGMENTS, ExportFacts
 from finetune.inference.feature_batches import BATCH_TOKENS, require_numbers_only, token_batches
-from finetune.models.feature import LOGITS, Feature, Ids, Sequences, lengths, padded, plain_numpy
+from finetune.models.feature import LOGITS, Feature, Ids, Sequences, default_numpy_errors, lengths, padded
 from finetune.models.tokenizers.load import load_fast_tokenizer
 from finetune.runs import process
 from finetune.runs.events import Predicted, Watcher
@@ -30,14 +29,14 @@ Session = Callable[[Mapping[str, np.ndarray]], np.ndarray]  # from the graph's i
 
 @dataclass(frozen=True, kw_only=True)
 class ExportedEngine:
-    """A graph that is loaded, what its folder says of it, and the id of the padding token."""
+    """A loaded graph, the facts in its folder, and the id of the padding token."""
 
     session: Session
     exported: ExportFacts
     pad_id: int
     watch: Watcher
 
-    overlaps = False  # rows are not encoded by a thread while others are computed: the cores are the same
+    overlaps = False  # encoding in a thread would need the cores of the graph
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -46,7 +45,7 @@ class ExportedEngine:
 
     @property
     def most_tokens(self) -> int:
-        """The longest sequence that the encoder has positions for."""
+        """The most tokens for which the encoder has positions."""
         return self.exported.head.most_tokens
 
     @property
@@ -55,13 +54,13 @@ class ExportedEngine:
         return self.exported.engine, self.exported.precision
 
     def undisturbed(self) -> AbstractContextManager[None]:
-        """Leaves what the calling program has set in numpy."""
-        return plain_numpy()
+        """Within it the calling program's settings of numpy do not apply."""
+        return default_numpy_errors()
 
     def logits(self, features: Sequence[Feature]) -> list[np.ndarray]:
-        """Logits of every feature, without padding, in order; shapes and errors are those of `Engine.logits`."""
+        """Logits of every feature, without padding, in order; shapes and errors as of `Engine.logits`."""
         sequences, by_position = Sequences(features), self.exported.head.by_position
-        found: list[np.ndarray] = [np.zeros(0)] * len(sequences)
+        by_sequence: list[np.ndarray] = [np.zeros(0)] * len(sequences)
         done = 0
         for indices in token_batches(lengths(sequences), tokens=BATCH_TOKENS["cpu"]):
             if process.asked():
@@ -73,18 +72,18 @@ class ExportedEngine:
                     logits = logits[: len(reads)]
                 elif by_position:
                     logits = logits[np.asarray(reads, dtype=np.int64)]
-                found[index] = logits
+                by_sequence[index] = logits
             done += len(indices)
             self.watch(Predicted(done=done, total=len(sequences)))
-        require_numbers_only(found, way_out=AGAIN)
-        return [np.concatenate(found[first:end]) for first, end in pairwise(sequences.bounds)]
+        require_numbers_only(by_sequence, way_out=AGAIN)
+        return [np.concatenate(by_sequence[first:end]) for first, end in pairwise(sequences.bounds)]
 
     def _inputs(self, batch: Sequence[Feature]) -> dict[str, np.ndarray]:
-        """The tensors of sequences by the names of the graph's inputs, padded, int64 `(sequences, n)`."""
+        """The padded inputs of the graph by name, int64 `(sequences, n)`."""
         rows: dict[str, list[Ids]] = {
-            IDS: [one.input_ids for one in batch],
-            MASK: [[1] * len(one) for one in batch],
-            SEGMENTS: [[0] * len(one) if one.token_type_ids is None else one.token_type_ids for one in batch],
+            IDS: [sequence.input_ids for sequence in batch],
+            MASK: [[1] * len(sequence) for sequence in batch],
+            SEGMENTS: [[0] * len(part) if part.token_type_ids is None else part.token_type_ids for part in batch],
             POSITIONS: list(map(_reads, batch)),
         }
         fill = {IDS: self.pad_id, POSITIONS: NO_POSITION}
@@ -96,37 +95,36 @@ def _reads(sequence: Feature) -> Ids:
 
 
 class OnnxSession:
-    """A graph that is loaded, on the CPU. Raises UserError for a graph that onnxruntime cannot load."""
+    """A graph on the CPU. Raises UserError for a graph that onnxruntime cannot load."""
 
     def __init__(self, graph: Path) -> None:
         library = load_onnxruntime()
         options = library.SessionOptions()
         options.intra_op_num_threads = usable_cores()
-        options.log_severity_level = 3  # errors, which are raised too
+        options.log_severity_level = 3  # log errors alone
         self.graph = graph
         try:
             self.session = library.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
         except THEIRS:
             raise
-        except Exception as error:  # onnxruntime's own class, for an operator that it lacks as for a damaged graph
+        except Exception as error:  # onnxruntime raises its own class for an unknown operator and for a damaged graph
             raise UserError(f"{graph}: onnxruntime cannot load it ({first_line(error)})", AGAIN) from error
 
     def __call__(self, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
         """The logits; `inputs` are int64 `(sequences, n)`."""
-        found: np.ndarray = self.session.run([LOGITS], dict(inputs))[0]
-        return found
+        return self.session.run([LOGITS], dict(inputs))[0]  # type: ignore[no-any-return]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For pickle and copy: the graph is loaded again."""
+        """For pickle and copy, which load the graph again."""
         return type(self), (self.graph,)
 
 
 def load_onnxruntime(part: str = "") -> Any:
-    """onnxruntime, or a `part` of it such as `.quantization`, imported here alone: its telemetry is off unless set.
+    """onnxruntime, or a `part` of it such as `.quantization`, with its telemetry off unless the user set it.
 
-    Raises UserError that names the extra where it is not installed.
+    Raises UserError where it is not installed.
     """
-    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # an id of the device and a store of events in the home folder
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # telemetry stores events and an id in the home folder
     try:
         return import_module(f"onnxruntime{part}")
     except ModuleNotFoundError as error:
@@ -137,9 +135,7 @@ def load_onnxruntime(part: str = "") -> Any:
 
 
 def usable_cores() -> int:
-    """OMP_NUM_THREADS, as torch takes it, or the cores that this process may use; 0, all, where the system has no
-    affinity.
-    """
+    """The number of threads: OMP_NUM_THREADS, as for torch, or the cores that this process may use; 0 means all."""
     asked = os.environ.get("OMP_NUM_THREADS", "")
     if asked.isdecimal():
         return int(asked)
@@ -149,9 +145,9 @@ def usable_cores() -> int:
 def load_exported(
     folder: Path, facts: ExportFacts, *, device: str | None, watch: Watcher
 ) -> tuple[ExportedEngine, Any]:
-    """The engine of an export's folder, and its tokenizer.
+    """The engine and the tokenizer of an export's folder.
 
-    Raises UserError for a device that is not a CPU, onnxruntime that is not installed, and a damaged graph.
+    Raises UserError for a device that is not a CPU, without onnxruntime, and for a damaged graph.
     """
     if device not in (None, "cpu"):
         raise UserError(f"{folder} is an export, which predicts on a CPU and not on {device}", "Leave `device` out")

@@ -40,9 +40,9 @@ SCORED = ("gold", "answers")  # fields of a row that metrics use
 
 @dataclass(kw_only=True)
 class Prediction:
-    """Result of predicting a file: format, rows, failed and truncated rows, seconds, and scores if it has labels.
+    """Result of predicting a file: format, numbers of rows, seconds, and scores if it has labels.
 
-    `unsure` counts the rows that were left out, if that was asked for.
+    `unsure` counts the rows that `--risk` or `--coverage` left out.
     """
 
     format: str = ""
@@ -75,12 +75,12 @@ class Prediction:
 def predict_file(
     predictor: Predictor, path: Path, output: Path, *, options: Mapping[str, str], watch: Watcher, escape: bool = False
 ) -> Prediction:
-    """Predicts every row of a file, and writes all its columns with the predictions to `output`, in order; of a ranking
-    each query's passages by their rank.
+    """Predicts every row of a file, and writes its columns with the predictions to `output`, in order; passages by
+    rank within their query.
 
-    Resumes an interrupted attempt. Predictions that a spreadsheet would run as a formula get an apostrophe in CSV and
-    TSV; with `escape`, so do the file's own cells. Raises UserError for a file that cannot be read or written, and
-    where the model's text columns are missing.
+    Resumes an interrupted attempt. In CSV and TSV, predictions that a spreadsheet would run as a formula get an
+    apostrophe; with `escape`, so do the file's own cells. Raises UserError for a file that cannot be read or written,
+    and for missing text columns.
     """
     started = time.perf_counter()
     require_settings(options)
@@ -132,9 +132,7 @@ def predict_file(
 
 
 def _fingerprint(predictor: Predictor, path: Path, file: ColumnsRead) -> str:
-    """A hash of what decides the output: the file's path, size and time, its encoding, the model and its task, the
-    columns, versions of libraries, device type and precision.
-    """
+    """A hash of all that decides the output: file, encoding, columns, model, task, libraries, device, precision."""
     stat, layout, task = path.stat(), file.layout, predictor.task
     facts: list[Any] = [str(path.resolve()), stat.st_size, stat.st_mtime_ns]
     facts += [layout.label, file.form.encoding, str(file.form.layout)]
@@ -144,31 +142,28 @@ def _fingerprint(predictor: Predictor, path: Path, file: ColumnsRead) -> str:
 
 
 class CompactRows(Sequence[Any]):
-    """Rows or predictions in little memory: of each a number as it is, or a value of which equal ones are stored once;
-    `make` makes of it what is read.
+    """Rows or predictions in little memory: equal values are stored once, except for numbers; `make` turns a value into
+    an item.
     """
 
     def __init__(self, make: Callable[[Any], Any]) -> None:
         self.make = make
-        self.values = list[Any]()
-        self.once = dict[str, Any]()
+        self.values, self.unique = list[Any](), dict[str, Any]()
 
     def append(self, value: Any) -> None:
         """Appends a value."""
-        self.values.append(value if isinstance(value, float) else self.once.setdefault(repr(value), value))
+        self.values.append(value if isinstance(value, float) else self.unique.setdefault(repr(value), value))
 
     def __len__(self) -> int:
         return len(self.values)
 
     def __getitem__(self, index: Any) -> Any:
-        """One object, or a list for a slice."""
+        """An item, or a list for a slice."""
         return list(map(self.make, self.values[index])) if isinstance(index, slice) else self.make(self.values[index])
 
 
 def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]], notes: list[str]) -> dict[str, float]:
-    """Scores over the rows that have a label and a prediction; adds notes on those without a label, and
-    with one that is unknown to the model.
-    """
+    """Scores over the rows with a label and a prediction; adds notes on rows without a label that is known."""
     unknown, kind = UnknownLabels(task=task, layout=layout), named_type(layout.shape)
     scored_by = [task.scored_by] if task.scored_by else []
     left_out: dict[str, list[tuple[int, int]]] = {"without a label": [], "with a label that cannot be read": []}
@@ -179,16 +174,16 @@ def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]]
     for record, cell in labelled:
         if cell is None:
             continue
-        place = (record.row, record.line)
+        location = (record.row, record.line)
         try:
             row = row_of(layout, record)
         except NoRow:
-            unreadable.append(place)
+            unreadable.append(location)
             continue
         label = task.labels_of([row])[0].value
         if label is None:
-            unlabelled.append(place)
-        elif not unknown.adds(row, place):
+            unlabelled.append(location)
+        elif not unknown.adds(row, location):
             if isinstance(label, float) and not rows and not scored_by:
                 bare = without_texts(row)
             rows.append(label if bare else without_texts(row, but=scored_by))
@@ -203,7 +198,6 @@ def scores_of(task: Task, layout: Layout, labelled: Iterable[tuple[Record, Any]]
 
 
 def without_texts(row: Row, *, but: Collection[str] = ()) -> Row:
-    """The row with only the fields that metrics use, and those that are named."""
-    empty: dict[type, Any] = {str: "", tuple: ()}
+    """The row without the texts that metrics do not use; the fields in `but` stay."""
     values = {field.name: getattr(row, field.name) for field in fields(row) if field.name not in (*SCORED, *but)}
-    return replace(row, **{name: empty[type(value)] for name, value in values.items() if type(value) in empty})
+    return replace(row, **{name: type(value)() for name, value in values.items() if type(value) in (str, tuple)})

@@ -1,4 +1,4 @@
-"""What is wrong with a file or an output of `finetune predict`, before libraries, model or rows are read: no torch."""
+"""Checks a file and an output of `finetune predict` before libraries, model or rows are read. No torch."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,9 +41,7 @@ DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionEr
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnsRead:
-    """How a file is read for a model: its form, the columns that are the model's inputs, notes on those that were
-    inferred, and the first rows.
-    """
+    """How a file is read for a model: its format, the columns of the model's inputs, notes, and the first rows."""
 
     form: FileFormat
     layout: Layout
@@ -54,7 +52,7 @@ class ColumnsRead:
 def columns_read(
     path: Path, kind: OwnType, trained: Layout | None, options: Mapping[str, Any], *, inputs: tuple[str, ...] = ()
 ) -> ColumnsRead:
-    """How a file is read, by `options` (text, label, spans, span_ends, encoding, sheet) and else as in training.
+    """How a file is read: by `options` (text, label, spans, span_ends, encoding, sheet), else as in training.
 
     Raises UserError for a file that cannot be read, and as `layout_for` does.
     """
@@ -74,8 +72,8 @@ def require_predictable(
 ) -> Path:
     """The output, by default named like the file.
 
-    Raises UserError for a setting or a model that does not exist, an output that may not be written, and for a file
-    without the columns that the model was trained on, if that was a run on such a file.
+    Raises UserError for a setting or a model that does not exist, and for an output that may not be written; for the
+    model of a run on a user's file, also for a file without its columns.
     """
     require_settings(options)
     layout = _trained_layout(model, out)
@@ -87,14 +85,14 @@ def require_predictable(
 
 
 def require_settings(options: Mapping[str, Any]) -> None:
-    """Raises UserError with the nearest name for a setting that is not one of a file."""
+    """Raises UserError with the nearest name for a setting that files do not have."""
     if unknown := next((name for name in options if name not in SETTINGS), None):
         way_out = "Set text=COLUMN, label=COLUMN, spans=A,B, encoding=NAME or sheet=NAME"
         raise gone(unknown) or UserError(f"unknown setting '{unknown}'", f"{nearest(unknown, [*SETTINGS])}{way_out}")
 
 
 def known_type(task: Task) -> OwnType:
-    """The type of the data that a task's model reads. Raises UserError where it is unknown."""
+    """The type of a task's data. Raises UserError where it is unknown."""
     kind = type_of(task)
     if kind is None:
         raise UserError(f"the task {task.name} has no known data type", "Use it in Python: finetune.load(...)(INPUTS)")
@@ -102,9 +100,9 @@ def known_type(task: Task) -> OwnType:
 
 
 def _trained_layout(model: str, out: Path) -> Layout | None:
-    """The columns that a run's model was trained on; None for other models.
+    """The columns of a user's file on which a model was trained; None for other models.
 
-    Raises UserError for data without a run, and for a run whose record is damaged.
+    Raises UserError for data without a run, and for a run with a damaged record.
     """
     run = named_run(model, out)
     if run is not None:
@@ -126,7 +124,7 @@ def shown_names(columns: Iterable[str]) -> str:
 
 
 def require_output_for(path: Path, output: Path, *, force: bool) -> None:
-    """Raises UserError where the predictions of a file cannot be written to another, or may not replace it."""
+    """Raises UserError for an output of unknown format, or one that would replace `path`, or a file without `force`."""
     written_format(output)
     require_replaceable_output(output, reads=[path], force=force)
 
@@ -137,8 +135,8 @@ def default_output(path: Path, form: FileFormat) -> Path:
     plain = Path(path.name.removesuffix(path.suffix) if path.suffix in PACKED else path.name)
     suffix = ".tsv" if plain.suffix.lower() == ".txt" else plain.suffix
     suffix = ".conll" if isinstance(form.layout, WordLines) else suffix
-    known = suffix.lower() in BY_SUFFIX
-    return Path(f"{plain.stem}.predicted{suffix}{gzip}" if known else f"{plain.name}.predicted.jsonl{gzip}")
+    has_format = suffix.lower() in BY_SUFFIX
+    return Path(f"{plain.stem}.predicted{suffix}{gzip}" if has_format else f"{plain.name}.predicted.jsonl{gzip}")
 
 
 def layout_for(
@@ -149,12 +147,11 @@ def layout_for(
     *,
     inputs: tuple[str, ...] = (),
 ) -> tuple[Layout, list[str]]:
-    """The columns that are the model's inputs, and notes on those that were inferred.
+    """The columns of the model's inputs, and notes on inferred ones.
 
-    They are those of training. They are inferred for a model that was not trained on columns, in a file that does not
-    name its columns, and for types that can read another number of them than in training. `inputs` are the columns
-    that a shipped task declares. Raises UserError for a missing column, and if the number of texts differs from
-    training.
+    The columns are as in training. They are inferred for a model that was not trained on columns, for a file without
+    names of columns, and for types with a variable number of inputs. `inputs` are the columns that a shipped task
+    declares. Raises UserError for a missing column, and for another number of texts than in training.
     """
     columns, sure = set(sample.columns), "text" in options
     if trained is None:
@@ -166,25 +163,25 @@ def layout_for(
     if trained is not None and not sure and {*trained.text_columns} <= columns:
         label = named_columns(options["label"], sample.columns, "label", sample) if options.get("label") else []
         missing = [name for name in trained.label if name not in columns]
-        some = missing and not label and len(missing) < len(trained.label)
-        notes = [f"no column {', '.join(missing)}: not scored"] if some else []
+        partly = missing and not label and len(missing) < len(trained.label)
+        notes = [f"no column {', '.join(missing)}: not scored"] if partly else []
         layout = _with_spans(trained, options, sample)
         return replace(layout, label=tuple(label) or (() if missing else trained.label), id=""), notes
     if not columns:
         raise UserError(f"{sample.path}: none of its first rows can be read", "Check it with `finetune check`")
     if trained is not None and not sure and len(columns) == len(inputs_of(kind)) == 1:
         return replace(trained, text=(*columns,), label=(), id=""), [f"text column: {', '.join(columns)}"]
-    any_columns = kind.list_last and trained is not None and len(trained.text) > 1
+    variable_inputs = kind.list_last and trained is not None and len(trained.text) > 1
     try:
         layout = guess(sample, {**options, "shape": kind.name}, labelled="label" in options)
     except UserError as error:
-        if trained is None or sure or (isinstance(error, Ambiguous) and any_columns):
+        if trained is None or sure or (isinstance(error, Ambiguous) and variable_inputs):
             raise
         raise _lacks(sample, trained.text_columns, len(trained.text)) from error
     text = layout.text
     if trained is not None:
         has_names = len(columns) > 1 or names_columns(sample.form)
-        if not any_columns and ((has_names and not sure) or len(trained.text) != len(text)):
+        if not variable_inputs and ((has_names and not sure) or len(trained.text) != len(text)):
             raise _lacks(sample, trained.text_columns, len(trained.text), text)
         keeps_label = "label" not in options and {*trained.label} <= columns
         layout = replace(
@@ -199,7 +196,7 @@ def layout_for(
 
 
 def _with_spans(trained: Layout, options: Mapping[str, str], sample: Table) -> Layout:
-    """The layout of training, with the columns of spans that are named."""
+    """The layout of training with the columns of spans in `options`."""
     if not trained.markers or not options.get("spans"):
         return trained
     names = named_spans(options["spans"], sample.columns, str(sample.path))
@@ -209,7 +206,7 @@ def _with_spans(trained: Layout, options: Mapping[str, str], sample: Table) -> L
 
 
 def _lacks(sample: Table, columns: Sequence[str], wanted: int, likely: Sequence[str] = ()) -> UserError:
-    """The error for a file without the columns of training, of `wanted` texts; `likely` may be meant."""
+    """The error for a file without the columns of training; a command names `likely` if these are `wanted` texts."""
     texts = likely if len(likely) == wanted else ["COLUMN"] * wanted
     return UserError(
         f"{sample.path}: {lacking(columns, sample.columns)}, on which the model was trained",

@@ -1,4 +1,4 @@
-"""Predictor: a trained model with its task, the one way from records to rows, features, predictions and cells."""
+"""`Predictor`: a trained model with its task; from records to rows, features, predictions and cells."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -51,11 +51,10 @@ NOT_A_ROW = (UserError, ValueError, TypeError, OverflowError)  # what encoding a
 
 @dataclass(frozen=True, kw_only=True)
 class Predictor:
-    """A trained model with its task; `unsure` leaves predictions out. `folder` has its files, `exported` what
-    that says of itself where it is an export.
+    """A trained model with its task. `unsure` leaves predictions out; `exported` are the facts of an export.
 
-    Call it with one row's inputs, which depend on the task type, or with a list of rows: a text, or a tuple or mapping
-    of a pair; a question and a context; a text, or `tokens=[...]`; a context and a list of choices.
+    Call it with the inputs of a row, or with a list of rows. Inputs depend on the task type: a text, or a tuple or
+    mapping of a pair; a question and a context; a text, or `tokens=[...]`; a context and a list of choices.
     """
 
     task: Task
@@ -69,19 +68,20 @@ class Predictor:
     exported: ExportFacts | None = None
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
-        """The prediction for one row, e.g. a label as `value`; for a list of rows a list of them.
+        """The prediction for a row, e.g. a label as `value`; for a list of rows a list of predictions.
 
         Raises UserError for invalid inputs.
         """
-        several = len(inputs) == 1 and not named and isinstance(inputs[0], list)
-        rows = (
-            [self._row_in_list(*item) for item in enumerate(inputs[0], 1)] if several else [self.row(*inputs, **named)]
-        )
+        is_list = len(inputs) == 1 and not named and isinstance(inputs[0], list)
+        if is_list:
+            rows = [self._row_in_list(number, item) for number, item in enumerate(inputs[0], 1)]
+        else:
+            rows = [self.row(*inputs, **named)]
         try:
             answers = self.answers(rows)
         except (TypeError, ValueError) as error:  # from a library, for text that is not Unicode
             raise UserError(f"{self.task.name} cannot read the text ({first_line(error)})", "Pass texts") from error
-        return answers if several else answers[0]
+        return answers if is_list else answers[0]
 
     def _row_in_list(self, number: int, item: Any) -> Row:
         try:
@@ -95,13 +95,13 @@ class Predictor:
 
     @cached_property
     def python_rows(self) -> PythonRows:
-        """How its rows are given in Python."""
+        """Turns Python values into rows."""
         return PythonRows(self.task, self.layout)
 
     def predict(self, rows: Iterable[Any] | Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-        """Predictions for many rows, as `finetune predict` writes them; a row without one has `error`.
+        """Predictions for many rows, as `finetune predict` writes them; a row without a prediction has `error`.
 
-        A row is a text, a tuple of inputs, or a mapping by the column names of the training data. `rows` is a list, a
+        A row is a text, a tuple of inputs, or a mapping by the columns of the training data. `rows` is a list, a
         Dataset, a DataFrame, or a mapping of columns; anything else raises UserError.
         """
         return list(self.cells_of(self.python_rows.rows_in(rows)))
@@ -115,17 +115,17 @@ class Predictor:
                 yield {ERROR: str(why)}
 
     def cells_of(self, rows: Iterable[Any], *, first: int = 0) -> Iterator[dict[str, Any]]:
-        """The cells of the prediction for each Python value that is a row; `first` is as in `predicted`."""
+        """The cells of the prediction for each row, a Python value; `first` is as in `predicted`."""
         for window in self.predicted(self.python_rows.records(rows), first=first):
             yield from map(self.cells, window)
 
     def predicted(
         self, records: Iterable[tuple[Record, Layout]], *, skip: int = 0, first: int = 0
     ) -> Iterator[list[PredictedRow]]:
-        """Predictions for records with their columns, window by window and in order, without the first windows, of
-        `skip` records; the first window has `first` if it is given, and memory holds two at most.
+        """Predictions for records with their columns, window by window and in order, after the first `skip` records.
 
-        A record without a prediction has an error. On a GPU a thread reads and encodes the next window meanwhile.
+        The first window has `first` records, by default FIRST_WINDOW; memory holds two windows at most. A record
+        without a prediction has an error. On a GPU a thread reads and encodes the next window meanwhile.
         """
         encoded = map(self._encoded, windows(records, skip=skip, first=first))
         for window, features in ahead(encoded) if self.engine.overlaps else encoded:
@@ -133,7 +133,7 @@ class Predictor:
             yield window
 
     def _encoded(self, records: Sequence[tuple[Record, Layout]]) -> tuple[list[PredictedRow], Sequence[Feature] | None]:
-        """The rows of a window and their features; None for these where a row cannot be encoded."""
+        """The rows of a window and their features; these are None if a row cannot be encoded."""
         window = rows_of_records(self.task, records)
         rows = [predicted.row for predicted in window if predicted.row is not None]
         try:
@@ -142,7 +142,7 @@ class Predictor:
             return window, None
 
     def _predict(self, window: Sequence[PredictedRow], features: Sequence[Feature] | None = None) -> None:
-        """Adds predictions to rows; a batch with a failing row is halved until that row is alone, and gets an error."""
+        """Adds predictions to rows. A window that fails is halved until the failing row is alone; it gets the error."""
         rows = [cast(Row, predicted.row) for predicted in window]
         try:
             answers = self.answers_and_truncated(rows, *([] if features is None else [features]))
@@ -157,7 +157,7 @@ class Predictor:
             predicted.answer, predicted.truncated = answer, truncated
 
     def cells(self, predicted: PredictedRow) -> dict[str, Any]:
-        """A prediction as cells of an output file by the column's name, numbers with 6 digits; or its error."""
+        """A prediction as cells of an output file by column, numbers with 6 digits; or its error."""
         if predicted.answer is None:
             return {ERROR: predicted.error}
         row = cast(Row, predicted.row)
@@ -180,7 +180,7 @@ class Predictor:
     ) -> tuple[list[Answer], list[bool]]:
         """One prediction a row, and whether the row was truncated to `max_length`. Raises as `answers` does.
 
-        `features` are those that `encoded` returned for these rows, if it was called before.
+        `features` may be the result of `encoded` for these rows.
         """
         if not rows:
             return [], []
@@ -191,16 +191,16 @@ class Predictor:
         return answers, [number in truncated for number in range(len(rows))]
 
     def answering(self, model: str, *, coverage: float | None, risk: float | None, out: Path) -> "Predictor":
-        """The predictor of this model that leaves out what it is not sure of. Raises as `unsure_of` does."""
+        """A predictor that leaves out predictions of low confidence. Raises as `unsure_of` does."""
         unsure = unsure_of(model, self.task, self.engine.labels, coverage=coverage, risk=risk, out=out)
         if unsure is None:
             return self
-        asked = f"{self.fingerprint} coverage {coverage} risk {risk}"  # of what may be resumed
-        return replace(self, unsure=unsure, fingerprint=asked)
+        # An interrupted file is resumed with the same threshold alone.
+        return replace(self, unsure=unsure, fingerprint=f"{self.fingerprint} coverage {coverage} risk {risk}")
 
     @property
     def torch_engine(self) -> "Engine":
-        """The engine, which has the model itself. Raises UserError for an export, which has its answers alone."""
+        """The engine with the torch model. Raises UserError for an export, which has none."""
         require_weights(str(self.folder), self.exported)
         return cast("Engine", self.engine)
 
@@ -209,7 +209,7 @@ class Predictor:
 class SavedRun:
     """A trained model that is not loaded yet: its name, its files, and the settings that its run saved.
 
-    `candidates` are all runs of the name, if that is a task or data; the model is that of the first.
+    `candidates` are all runs of a name that is a task or data; the model is of the first.
     """
 
     name: str
@@ -220,7 +220,7 @@ class SavedRun:
 
     @property
     def layout(self) -> Layout | None:
-        """The columns of the user's data that it was trained on; None for any other task."""
+        """The columns of a user's data on which it was trained; None for any other task."""
         return layout_from(self.settings["layout"]) if "layout" in self.settings else None
 
     @property
@@ -237,8 +237,9 @@ class SavedRun:
         return Path(self.files.folder)
 
     def task(self, named: Task | None = None) -> Task:
-        """The task that it was trained on, which for a checkpoint of no run and a task in a file has to be `named`,
-        with the names of its texts, which its training rows had where it declares none. Raises UserError.
+        """The task on which it was trained. For a checkpoint without a run, and a task in a file, it has to be `named`.
+
+        A task that declares no `inputs` gets the columns of its training rows. Raises UserError for an unknown task.
         """
         if named is None and self.layout is not None:
             return trained_task(self.layout, name=self.task_name)
@@ -247,7 +248,7 @@ class SavedRun:
 
 
 def require_weights(folder: str, facts: ExportFacts | None) -> None:
-    """Raises UserError where a model's hidden states or weights are needed, and it is an export."""
+    """Raises UserError for an export, where hidden states or weights are needed."""
     if facts is not None:
         raise UserError(
             f"{folder} is an export, which predicts and has no hidden states or weights to train",
@@ -256,7 +257,7 @@ def require_weights(folder: str, facts: ExportFacts | None) -> None:
 
 
 def saved(model: str | Path, *, out: str | Path = "results") -> SavedRun:
-    """The model of a run, or any fine-tuned checkpoint, by any name that `load` takes. Raises UserError for none."""
+    """The model of a run, or any fine-tuned checkpoint, by any name that `load` takes. Raises UserError without one."""
     name, out = str(model), Path(out)
     candidates, exported = list[RunFolder](), None
     if is_export(name):

@@ -1,5 +1,5 @@
-"""Leaves out the rows that a model is not sure of (`predict --risk`, `--coverage`): one threshold of confidence, from
-the dev predictions of its run.
+"""Leaves out predictions of low confidence (`predict --risk`, `--coverage`): below a threshold that comes from the dev
+predictions of the model's run.
 """
 
 import json
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from finetune.task_types.parts import Answer
     from finetune.task_types.task import Task
 
-UNSURE = "unsure"  # the prediction of a row that is not answered, and the column of what it would have been
+UNSURE = "unsure"  # the prediction of a row that is not answered, and the column with the model's guess
 GUESSES = ("entities", "predicted labels", "prediction", "prediction text", "start", "end", "intent")  # columns
 
 
 @dataclass(frozen=True, kw_only=True)
 class Unsure:
-    """The least confidence of a row that is answered, and what is promised of the answers."""
+    """The least confidence of an answer, and notes on what is promised of the answers."""
 
     threshold: float
     notes: tuple[str, ...] = ()
@@ -40,13 +40,14 @@ class Unsure:
     def cells(
         self, cells: dict[str, Any], task: "Task", labels: tuple[str, ...], row: "Row", answer: "Answer"
     ) -> dict[str, Any]:
-        """The cells of a prediction; of a row that is not answered the column `unsure` has what was predicted."""
-        (sure,) = confidences(task, labels, [(row, answer)])
-        there = [name for name in GUESSES if name in cells]
-        if sure is None or sure < self.threshold:
+        """The cells of a prediction; of a row that is not answered the guess is in the column `unsure`."""
+        (confidence,) = confidences(task, labels, [(row, answer)])
+        guesses = [name for name in GUESSES if name in cells]
+        if confidence is None or confidence < self.threshold:
             listed = isinstance(cells.get("prediction", []), list)
             prediction = {} if listed else {"prediction": UNSURE}  # a column of a Parquet file has one type
-            return {**cells, **dict.fromkeys(there), **prediction, UNSURE: next((cells[name] for name in there), None)}
+            guess = cells[guesses[0]] if guesses else None
+            return {**cells, **dict.fromkeys(guesses), **prediction, UNSURE: guess}
         value = cells.get("prediction")
         if isinstance(value, int | Mapping):
             return cells | {"prediction": json.dumps(value, ensure_ascii=False)}
@@ -54,7 +55,7 @@ class Unsure:
 
 
 def require_share(coverage: float | None, risk: float | None) -> None:
-    """Raises UserError for a share that is not between 0 and 1, and for both together."""
+    """Raises UserError for a share that is not between 0 and 1, and for both at once."""
     for name, share in (("coverage", coverage), ("risk", risk)):
         if share is not None and not 0 < share < 1:
             raise UserError(f"'{name}' is {share:g}", "Give a share between 0 and 1, such as 0.05 for 5 %")
@@ -63,23 +64,24 @@ def require_share(coverage: float | None, risk: float | None) -> None:
 
 
 def dev_confidence(record: RunRecord, run: RunFolder) -> tuple[np.ndarray, np.ndarray]:
-    """The confidence of each dev row of a run, and whether its prediction is right, each `(rows,)`; empty where either
-    is unknown. Raises UserError where the predictions are missing or damaged.
+    """The confidence of each dev row of a run, and whether its prediction is right, each `(rows,)`; empty if unknown.
+
+    Raises UserError where the predictions are missing or damaged.
     """
     table = run_predictions(record, run, record.first_split)
     if table is None or table.right is None:
         return np.zeros(0), np.zeros(0, bool)
-    known = np.isfinite(table.confidence)
-    return table.confidence[known], table.right[known]
+    finite = np.isfinite(table.confidence)
+    return table.confidence[finite], table.right[finite]
 
 
 def unsure_of(
     model: str, task: "Task", labels: tuple[str, ...], *, coverage: float | None, risk: float | None, out: Path
 ) -> Unsure | None:
-    """With which threshold a share `coverage` of rows is answered, the most confident, or the rows of which at most a
-    share `risk` is wrong; None where neither is asked for.
+    """The threshold with which a share `coverage` of rows is answered, or at most a share `risk` of answers is wrong;
+    None without either.
 
-    Raises UserError for a model that is not a run, and for what its dev rows cannot promise.
+    Raises UserError for a model that is not a run, and for a risk that its dev rows cannot promise.
     """
     require_share(coverage, risk)
     if coverage is None and risk is None:
@@ -100,14 +102,14 @@ def unsure_of(
         promised = "on average over draws of dev rows"
     else:
         what, promised = f"risk {percent(risk)}", f"at most {percent(risk)} are wrong in 95 of 100 draws of dev rows"
-        if (found := risk_threshold(confidence, right, risk)) is None:
+        if (chosen_share := risk_threshold(confidence, right, risk)) is None:
             lowest = lowest_risk(confidence, right)
             way_out = "Leave `risk` out, or ask for a coverage"
             raise UserError(
                 f"{what} cannot be promised from {so_many(len(right))} of {split}, {(~right).sum():,} of them wrong",
                 way_out if lowest is None else f"Ask for `risk` {lowest:g}, which they promise, or add rows to {split}",
             )
-        share = found
+        share = chosen_share
     least = "any confidence" if share.threshold == -math.inf else f"a confidence of {share.threshold:.3g} or more"
     answers = f"{percent(share.coverage)} of {len(right):,} on {split}, {percent(share.wrong)} of those wrong"
     notes = [f"{what}: {least}: {answers}; {promised}"]
@@ -116,6 +118,6 @@ def unsure_of(
             f"{split} chose {chosen} of this model, so that its rows are not as new ones: predict labelled rows that "
             "chose nothing with the same option, which counts and scores them"
         )
-    if known := "; ".join(filter(None, [known_to_model(record), *record.leaks(split)])):
-        notes.append(f"{known}: nothing is promised for this model")
+    if leaks := "; ".join(filter(None, [known_to_model(record), *record.leaks(split)])):
+        notes.append(f"{leaks}: nothing is promised for this model")
     return Unsure(threshold=share.threshold, notes=tuple(notes))

@@ -1,4 +1,4 @@
-"""Backbone: the encoder, which returns one vector per token and one per sequence."""
+"""Backbone: the encoder, with one vector per token and one per sequence; and mixes of its layers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,13 +20,12 @@ POOLED = -1  # among layer indices: the pretrained pooler's output
 
 
 class Backbone(nn.Module):
-    """A pretrained encoder, its weights in fp32, and which of its hidden states a head reads.
+    """A pretrained encoder with weights in fp32, and the choice of hidden states that a head reads.
 
-    `layers`, `bilstm` and `pooling` are as in a recipe; of a `frozen` encoder only the layer mix is trained. With
-    `linear_only` a head adds no layer but its output layer. `vector` is the one that represents a text;
-    `attends_to_all` the tokens that do, of an encoder whose others read their neighbours. Texts of more than
-    `padded_up_to` tokens are encoded with those of their own length alone, so that none is padded; None is without a
-    limit.
+    `layers`, `bilstm` and `pooling` are settings of a recipe. Of a `frozen` encoder only the layer mix is trained. With
+    `linear_only` a head has an output layer and no other. `vector` names the vector that represents a text.
+    `attends_to_all` names the tokens that attend to all, where others attend to their neighbours (Longformer). Texts of
+    more than `padded_up_to` tokens are encoded without padding, each length by itself; None sets no limit.
     """
 
     def __init__(
@@ -49,7 +48,7 @@ class Backbone(nn.Module):
         self.attends_to_all = "none"
         self.has_row = True
         self.padded_up_to: int | None = None
-        self.reader: LayerReader | None = None  # its name is in saved weights
+        self.reader: LayerReader | None = None  # saved weights have the name `reader`
         if layers != "last" or bilstm:
             mix = mix_of(layers, depth=self.config.num_hidden_layers)
             self.reader = LayerReader(mix, width=self.config.hidden_size, bilstm=bilstm)
@@ -78,12 +77,12 @@ class Backbone(nn.Module):
 
     @property
     def pools(self) -> bool:
-        """Whether the encoder has a pretrained pooler, from whose output its family reads a text's label."""
-        own = getattr(self.encoder, "pooler", None) is not None and not self.left_to_right
-        return own and FAMILIES[self.config.model_type].sentence.dense is None
+        """Whether the family's head for texts reads the output of a pretrained pooler."""
+        has_pooler = getattr(self.encoder, "pooler", None) is not None and not self.left_to_right
+        return has_pooler and FAMILIES[self.config.model_type].sentence.dense is None
 
     def family_head(self, name: HeadName) -> HeadLayers | None:
-        """The row of a head that transformers has a class for, of what this backbone reads of the encoder; or None."""
+        """The layers of transformers' head for what this backbone reads; None where transformers has no class."""
         pools = name in ("sentence", "choice")
         if not self.has_row or self.reader is not None or (pools and (self.left_to_right or self.pooling != "family")):
             return None
@@ -99,9 +98,9 @@ class Backbone(nn.Module):
     def hidden_states(
         self, layers: Sequence[int], *, pooled: bool, positions: Tensor | None, **inputs: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """Hidden states of some layers `(batch, n, layers, width)`, and their mask `(batch, n)`.
+        """Hidden states of `layers` `(batch, n, layers, width)`, and their mask `(batch, n)`.
 
-        n is 1 where only the pooled output is read, else the width of `positions` `(batch, n)`, or the length.
+        n is 1 if only the pooled output is read, else the width of `positions` `(batch, n)`, or the length.
         """
         output = self._encoded(layers, inputs)
         if pooled and not self.bilstm:
@@ -110,7 +109,6 @@ class Backbone(nn.Module):
         return self._sequence(output, layers, positions, inputs)
 
     def _encoded(self, layers: Sequence[int], inputs: dict[str, Tensor | None]) -> Any:
-        """The encoder's output, with these layers."""
         if not takes_segments(self.config):
             inputs = inputs | {"token_type_ids": None}
         named: dict[str, Any] = {name: value for name, value in inputs.items() if value is not None}
@@ -120,13 +118,13 @@ class Backbone(nn.Module):
             sep: Any = self.config.sep_token_id
             named["global_attention_mask"] = attending(self.attends_to_all, named["input_ids"], sep=sep)
         if self.left_to_right:
-            named["use_cache"] = False  # of keys and values, for generation
+            named["use_cache"] = False  # keys and values are for generation
         return self.encoder(**named) if self.padded_up_to is None else self._by_length(named, above=self.padded_up_to)
 
     def _by_length(self, named: dict[str, Any], *, above: int) -> Any:
-        """The encoder's output where longer texts than `above` go through it with those of their own length alone.
+        """The encoder's output; texts longer than `above` go through it by length, so that none is padded.
 
-        In here rather than where batches are made: a row's choices are of different lengths, too.
+        Batches cannot be made so: the choices of one row differ in length.
         """
         lengths, longest = named["attention_mask"].sum(1), named["attention_mask"].shape[1]
         groups = lengths * (lengths > above)
@@ -135,7 +133,7 @@ class Backbone(nn.Module):
         for part in rows:
             end = int(lengths[part].max())
             tensors = {name: value[part, :end] for name, value in named.items() if isinstance(value, Tensor)}
-            outputs.append(self.encoder(**(named | tensors)))
+            outputs.append(self.encoder(**named | tensors))
         order = torch.cat(rows).argsort()
 
         def joined(parts: Sequence[Tensor]) -> Any:
@@ -151,11 +149,11 @@ class Backbone(nn.Module):
         )
 
     def _pooled_vector(self, layer: Tensor, mask: Tensor) -> Tensor:
-        """The vector of a layer `(batch, length, width)` that represents the text, `(batch, 1, width)`.
+        """The vector `(batch, 1, width)` that represents a text, of a layer `(batch, length, width)`.
 
-        It is that of the first token, of a left-to-right encoder that of the last, which alone attends to all; or the
-        mean over all tokens, [CLS] and [SEP] included, as sentence-transformers does (Reimers and Gurevych 2019), which
-        `unit` divides by its length.
+        `cls` is the first token's vector, or the last token's in a left-to-right encoder, where no other attends to
+        all. `mean` is over all tokens, [CLS] and [SEP] too, as in sentence-transformers (Reimers and Gurevych 2019);
+        `unit` is the mean at length 1.
         """
         if self.vector in ("mean", "unit"):
             weights = mask.unsqueeze(-1).to(layer.dtype)
@@ -183,15 +181,13 @@ class Backbone(nn.Module):
         layers = (self.config.num_hidden_layers, *self.layer_indices(pooled=True))
         output = self._encoded(layers, inputs)
         states, mask = self._sequence(output, layers[:1], positions, inputs)
-        every: Any = inputs["attention_mask"]
-        pooled = self._pooled_vector(_layer(output, layers[1]), every)
+        attention_mask: Any = inputs["attention_mask"]
+        pooled = self._pooled_vector(_layer(output, layers[1]), attention_mask)
         return self.read(states, mask, pooled=False), mask, pooled[:, 0]
 
     def read(self, states: Tensor, mask: Tensor, *, pooled: bool) -> Tensor:
-        """The head's input: the sequence output `(batch, n, width)`, or the pooled output `(batch, width)`.
-
-        Pooled is the pretrained pooler's output where this backbone keeps one, else the vector of the first token, of
-        a left-to-right encoder of the last.
+        """The head's input from hidden states `(batch, n, layers, width)`: the sequence output `(batch, n, width)`, or
+        the pooled output `(batch, width)`.
         """
         if self.reader is not None:
             return self.reader(states, mask, pooled=pooled)  # type: ignore[no-any-return]
@@ -205,23 +201,23 @@ class Backbone(nn.Module):
         return self
 
     def drop_pooler(self) -> None:
-        """Removes a pretrained pooler that no head reads; unused weights make distributed training fail."""
+        """Removes a pretrained pooler that no head reads: unused weights make distributed training fail."""
         if _has_pooler(self.encoder):
-            self.encoder.pooler = nn.Identity()  # None is called by some (LayoutLM, SqueezeBERT)
+            self.encoder.pooler = nn.Identity()  # some encoders (LayoutLM, SqueezeBERT) call a pooler that is None
 
 
 def attending(tokens: str, ids: Tensor, *, sep: int) -> Tensor:
-    """Marks in token ids `(batch, length)` those that attend to all others, as transformers' classes do.
+    """1 for tokens of `ids` `(batch, length)` that attend to all others, as in transformers' classes, else 0.
 
-    The first text is all before the first [SEP], the second all behind the one that follows it.
+    The first text ends before the first [SEP]; the second begins after the separator that follows it.
     """
-    place = torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
+    index = torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
     if tokens == "cls":
-        return (place == 0).long()
+        return (index == 0).long()
     is_sep = ids == sep
     if tokens == "first text":
         return (is_sep.cumsum(1) == 0).long()
-    return (place > is_sep.int().argmax(1, keepdim=True) + 1).long()
+    return (index > is_sep.int().argmax(1, keepdim=True) + 1).long()
 
 
 def _has_pooler(encoder: PreTrainedModel) -> bool:
@@ -230,9 +226,7 @@ def _has_pooler(encoder: PreTrainedModel) -> bool:
 
 
 def _layer(output: Any, index: int) -> Tensor:
-    """A layer of an encoder's output `(batch, length, width)` in single precision; the length is 1 for the pooled
-    output.
-    """
+    """A layer of an encoder's output `(batch, length, width)` in fp32; the length of the pooled output is 1."""
     if index == POOLED:
         return output.pooler_output.unsqueeze(1).float()  # type: ignore[no-any-return]
     layer = output.last_hidden_state if output.hidden_states is None else output.hidden_states[index]
@@ -240,7 +234,6 @@ def _layer(output: Any, index: int) -> Tensor:
 
 
 def _stacked(layers: Sequence[Tensor]) -> Tensor:
-    """Layers `(batch, n, width)` as one tensor `(batch, n, layers, width)`."""
     return layers[0].unsqueeze(2) if len(layers) == 1 else torch.stack(list(layers), dim=2)
 
 
@@ -250,12 +243,12 @@ def at_positions(layer: Tensor, positions: Tensor) -> Tensor:
 
 
 LSTM_LAYERS = 2
-LSTM_WIDTH = 768  # in each direction (section 5.3), where a recipe gives no other
+LSTM_WIDTH = 768  # by default, in each direction (Devlin et al. 2019, section 5.3)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LayerMix:
-    """Which layers are read, and how they are combined to one vector per position."""
+    """The layers that are read, and how they become one vector per position."""
 
     layers: tuple[int, ...]
     how: Literal["concat", "sum", "weighted"] = "concat"
@@ -273,8 +266,8 @@ def mix_of(layers: Layers | Sequence[int], *, depth: int) -> LayerMix:
     else:
         how = next((kind for kind in ("sum", "weighted") if layers.startswith(kind)), "concat")
         single = {"embeddings": 0, "second-to-last": depth - 1, "last": depth}
-        several = range(1 if layers.endswith("all") else depth - 3, depth + 1)
-        indices = (single[layers],) if layers in single else tuple(several)
+        mixed_indices = range(1 if layers.endswith("all") else depth - 3, depth + 1)
+        indices = (single[layers],) if layers in single else tuple(mixed_indices)
     lacking = [index for index in indices if not 0 <= index <= depth]
     if lacking or not indices:
         wanted = f"layer {lacking[0]}" if lacking else "no layer at all"
@@ -303,43 +296,41 @@ class LayerReader(nn.Module):
         self.width = 2 * lstm if lstm else mixed
 
     def forward(self, states: Tensor, mask: Tensor, *, pooled: bool) -> Tensor:
-        """`(batch, n, layers, width)` to `(batch, n, self.width)`, or `(batch, self.width)` where pooled."""
-        mixed = self._mixed(states)
+        """`(batch, n, layers, width)` to `(batch, n, self.width)`, or if `pooled` to `(batch, self.width)`."""
+        if self.mix.how == "concat":
+            mixed = states.flatten(2)
+        elif self.mix.how == "sum":
+            mixed = states.sum(2)
+        else:
+            shares = self.scale * self.weights.softmax(0)
+            mixed = torch.einsum("bnkw,k->bnw", states, shares)
         if self.bilstm is not None:
             return self.bilstm(mixed, mask, ends=pooled)  # type: ignore[no-any-return]
         return mixed[:, 0] if pooled else mixed
 
-    def _mixed(self, states: Tensor) -> Tensor:
-        if self.mix.how == "concat":
-            return states.flatten(2)
-        if self.mix.how == "sum":
-            return states.sum(2)
-        shares = self.scale * self.weights.softmax(0)
-        return torch.einsum("bnkw,k->bnw", states, shares)
-
 
 class BiLSTM(nn.Module):
-    """Two layers of some width in each direction, 768 in the paper.
+    """Two layers of a BiLSTM, `width` in each direction.
 
-    A direction is a plain LSTM: the backward one reads each sequence reversed within its own length. On a CPU
-    that trains faster than one bidirectional LSTM over a PackedSequence, and the result is the same.
+    Each direction is a plain LSTM; the backward one reads each sequence reversed within its own length. On a CPU this
+    trains faster than a bidirectional LSTM over a PackedSequence, with the same result.
     """
 
     def __init__(self, inputs: int, width: int) -> None:
         super().__init__()
         widths = [inputs] + [2 * width] * (LSTM_LAYERS - 1)
         self.ahead, self.back = nn.ModuleList(), nn.ModuleList()
-        for each in widths:
-            self.ahead.append(nn.LSTM(each, width, batch_first=True))
-            self.back.append(nn.LSTM(each, width, batch_first=True))
+        for size in widths:  # the order decides which weights each gets from the seed
+            self.ahead.append(nn.LSTM(size, width, batch_first=True))
+            self.back.append(nn.LSTM(size, width, batch_first=True))
 
     def forward(self, hidden: Tensor, mask: Tensor, *, ends: bool) -> Tensor:
-        """`(batch, n, inputs)` to `(batch, n, 2 * width)`, or with `ends` to the last state of each direction,
+        """`(batch, n, inputs)` to `(batch, n, 2 * width)`; with `ends` to the last state of each direction
         `(batch, 2 * width)`. `mask` `(batch, n)` is 0 after a sequence's end; values returned there are undefined.
         """
         lengths = mask.sum(1, keepdim=True).long()
-        places = torch.arange(hidden.shape[1], device=hidden.device)
-        reversed_ = torch.where(places < lengths, lengths - 1 - places, places)
+        positions = torch.arange(hidden.shape[1], device=hidden.device)
+        reversed_ = torch.where(positions < lengths, lengths - 1 - positions, positions)
         rows = torch.arange(hidden.shape[0], device=hidden.device).unsqueeze(1)
         for ahead, back in zip(self.ahead, self.back, strict=True):
             forward, backward = ahead(hidden)[0], back(hidden[rows, reversed_])[0][rows, reversed_]

@@ -10,11 +10,9 @@ from torch import Tensor
 
 from finetune.models.feature import IGNORED, Feature, labels_by_name, padded
 
-TENSORS = (
-    "input_ids", "attention_mask", "token_type_ids", "choices", "positions", "states"
-)  # fmt: skip
-"""In the order of the arguments of a model's forward."""
-MOST_PINNED = 1 << 26  # bytes of a tensor; what is pinned is kept, and taken from other programs
+# In the order of the arguments of a model's forward.
+TENSORS = ("input_ids", "attention_mask", "token_type_ids", "choices", "positions", "states")
+MOST_PINNED = 1 << 26  # bytes of a tensor; torch keeps pinned memory, which other programs then lack
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +20,9 @@ class Batch:
     """Tensors of one step: ids, mask and segments `(sequences, length)`, and labels by name, each `(batch,)`,
     `(batch, n)` or `(batch, items, n)`.
 
-    `choices` `(batch, most choices)` are the sequences of each feature, -1 where it has fewer; None where each has one.
-    `positions` `(sequences, n)` are those that the head reads, -1 for padding; None where it reads all. Where `states`
-    `(sequences, n, layers, width)` are given, they replace the ids, and the mask `(sequences, n)` is theirs.
+    `choices` `(batch, most choices)` are the sequences of each feature, -1 where it has fewer; None if each has one.
+    The head reads the `positions` `(sequences, n)`, -1 for padding; None means all. `states` `(sequences, n, layers,
+    width)` replace the ids; the mask `(sequences, n)` is then theirs.
     """
 
     input_ids: Tensor | None
@@ -40,28 +38,28 @@ class Batch:
         return self.mapped(lambda tensor: tensor.to(device, non_blocking=True))
 
     def pinned(self) -> "Batch":
-        """The same in memory from which a GPU copies while the CPU works; large tensors, of states, stay as they are.
+        """The batch in pinned memory, from which a GPU copies while the CPU works; large tensors are left as they are.
 
-        torch keeps the memory until the copy has ended, and uses it again for later batches.
+        torch frees the memory after the copy, and uses it for later batches.
         """
         return self.mapped(lambda tensor: tensor.pin_memory() if tensor.nbytes <= MOST_PINNED else tensor)
 
     def mapped(self, function: Callable[[Tensor], Tensor]) -> "Batch":
-        """A batch of what a function makes of each tensor."""
+        """The batch with each tensor replaced by `function(tensor)`."""
         inputs = [None if tensor is None else function(tensor) for tensor in self.inputs()]
         labels = {name: function(label) for name, label in self.labels.items()}
         return Batch(*inputs, labels=labels)  # type: ignore[arg-type, misc]
 
     def repeated(self, times: int) -> "Batch":
-        """The batch so many times over, one after another."""
-        found = self.mapped(lambda tensor: tensor.repeat(times, *[1] * (tensor.ndim - 1)))
+        """The batch so many times, one after another."""
+        repeated = self.mapped(lambda tensor: tensor.repeat(times, *[1] * (tensor.ndim - 1)))
         if self.choices is None:
-            return found
-        places = [self.choices + (self.choices >= 0) * number * len(self.attention_mask) for number in range(times)]
-        return replace(found, choices=torch.cat(places))
+            return repeated
+        choices = [self.choices + (self.choices >= 0) * number * len(self.attention_mask) for number in range(times)]
+        return replace(repeated, choices=torch.cat(choices))
 
     def by_name(self) -> dict[str, Tensor]:
-        """All tensors that it has; those of labels by `labels.NAME`."""
+        """All tensors that the batch has; labels as `labels.NAME`."""
         inputs = zip(TENSORS, self.inputs(), strict=True)
         labels = {f"labels.{name}": label for name, label in self.labels.items()}
         return {name: tensor for name, tensor in inputs if tensor is not None} | labels
@@ -77,9 +75,7 @@ class Batch:
 
 
 def collate(features: Sequence[Feature], *, pad_id: int, length: int = 0, reads: int = 0) -> Batch:
-    """Collates features into a batch, padded to the longest of them, and to `length` tokens and `reads` positions that
-    are read at least.
-    """
+    """Collates features into a batch, padded to the longest, and to at least `length` tokens and `reads` positions."""
     sequences = [sequence for f in features for sequence in f.choices or (f,)]
     ends = np.cumsum([len(f.choices) for f in features])
     choices = [range(end - len(f.choices), end) for f, end in zip(features, ends, strict=True)]
@@ -103,7 +99,7 @@ def collate(features: Sequence[Feature], *, pad_id: int, length: int = 0, reads:
 
 
 def _labels(labels: Sequence[Any], *, length: int) -> Tensor:
-    """The labels as a tensor: int64 for whole numbers, float32 for tables and where one has a fraction."""
+    """The labels as a tensor: int64 for whole numbers, float32 for tables and fractions."""
     if np.isscalar(labels[0]):
         return torch.tensor(labels)
     fractions = np.ndim(labels[0]) == 2 or any(np.asarray(label).dtype.kind == "f" for label in labels if len(label))

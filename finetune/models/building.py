@@ -11,7 +11,7 @@ from transformers import AutoModel, PretrainedConfig, PreTrainedModel
 from finetune.errors import UserError
 from finetune.models.backbone import Backbone
 from finetune.models.encoder_size import is_untrained
-from finetune.models.families import is_left_to_right, require_encoder, set_dropout
+from finetune.models.families import require_encoder, set_dropout
 from finetune.models.fast_paths import freeze_unreached, take_fast_paths
 from finetune.models.fingerprint import OWN_WEIGHTS
 from finetune.models.freezing import leave_out_layers, reinitialise, set_trainable
@@ -24,11 +24,11 @@ from finetune.runs.recipe import Recipe
 
 
 def load_backbone(folder: Path, recipe: Recipe) -> tuple[Backbone, list[str]]:
-    """A pretrained encoder from a folder, and the names of weights missing from the checkpoint (new, by torch's seed);
-    of an untrained one, the names of its parts.
+    """The encoder in a folder, and the names of weights that the checkpoint lacks, which are new by torch's seed; of an
+    untrained encoder, the names of its parts.
 
-    Raises UserError for a folder without a readable config or weights in safetensors, for layers that it lacks, and
-    for new ones in a frozen encoder.
+    Raises UserError for a folder without a readable config or weights in safetensors, for layers that the encoder
+    lacks, and for new layers in a frozen encoder.
     """
     if recipe.frozen and recipe.reinit_layers:
         raise UserError(
@@ -59,11 +59,10 @@ def load_backbone(folder: Path, recipe: Recipe) -> tuple[Backbone, list[str]]:
 
 
 def untrained_encoder(config: PretrainedConfig, recipe: Recipe) -> PreTrainedModel:
-    """An encoder with new weights, by `init_seed`: normal, truncated at two deviations, as in the original code.
+    """An encoder with new weights by `init_seed`: normal, truncated at two deviations, as in the original code.
 
-    The deviation is 0.02 at BERT base's width, and larger in a narrower encoder, whose sums have fewer terms.
-
-    Raises UserError for settings that would leave them random.
+    The deviation is 0.02 at BERT base's width, and larger in a narrower encoder, whose sums have fewer terms. Raises
+    UserError for settings that would leave weights random.
     """
     for name in ("frozen", "lora", "freeze_layers"):
         if getattr(recipe, name):
@@ -79,12 +78,11 @@ def untrained_encoder(config: PretrainedConfig, recipe: Recipe) -> PreTrainedMod
 def build_model(
     folder: Path, head_for: HeadFor, recipe: Recipe, *, device: torch.device, tokens: Sequence[str] = ()
 ) -> tuple[EncoderWithHead, list[str]]:
-    """A pretrained encoder with a new head, and the names of the encoder's weights that are new.
+    """A pretrained encoder with a head, and the names of weights that are new though a checkpoint could have them.
 
-    Its embeddings grow by those of `tokens` that its tokenizer lacks. A head for pre-training is the checkpoint's own;
-    where that has none, its weights are among those that are new.
-    Raises UserError for a folder without a readable encoder, of a family that the head does not support, or where the
-    head would read new weights of a frozen encoder.
+    The embeddings grow by the `tokens` that the tokenizer lacks. A head for pre-training is loaded from the checkpoint,
+    any other is new. Raises UserError for a folder without a readable encoder, for a family that the head does not
+    support, and where the head would read new weights of a frozen encoder.
     """
     torch.manual_seed(recipe.seeds[0])
     backbone, new = load_backbone(folder, recipe)
@@ -99,8 +97,8 @@ def build_model(
     if recipe.pooling != "family" and not model.pooled:
         raise UserError(f"pooling = '{recipe.pooling}', and this task's head reads each token", "Leave pooling out")
     model.head.initialise()
-    left = tuple(f"{name}." for name in backbone.encoder.state_dict())  # without a pooler that no head reads
-    new = [name for name in new if any(weight.startswith(f"{name}.") for weight in left)]
+    weights = tuple(f"{name}." for name in backbone.encoder.state_dict())  # without a pooler that no head reads
+    new = [name for name in new if any(weight.startswith(f"{name}.") for weight in weights)]
     if new and recipe.frozen:
         raise UserError(
             f"{folder}: lacks {some(new)}, which would stay random in a frozen encoder",
@@ -116,16 +114,16 @@ def build_model(
     if model.head.pretrains:
         new += _load_head(model, folder)
         if pooler is not None and not new_pooler and not model.head.uses_pooler and not backbone.left_to_right:
-            backbone.encoder.pooler = pooler.requires_grad_(False)  # saved as it is, for the task that follows
-        if is_untrained(folder) and recipe.train.dropout is None:  # its config says what fine-tuning uses
+            backbone.encoder.pooler = pooler.requires_grad_(False)  # saved unchanged, for a later task
+        if is_untrained(folder) and recipe.train.dropout is None:  # the dropout in its config is for fine-tuning
             for module in model.modules():
                 if isinstance(module, nn.Dropout):
                     module.p = 0.0
     model.notes = take_fast_paths(model, device=device)
     if recipe.train.gradient_checkpointing:
         checkpoint_gradients(backbone.encoder)
-    own = recipe.layers != "last" or recipe.bilstm or recipe.pooling != "family" or is_left_to_right(backbone.config)
-    if not model.head.has_class and not own:  # others are noted elsewhere
+    chosen = recipe.layers != "last" or recipe.bilstm or recipe.pooling != "family" or backbone.left_to_right
+    if not model.head.has_class and not chosen:  # a user who chose these expects it
         model.notes.append(
             f"transformers has no {model.head.auto_class} that computes the same for type "
             f"'{backbone.config.model_type}': the model is saved in a format that only finetune loads"
@@ -134,12 +132,11 @@ def build_model(
 
 
 def _grow_embeddings(encoder: PreTrainedModel, folder: Path, tokens: Sequence[str]) -> list[str]:
-    """Gives each token that an encoder's own tokenizer lacks a vector near the mean of the pieces that it was before.
+    """Gives each token that the tokenizer lacks a vector near the mean of its pieces; returns these tokens.
 
-    Returns these tokens. So each means something where embeddings are frozen. The noise, by torch's seed, tells apart
-    tokens of the same pieces.
+    So they mean something in frozen embeddings too. Noise, by torch's seed, tells tokens of the same pieces apart.
     """
-    own, grown = load_tokenizer(folder), load_tokenizer(folder)
+    tokenizer, grown = load_tokenizer(folder), load_tokenizer(folder)
     new = add_tokens(grown, tokens)
     if not new:
         return []
@@ -148,30 +145,29 @@ def _grow_embeddings(encoder: PreTrainedModel, folder: Path, tokens: Sequence[st
     spread = getattr(encoder.config, "initializer_range", 0.02)
     with torch.no_grad():
         for token in new:
-            mean = vectors[own(token, add_special_tokens=False)["input_ids"]].mean(0)
+            mean = vectors[tokenizer(token, add_special_tokens=False)["input_ids"]].mean(0)
             vectors[grown.convert_tokens_to_ids(token)] = mean + spread * torch.randn_like(mean)
     return new
 
 
 def _load_head(model: EncoderWithHead, folder: Path) -> list[str]:
-    """Loads the weights of a model's head that a checkpoint has; the names of the others, which stay new.
+    """Loads a head for pre-training from a checkpoint; returns the names of the weights that it lacks, which are new.
 
-    One in finetune's own format has a head for a task that was fine-tuned, and none for pre-training; nor has one for
-    which transformers has no class.
+    Checkpoints in finetune's own format, and of families without a class in transformers, have no such head.
     """
-    own = model.head.to_checkpoint()
+    state = model.head.to_checkpoint()
     if is_untrained(folder) or (folder / OWN_WEIGHTS).is_file() or not model.head.has_class:
-        return sorted(own)
+        return sorted(state)
     shell, info = from_pretrained(getattr(transformers, model.head.auto_class), folder, config=model.backbone.config)
-    new = set(info["missing_keys"]) & own.keys()
-    model.head.from_checkpoint(own | {name: t for name, t in shell.state_dict().items() if name not in new})
+    new = set(info["missing_keys"]) & state.keys()
+    model.head.from_checkpoint(state | {name: t for name, t in shell.state_dict().items() if name not in new})
     return sorted(new)
 
 
 def checkpoint_gradients(encoder: PreTrainedModel) -> None:
-    """Turns gradient checkpointing on; it has an effect in training only.
+    """Turns gradient checkpointing on, which acts in training alone.
 
-    Raises UserError for an encoder of a type for which transformers cannot.
+    Raises UserError for a type of encoder for which transformers has none.
     """
     try:
         encoder.activation_checkpointing_enable({"use_reentrant": False, "context_fn": repeatable})
@@ -180,4 +176,4 @@ def checkpoint_gradients(encoder: PreTrainedModel) -> None:
             f"train.gradient_checkpointing: transformers has none for encoders of type '{encoder.config.model_type}'",
             "Leave it out, and raise train.accumulation or lower train.batch_size to save memory",
         ) from error
-    encoder.disable_input_require_grads()  # they are for the other way, and would go through frozen layers
+    encoder.disable_input_require_grads()  # for reentrant checkpointing; gradients would go through frozen layers

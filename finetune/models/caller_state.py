@@ -1,7 +1,7 @@
-"""What the calling program has set in torch, numpy and Python: as in a fresh process while we work, and then restored.
+"""The calling program's state of torch, numpy and Python: defaults while we work, then restored.
 
-A run's id does not know them, and its result must not depend on them. torch seeds one generator for the whole process,
-so two trainings in threads would draw from each other's: they work one after the other.
+A run's id does not know this state, so its result must not depend on it. torch has one generator for the whole
+process: two trainings in threads would share it, so they run one after the other.
 """
 
 import random
@@ -12,17 +12,17 @@ from threading import RLock
 import numpy as np
 import torch
 
-from finetune.models.feature import plain_numpy
+from finetune.models.feature import default_numpy_errors
 
-ALONE = RLock()  # of the thread that trains or loads
+ALONE = RLock()  # held by the thread that trains or loads
 
 
 @contextmanager
-def plain_mode() -> Iterator[None]:
-    """Leaves what the caller's thread is in: autocast, no_grad, inference mode, a default device, numpy's errors.
+def default_torch_modes() -> Iterator[None]:
+    """Leaves the caller's autocast, no_grad, inference mode, default device and numpy's handling of errors.
 
-    Autocast's cache of weights in half precision is emptied by the outermost one alone, so that training within the
-    caller's would compute with weights of earlier updates: it is left wholly.
+    Only the outermost autocast empties the cache of weights in half precision. Training within the caller's would
+    compute with weights of earlier updates, so all levels are left.
     """
     devices = [kind for kind in ("cpu", "cuda", "mps") if torch.is_autocast_enabled(kind)]
     depth = torch.autocast_increment_nesting() - 1
@@ -33,7 +33,7 @@ def plain_mode() -> Iterator[None]:
     torch.clear_autocast_cache()
     try:
         device = torch.device("cpu") if torch.get_default_device().type != "cpu" else nullcontext()
-        with torch.inference_mode(False), torch.enable_grad(), device, plain_numpy():
+        with torch.inference_mode(False), torch.enable_grad(), device, default_numpy_errors():
             yield
     finally:
         for kind in devices:
@@ -43,10 +43,12 @@ def plain_mode() -> Iterator[None]:
 
 
 @contextmanager
-def own_state() -> Iterator[None]:
-    """The same, alone in this process, with torch's defaults; then generators and settings are the caller's again."""
+def isolated_torch_state() -> Iterator[None]:
+    """As `default_torch_modes`, with torch's default settings, and one thread at a time; then restores settings and
+    generators.
+    """
     devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()  # type: ignore[no-untyped-call]
-    with ALONE, plain_mode(), torch.random.fork_rng(devices=devices), _restored():
+    with ALONE, default_torch_modes(), torch.random.fork_rng(devices=devices), _restored():
         python, numpy = random.getstate(), np.random.get_state()
         torch.set_default_dtype(torch.float32)
         torch.set_float32_matmul_precision("highest")
@@ -59,15 +61,15 @@ def own_state() -> Iterator[None]:
 
 
 def use_deterministic(wanted: bool, *, warn_only: bool = False) -> None:
-    """As `torch.use_deterministic_algorithms`, which imports torch's compiler: two seconds, where nothing changes."""
+    """`torch.use_deterministic_algorithms` where it changes something: it imports torch's compiler, two seconds."""
     now = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
     if now != (wanted, warn_only):
         torch.use_deterministic_algorithms(wanted, warn_only=warn_only)
 
 
 @contextmanager
-def kept_state() -> Iterator[None]:
-    """What a callback sets in torch holds until it returns."""
+def state_restored_after() -> Iterator[None]:
+    """Restores torch's settings after a callback, which may change them."""
     with torch.set_grad_enabled(torch.is_grad_enabled()), _restored():
         yield
 

@@ -1,4 +1,4 @@
-"""Devices, and the numeric precision that they support natively."""
+"""Devices, the numeric precision that each supports natively, and their memory."""
 
 import atexit
 import gc
@@ -22,17 +22,17 @@ WITHOUT_BF16 = {"SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX2_VNNI_2", "AVX512_CORE
 
 
 def resolve_device(name: str | None) -> torch.device:
-    """`cpu`, `cuda`, `cuda:1` or `mps`; without a name the best available. Raises UserError for an unavailable one."""
-    there = ["cpu"]
+    """`cpu`, `cuda`, `cuda:1` or `mps`; by default the best available. Raises UserError for an unavailable device."""
+    available = ["cpu"]
     if torch.cuda.is_available():
-        there += ["cuda", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
+        available += ["cuda", *(f"cuda:{index}" for index in range(torch.cuda.device_count()))]
     if torch.backends.mps.is_available():
-        there.append("mps")
-    if name is not None and name not in there:
-        raise UserError(f"device '{name}' is not available", f"This machine has {', '.join(there)}")
+        available.append("mps")
+    if name is not None and name not in available:
+        raise UserError(f"device '{name}' is not available", f"This machine has {', '.join(available)}")
     if name is None and parse_flag_from_env("ACCELERATE_USE_CPU"):
         name = "cpu"
-    return torch.device(name or ("cuda" if "cuda" in there else there[-1]))
+    return torch.device(name or ("cuda" if "cuda" in available else available[-1]))
 
 
 def resolve_precision(wanted: str, device: torch.device) -> str:
@@ -46,7 +46,7 @@ def resolve_precision(wanted: str, device: torch.device) -> str:
 
 
 def usable_precision(trained_in: str, device: torch.device) -> str:
-    """The precision for inference: that of training where the device supports it natively, else fp32."""
+    """The precision for inference: as in training if the device supports it natively, else fp32."""
     if trained_in == "auto":
         return resolve_precision("auto", device)
     native = {"fp16": device.type == "cuda", "bf16": _native_bf16(device)}
@@ -55,23 +55,22 @@ def usable_precision(trained_in: str, device: torch.device) -> str:
 
 def build_accelerator(device: torch.device, precision: str) -> Accelerator:
     """Builds an Accelerator for the device: one process, or as many as a launcher started."""
-    if device.type == "cuda" and device.index is not None:
-        torch.cuda.set_device(device)
     if device.type == "cuda":
+        if device.index is not None:
+            torch.cuda.set_device(device)
         torch.cuda.reset_peak_memory_stats()
     # Accelerate keeps device and precision for the whole process, which may run several recipes one after the other.
     launched = "RANK" in os.environ
     AcceleratorState._reset_state(reset_partial_state=not launched)
     if launched:
         _require_group()
-        import_module("torch.distributed.nn")  # imported once connected, it keeps the connections until the end
-
+        import_module("torch.distributed.nn")  # if it is imported later, it keeps the connections open at the end
         atexit.register(_leave_processes)
     return Accelerator(cpu=device.type == "cpu", mixed_precision="no" if precision == "fp32" else precision)
 
 
 def _require_group() -> None:
-    """Raises UserError where RANK is set, as a launcher does, but not all else by which processes find each other."""
+    """Raises UserError where RANK is set, but not the other variables by which a launcher's processes connect."""
     numbers = {name: os.environ.get(name, "0") for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE")}
     remedy = "Start it with torchrun, or unset RANK and WORLD_SIZE"
     for name, value in numbers.items():
@@ -104,12 +103,12 @@ def main_memory() -> int:
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
-    """Whether torch raised this because memory for a tensor could not be allocated, on a GPU or the CPU."""
+    """Whether torch could not allocate memory for a tensor, on a GPU or the CPU."""
     return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
 
 
 def set_deterministic(wanted: bool) -> None:
-    """Makes torch use only algorithms that give the same bits every time, or whichever are fastest."""
+    """Makes torch use algorithms that give the same bits every time, or the fastest ones."""
     if wanted:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     use_deterministic(wanted)
@@ -127,11 +126,11 @@ def _native_bf16(device: torch.device) -> bool:
 
 
 def _leave_processes() -> None:
-    """Ends the connections to the other processes of a launcher, if there are any.
+    """Ends the connections to a launcher's other processes.
 
-    A thread of gloo that still holds a tensor while the interpreter ends aborts a process whose work is all done. Not
-    for NCCL, which would wait here for processes that failed.
+    A thread of gloo that holds a tensor when the interpreter ends would abort a process whose work is done. NCCL would
+    wait here for processes that failed.
     """
     if dist.is_initialized() and dist.get_backend() == "gloo":
-        gc.collect()  # a model that is still in memory would keep them
+        gc.collect()  # a model in memory would keep the connections
         dist.destroy_process_group()

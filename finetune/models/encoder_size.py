@@ -1,8 +1,8 @@
-"""New encoders, `new:mini` or `new:4x256`: a BERT of that size for the vocabulary of a tokenizer. Of any encoder the
-learning rate that fits, and how long texts it reads.
+"""New encoders, `new:mini` or `new:4x256`: a BERT of that size for the vocabulary of a tokenizer. Also the learning
+rate and the longest input of any encoder.
 
-What is known before the weights are drawn (config and tokenizer) is a folder in the cache, so that all that reads a
-model's folder reads this one too; the weights are drawn from `init_seed` when the model is built.
+Config and tokenizer of a new encoder are a folder in the cache, which is read as any model's folder; weights are drawn
+from `init_seed` when the model is built.
 """
 
 import re
@@ -33,10 +33,10 @@ SIZES = {
     "large": "24x1024",
 }  # layers x width, as in google-research/bert
 HEAD_WIDTH = 64
-SPREAD, BASE_WIDTH = 0.02, 768  # of the weights of BERT base; outputs are as large at other widths
+SPREAD, BASE_WIDTH = 0.02, 768  # standard deviation of weights, and width, of BERT base
 MOST_WEIGHTS = 4_000_000_000  # in the layers
 RATES = {"minilm": 1e-4}  # small encoders need a higher learning rate than the paper's
-NARROW, NARROW_RATE = 384, 5e-4  # new encoders less wide learn nothing at the paper's
+NARROW, NARROW_RATE = 384, 5e-4  # new encoders of a smaller width learn nothing at the paper's rate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ class EncoderSize:
             intermediate_size=4 * self.width,
             max_position_embeddings=POSITIONS,
             pad_token_id=tokenizer.pad_token_id,
-            initializer_range=SPREAD * (BASE_WIDTH / self.width) ** 0.5,
+            initializer_range=SPREAD * (BASE_WIDTH / self.width) ** 0.5,  # so that outputs are as large as BERT base's
         )
 
 
@@ -89,7 +89,7 @@ def size_of(name: str) -> EncoderSize:
 
 
 def default_rate(encoder: str) -> float:
-    """The learning rate for labelled data, by the encoder with which training began, also if a run trained it since."""
+    """The learning rate for labelled data, by the encoder with which training began, whatever runs came between."""
     if is_new(encoder) and size_of(encoder).width < NARROW:
         return NARROW_RATE
     return RATES.get(encoder, 2e-5)
@@ -103,21 +103,21 @@ VERSION = 2  # of the initialisation: another one makes other weights of the sam
 
 
 def longest_input(encoder: str) -> int:
-    """Tokens of the longest text that an encoder is known to read, by its folder or its name; else those of BERT.
+    """The most tokens of an input, by an encoder's folder or its name; of an unknown encoder BERT's.
 
-    Nothing is fetched for it, so that a run has the same settings before and after its encoder was.
+    Nothing is fetched to find out: a run must have the same settings before and after its encoder was fetched.
     """
     folder = Path(encoder)
     if not is_file(folder / "config.json"):
         return LONG.get(encoder, POSITIONS)
-    counts = [json_table(folder / file).get(name) for file, name in LONG_TEXTS]  # what is damaged, loading reports
+    counts = [json_table(folder / file).get(name) for file, name in LONG_TEXTS]  # loading reports damaged files
     return max(POSITIONS, min((count for count in counts if isinstance(count, int) and count), default=POSITIONS))
 
 
 def untrained_folder(name: str, tokenizer: str) -> tuple[Path, str]:
     """A folder with config and tokenizer but no weights, and a hash of size, tokenizer and initialisation.
 
-    Raises UserError for a bad size, and without a tokenizer that can be used.
+    `tokenizer` is a folder. Raises UserError for a wrong size, and without a tokenizer that can be used.
     """
     size = size_of(name)
     require_vocabulary(name, tokenizer)
@@ -126,9 +126,9 @@ def untrained_folder(name: str, tokenizer: str) -> tuple[Path, str]:
     saved = entry("untrained", fingerprint)
 
     def make() -> None:
-        made = read_tokenizer(files[0].parent)
-        made.save_pretrained(saved.folder)
-        write_atomically(saved.folder / "config.json", size.config(made).to_json_string(use_diff=False))
+        tokenizer = read_tokenizer(files[0].parent)
+        tokenizer.save_pretrained(saved.folder)
+        write_atomically(saved.folder / "config.json", size.config(tokenizer).to_json_string(use_diff=False))
         saved.seal([file.name for file in saved.folder.iterdir() if file.is_file() and file.name not in (FACTS, LOCK)])
 
     saved.ensure(make)
@@ -136,7 +136,7 @@ def untrained_folder(name: str, tokenizer: str) -> tuple[Path, str]:
 
 
 def require_vocabulary(name: str, tokenizer: str, *, texts: str = "TEXTS") -> None:
-    """Raises UserError for an untrained encoder without a tokenizer, with the command that makes one of the texts."""
+    """Raises UserError for an untrained encoder without a tokenizer; it names the command that makes one of `texts`."""
     if not tokenizer:
         train = with_results("tokenizer", texts, "-o", "vocabulary", out=RESULTS)
         raise UserError(
@@ -146,7 +146,7 @@ def require_vocabulary(name: str, tokenizer: str, *, texts: str = "TEXTS") -> No
 
 
 def _tokenizer_files(path: Path) -> list[Path]:
-    """The files of a tokenizer, which a folder or its tokenizer.json names. Raises UserError where there is none."""
+    """The files of a tokenizer in a folder, or next to a tokenizer.json. Raises UserError where there is none."""
     folder, remedy = path.parent if path.name == TOKENIZER_JSON else path, "`finetune tokenizer TEXTS -o FOLDER`"
     if not is_folder(folder):
         raise UserError(f"tokenizer folder {folder} does not exist", f"{remedy} makes one")
@@ -160,5 +160,5 @@ def _tokenizer_files(path: Path) -> list[Path]:
 
 
 def is_untrained(folder: Path) -> bool:
-    """Whether a folder is one that `untrained_folder` made: there are no weights in it."""
+    """Whether `untrained_folder` made this folder, which has no weights."""
     return folder.parent == cache_folder("untrained")

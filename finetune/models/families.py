@@ -1,7 +1,7 @@
-"""How the heads of each encoder family are made, and what is known of it: a family is a row of `FAMILIES`.
+"""Encoder families: the layers of transformers' heads and other differences, a row of `FAMILIES` each.
 
-BERT pools through a dense layer with tanh that was pretrained (Devlin et al. 2019, section 3.2). Other families put
-a new one there, under different names, which a saved checkpoint must use. An encoder without a row is refused.
+BERT's pooler, a dense layer with tanh, is pretrained (Devlin et al. 2019, section 3.2). Other families put a new layer
+there, under other names, which a saved checkpoint must have. An encoder of another family is refused.
 """
 
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ HIDDEN = ("hidden_dropout_prob",)
 
 @dataclass(frozen=True, kw_only=True)
 class Layers:
-    """A head, from a vector to the logits: dropout, dense, activation, LayerNorm, dropout, output.
+    """The layers of a head from a vector to the logits: dropout, dense, activation, LayerNorm, dropout, output.
 
-    `dense`, `norm` and `output` are the layers' names in transformers' checkpoints; without `dense` the vector is that
-    of the encoder's own pretrained pooler, or a token's. `before` and `dropout` are the config's names of the two
-    dropouts' probabilities: of several, the first that a family sets. `activation` and `vector` may name a setting of
-    the config: the activation, and whether the first token's vector is read (`cls`) or the `mean`. Of an encoder whose
-    tokens read their neighbours, those in `attends_to_all` read the whole text, and are read by all.
+    - `dense`, `norm` and `output`: their names in transformers' checkpoints. Without `dense` the head reads the output
+      of the pretrained pooler, or a token's vector.
+    - `before` and `dropout`: settings of the config with the probabilities of the two dropouts; the first that is set.
+    - `vector`: `cls` or `mean`, or the setting of the config that says which. `activation` may name a setting too.
+    - `attends_to_all`: the tokens with global attention, where others attend to their neighbours.
     """
 
     vector: str = "cls"
@@ -43,10 +43,11 @@ class Layers:
 class WordPrediction:
     """From a token's vector to a logit for each token of the vocabulary: dense, activation, LayerNorm, word embeddings.
 
-    `dense`, `norm` and `output`, which has the bias, are the layers' names in transformers' checkpoints. Activation
-    and epsilon are the encoder's own where they are None; `activation` may name a setting of the config. With
-    `own_matrix` the output is a layer of its own, unless the config ties it to the word embeddings; `bias` is the
-    setting that says whether the output has one. Without `dense` the output is all.
+    - `dense`, `norm` and `output` (with the bias): their names in transformers' checkpoints. Without `dense` there is
+      the output alone.
+    - `activation`: a name, or a setting of the config; None, as for `epsilon`, is the encoder's own.
+    - `own_matrix`: the output has its own matrix, unless the config ties it to the word embeddings.
+    - `bias`: the setting of the config that says whether the output has a bias.
     """
 
     dense: str | None = None
@@ -60,14 +61,13 @@ class WordPrediction:
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """What differs by family: its heads for texts, choices, tokens and spans, None where transformers has no class.
+    """A family: its heads for texts, choices, tokens and spans, each None where transformers has no class.
 
-    `lora_targets` are the names of the linear layers that LoRA adapts by default: the projections to queries and
-    values (Hu et al. 2022).
-    `words` is the head that predicts tokens, `words_unless_legacy` that of a config with `legacy = false`;
-    `next_sentence` is the layer, by its name in transformers' checkpoints, that tells from the pooled output whether
-    the second text follows the first, or None; `left_to_right` says whether transformers' class can attend to earlier
-    tokens alone, `fast_attention` whether the attention of `kernels.cpu` computes the same.
+    - `words`: the head that predicts tokens; `words_unless_legacy`: the same for a config with `legacy = false`.
+    - `next_sentence`: the name in checkpoints of the layer for next-sentence prediction, or None.
+    - `left_to_right`: whether transformers' class can attend to earlier tokens alone.
+    - `fast_attention`: whether `kernels.attention` computes the same as the family's own attention.
+    - `lora_targets`: the linear layers that LoRA adapts by default, to queries and values (Hu et al. 2022).
     """
 
     title: str
@@ -87,8 +87,9 @@ PLAIN = Layers()
 HIDDEN_DROPOUT = Layers(dropout=HIDDEN)
 TOKEN = Layers(dropout=("classifier_dropout", "classifier_dropout_prob", "hidden_dropout_prob", "dropout"))
 SPAN = Layers(dropout=("qa_dropout",), output="qa_outputs")  # DistilBERT has one, the others none
-OTHER = Layers(dense="dense")  # pools what no class of transformers reads
+OTHER = Layers(dense="dense")  # a new pooler, for vectors that no class of transformers reads
 NEW_TANH = Layers(before=POOLED_DROPOUT, dense="classifier.dense", output="classifier.out_proj")
+HIDDEN_TANH = replace(NEW_TANH, before=HIDDEN, dropout=HIDDEN)
 
 BERT_WORDS = WordPrediction(
     dense="cls.predictions.transform.dense", norm="cls.predictions.transform.LayerNorm", output="cls.predictions"
@@ -187,7 +188,7 @@ FAMILIES = {
     "mpnet": replace(
         ROBERTA,
         title="MPNet",
-        sentence=replace(NEW_TANH, before=HIDDEN, dropout=HIDDEN),
+        sentence=HIDDEN_TANH,
         token=HIDDEN_DROPOUT,
         left_to_right=False,
         fast_attention=False,
@@ -254,7 +255,7 @@ FAMILIES = {
     "roformer": replace(
         BERT,
         title="RoFormer",
-        sentence=replace(NEW_TANH, before=HIDDEN, dropout=HIDDEN, activation="hidden_act"),
+        sentence=replace(HIDDEN_TANH, activation="hidden_act"),
         choice=None,  # transformers' class reads the last token there, which may be padding
         token=HIDDEN_DROPOUT,
         next_sentence=None,
@@ -264,7 +265,7 @@ FAMILIES = {
     "longformer": replace(
         ROBERTA,
         title="Longformer",
-        sentence=replace(NEW_TANH, before=HIDDEN, dropout=HIDDEN, attends_to_all="cls"),
+        sentence=replace(HIDDEN_TANH, attends_to_all="cls"),
         choice=replace(HIDDEN_DROPOUT, attends_to_all="second text"),
         token=HIDDEN_DROPOUT,
         span=replace(SPAN, attends_to_all="first text"),
@@ -278,7 +279,7 @@ POSITIONS = ("position_embeddings", "embed_positions")  # names of tables of pos
 
 
 def most_tokens(encoder: "PreTrainedModel") -> int:
-    """The longest sequence that an encoder has positions for: by its config, and by its table of positions."""
+    """The most tokens for which an encoder has positions, by its config and by its table of positions."""
     counts = [int(getattr(encoder.config, "max_position_embeddings", None) or 512)]
     for name, table in encoder.named_modules():
         if name.rpartition(".")[2] in POSITIONS and hasattr(table, "weight"):
@@ -287,12 +288,12 @@ def most_tokens(encoder: "PreTrainedModel") -> int:
 
 
 def positions_before(table: Any) -> int:
-    """The rows of a table of positions before that of the first token: up to the padding token's, where it has one."""
+    """The index of the first token's row in a table of positions: after the padding token's, if it has one."""
     return 0 if getattr(table, "padding_idx", None) is None else table.padding_idx + 1
 
 
 def takes_segments(config: "PretrainedConfig") -> bool:
-    """Whether an encoder has segment ids for the two texts of a pair; some tokenizers return them regardless."""
+    """Whether an encoder has segment ids; some tokenizers return them though it has none."""
     return getattr(config, "type_vocab_size", 0) > 1
 
 
@@ -323,7 +324,7 @@ def require_encoder(config: "PretrainedConfig") -> None:
 
 
 def head_dropout(config: "PretrainedConfig", names: Sequence[str]) -> float:
-    """The dropout probability before a head's output layer: the first of these config names that is set, else 0."""
+    """The probability of dropout in a head: the first of these settings of the config that is set, else 0."""
     return float(next((p for p in (getattr(config, name, None) for name in names) if p is not None), 0.0))
 
 

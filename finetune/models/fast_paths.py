@@ -1,11 +1,11 @@
-"""Fast paths, taken where they are exact, and only the rows of the word embeddings that a run uses.
+"""Fast paths, each tried on two short rows and undone if it is not exact; and word embeddings of the used tokens alone.
 
-Two short rows go through both ways. Encoders that are built like BERT by the names of their layers need not compute the
-same: those that normalise before attention lost their last LayerNorm to the fast path for the first token.
+Encoders with BERT's names of layers need not compute the same: those that normalise before attention lost their last
+LayerNorm to the fast path for the first token.
 
-A row of the word embeddings that no text uses has no gradient, so no moments either: all that moves it is weight decay,
-which multiplies it by a number at each update. The optimizer multiplies one more row by the same numbers, which is all
-ones at first and which no token has: it is the product of them all.
+A row of the word embeddings that no text uses has no gradient and no moments: only weight decay changes it, by a factor
+at each update. So an update leaves these rows out, and trains one more row, all ones at first, that no token has: it
+becomes the product of the factors, by which all unused rows are multiplied at the end.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,15 +27,15 @@ from finetune.models.kernels import cpu
 from finetune.models.kernels.attention import ON_CUDA, register_attention
 from finetune.models.kernels.layers import last_layer_for_first_token, take_whole_layers
 
-LENGTHS = (4, 6)  # tokens of the two rows that are tried, of which the shorter is padded
-MOST_DIFFERENCE = 1e-4  # of a vector's largest number, or of 1
-LEAST_SAVED = 1_000_000  # weights in unused rows, an update of which takes about 1 ms
+LENGTHS = (4, 6)  # tokens of the two rows that are tried; the shorter one is padded
+MOST_DIFFERENCE = 1e-4  # of the largest number of all vectors, or of 1
+LEAST_SAVED = 1_000_000  # weights in unused rows: an update of them takes about 1 ms
 
 
 def take_fast_paths(model: EncoderWithHead, *, device: torch.device) -> list[str]:
-    """Replaces layers of a model by exact faster ones; returns notes on those left as they are.
+    """Replaces layers of a model by faster ones where they compute the same; else returns notes.
 
-    No random state changes.
+    Random states do not change.
     """
     backbone, notes = model.backbone, list[str]()
     encoder = backbone.encoder
@@ -53,34 +53,34 @@ def take_fast_paths(model: EncoderWithHead, *, device: torch.device) -> list[str
 
 
 def freeze_unreached(model: EncoderWithHead) -> None:
-    """Freezes the encoder's weights that do not change what a head reads, such as layers above those that are read:
-    weights without a gradient make distributed training fail, and would be counted as trained.
+    """Freezes the encoder's weights that the head does not depend on, such as of layers above the last that it reads.
+
+    Weights without a gradient make distributed training fail, and would be counted as trained.
     """
     with _evaluated(model.backbone.encoder), torch.enable_grad():
-        read = model.hidden(_tried_batch(model))
-    reached, seen = set[Tensor](), set[Any]()
-    waiting: list[Any] = [states.grad_fn for states in read]  # the graph; no gradient is computed
-    while waiting:
-        node = waiting.pop()
-        if node is not None and node not in seen:
-            seen.add(node)
+        head_inputs = model.hidden(_trial_batch(model))
+    reached, visited = set[Tensor](), set[Any]()
+    nodes: list[Any] = [states.grad_fn for states in head_inputs]  # of autograd's graph; no gradient is computed
+    while nodes:
+        node = nodes.pop()
+        if node is not None and node not in visited:
+            visited.add(node)
             reached |= {node.variable} if hasattr(node, "variable") else set()
-            waiting += [after for after, _ in node.next_functions]
+            nodes += [function for function, _ in node.next_functions]
     for parameter in model.backbone.encoder.parameters():
         parameter.requires_grad_(parameter.requires_grad and parameter in reached)
 
 
 @torch.no_grad()
 def _vectors(model: EncoderWithHead) -> Tensor:
-    """What a head reads of the rows that are tried, `(rows, 1 or most tokens, layers, width)`."""
-    backbone, batch = model.backbone, _tried_batch(model)
+    """The head's input for the trial batch, `(rows, n, layers, width)`; n is 1, or the length."""
+    backbone, batch = model.backbone, _trial_batch(model)
     with _evaluated(backbone.encoder):
         layers = backbone.layer_indices(pooled=model.pooled)
         return backbone.hidden_states(layers, pooled=model.pooled, **batch.for_encoder())[0]
 
 
-def _tried_batch(model: EncoderWithHead) -> Batch:
-    """The rows that are tried, padded to the longest of them."""
+def _trial_batch(model: EncoderWithHead) -> Batch:
     config, lengths = model.backbone.config, torch.tensor(LENGTHS)
     mask = (torch.arange(max(LENGTHS)) < lengths.unsqueeze(1)).long()
     padding = config.pad_token_id or 0
@@ -102,30 +102,25 @@ def _evaluated(module: nn.Module) -> Iterator[None]:
 def _undone_unless_exact(
     model: EncoderWithHead, plain: Tensor, undo: Callable[[], object] | None, what: str
 ) -> list[str]:
-    """Keeps a fast path where it gives the same vectors; else a note. `undo` is None where there was none to take."""
+    """Undoes a fast path that gives other vectors than `plain`, with a note; `undo` is None if none was taken."""
     if undo is None:
         return []
     try:
-        exact = _close(_vectors(model), plain)
+        if (_vectors(model) - plain).abs().max() <= MOST_DIFFERENCE * max(1.0, float(plain.abs().max())):
+            return []
     except THEIRS:
         raise
-    except Exception:  # a layer that is called with other arguments than BERT's
-        exact = False
-    if exact:
-        return []
+    except Exception:  # a layer that takes other arguments than BERT's
+        pass
     undo()
     return [f"the fast path for {what} is not exact in type '{model.backbone.config.model_type}': not taken"]
 
 
-def _close(vectors: Tensor, plain: Tensor) -> bool:
-    return bool((vectors - plain).abs().max() <= MOST_DIFFERENCE * max(1.0, float(plain.abs().max())))
-
-
 def _sparse_when_long(model: EncoderWithHead) -> bool:
-    """Whether an encoder reads long texts by sparse attention, as BigBird does, and then by the length of each alone.
+    """Whether an encoder attends to long texts by blocks (BigBird), which are then encoded without padding.
 
-    Where its blocks are depends on padding; and after its first short text transformers' class would stay with full
-    attention.
+    Padding would move its blocks; and transformers' class stays with full attention after its first short text, so it
+    is set for each batch.
     """
     encoder, config = model.backbone.encoder, model.backbone.config
     if getattr(config, "attention_type", "") != "block_sparse":
@@ -136,16 +131,15 @@ def _sparse_when_long(model: EncoderWithHead) -> bool:
 
 
 def _set_attention(encoder: Any, _: tuple[Any, ...], named: dict[str, Any], *, above: int) -> None:
-    """Changes to the attention for a batch's length, without new weights, which would be drawn."""
-    with torch.device("meta"):
+    with torch.device("meta"):  # transformers makes new layers and copies the weights; nothing is to be drawn
         encoder.set_attention_type("block_sparse" if named["input_ids"].shape[1] > above else "original_full")
 
 
 @contextmanager
 def used_rows_alone(model: EncoderWithHead, features: Sequence[Feature], *, pad_id: int) -> Iterator[None]:
-    """Within it the word embeddings of a model are `UsedRows` of what it learns from, if that saves enough.
+    """Within it the word embeddings of a model have the rows of the features' tokens alone, if that saves enough.
 
-    Afterwards all rows are as if they had been trained, except for rounding. Words that are predicted need all rows.
+    Afterwards all rows are as if they had been trained, except for rounding. To predict words takes all rows.
     """
     encoder = model.backbone.encoder
     words = encoder.get_input_embeddings()
@@ -180,37 +174,37 @@ def _replace(encoder: nn.Module, old: nn.Module, new: nn.Module) -> None:
 
 
 class UsedRows(nn.Module):
-    """Embeddings whose parameter has the rows of some tokens, and a last one for weight decay.
+    """Embeddings whose trained parameter has the rows of the `used` token ids, and a last one for weight decay.
 
-    All rows, as they were, and the places of tokens among the used ones (-1: unused) are frozen parameters, which
-    neither checkpoints nor processes exchange.
+    All rows before training, and the index of each token among the used ones (-1: unused), are frozen parameters:
+    neither checkpoints nor processes exchange them.
     """
 
     def __init__(self, words: nn.Embedding, used: np.ndarray) -> None:
         super().__init__()
-        self.every = words.weight.requires_grad_(False)
+        self.all_rows = words.weight.requires_grad_(False)
         self.used = torch.from_numpy(used)
-        places = torch.full((words.num_embeddings,), -1)
-        places[self.used] = torch.arange(len(used))
-        self.places = nn.Parameter(places.to(self.every.device), requires_grad=False)
-        decay = torch.ones_like(self.every[:1])
-        self.rows = nn.Parameter(torch.cat([self.every.detach()[self.used], decay]))
+        indices = torch.full((words.num_embeddings,), -1)
+        indices[self.used] = torch.arange(len(used))
+        self.indices = nn.Parameter(indices.to(self.all_rows.device), requires_grad=False)
+        decay = torch.ones_like(self.all_rows[:1])
+        self.rows = nn.Parameter(torch.cat([self.all_rows.detach()[self.used], decay]))
         padding = words.padding_idx
-        self.padding = None if padding is None or places[padding] < 0 else int(places[padding])
+        self.padding = None if padding is None or indices[padding] < 0 else int(indices[padding])
 
     def forward(self, ids: Tensor) -> Tensor:
-        """`(...)` ids to `(..., width)`. In training an unused one is an IndexError of torch: none is to be there."""
-        places = self.places[ids]
+        """Ids `(...)` to vectors `(..., width)`. In training an unused id is an error: torch raises IndexError."""
+        indices = self.indices[ids]
         if self.training:
-            return embedding(places, self.rows, self.padding)
-        unused = places < 0
-        vectors = embedding(places.where(~unused, len(self.used)), self.rows)
-        vectors[unused] *= self.every[ids[unused]]
+            return embedding(indices, self.rows, self.padding)
+        unused = indices < 0
+        vectors = embedding(indices.where(~unused, len(self.used)), self.rows)
+        vectors[unused] *= self.all_rows[ids[unused]]
         return vectors
 
     @torch.no_grad()
     def give_back(self) -> None:
-        """Writes all rows to the embeddings that these were made of."""
-        self.every *= self.rows[-1]
-        self.every[self.used] = self.rows[:-1]
-        self.every.requires_grad_(True)
+        """Writes all rows, trained or decayed, to the original embeddings."""
+        self.all_rows *= self.rows[-1]
+        self.all_rows[self.used] = self.rows[:-1]
+        self.all_rows.requires_grad_(True)

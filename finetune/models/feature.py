@@ -12,22 +12,22 @@ import numpy as np
 
 IGNORED = -100  # the label that torch's cross-entropy ignores
 Ids = Sequence[int] | np.ndarray
-LABEL = "label"  # the name of the target of a head with one loss
-LOGITS = "logits"  # that of an exported graph's first output
-TAUGHT = "taught"  # that of what a teacher answers
+LABEL = "label"  # the target of a head with one loss
+LOGITS = "logits"  # the first output of an exported graph
+TAUGHT = "taught"  # the target of a student: a teacher's probabilities
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feature:
     """One sequence of tokens, from row number `row`; or several that share one label (`choices`).
 
-    `label` is the target of the head's loss: an int or a float, or a list of either (one for each token, or a start and
-    an end), or a mapping of names to such targets for a head with several losses, of which a feature may lack some; or
-    None where there is no label. IGNORED in a list, of floats too, is an item without one, and so is a number by itself
-    that is NaN. A target of two axes `(items, n)` has a label for each item but those whose first number is IGNORED.
-    `reads` are the positions that a head on the sequence output reads (None: all), and that its labels and logits are
-    for. `note` is metadata for `Task.decode`, opaque to the trainer. `states` returns precomputed hidden states of a
-    frozen encoder (`inference.hidden_states`).
+    - `label`: the target of the head's loss. An int or float; a list of these (one for each token, or a start and an
+      end); an array `(items, n)`; by name such targets, some of which may be missing, for a head with several losses;
+      or None. Without a label are: NaN by itself, IGNORED in a list (of floats too), an item that begins with IGNORED.
+    - `reads`: the positions that a head on the sequence output reads, and to which its labels and logits belong; None
+      means all.
+    - `note`: metadata for `Task.decode`, opaque to the trainer.
+    - `states`: returns precomputed hidden states of a frozen encoder (`inference.hidden_states`).
     """
 
     row: int
@@ -45,9 +45,7 @@ class Feature:
         return len(self.choices) * max(map(len, self.choices)) if self.choices else len(self.input_ids)
 
     def packed(self, *, first_row: int = 0) -> "Feature":
-        """The same with its tokens in arrays, which take a third of the memory of lists; `first_row` is added to its
-        row.
-        """
+        """The feature with tokens in arrays, a third of the memory of lists; `first_row` is added to its row."""
         segments = self.token_type_ids
         return replace(
             self,
@@ -58,19 +56,12 @@ class Feature:
         )
 
 
-class LazyFeatures(Sequence[Feature]):
-    """Features that are built when they are asked for, with facts of all of them as arrays `(features,)`."""
-
-    lengths: np.ndarray  # the `len` of each
-    rows: np.ndarray
-    truncated: np.ndarray
+class IndexedFeatures(Sequence[Feature]):
+    """Features that are found or built when they are asked for."""
 
     @abstractmethod
     def at(self, index: int) -> Feature:
         """The feature with this index, which is not negative."""
-
-    def __len__(self) -> int:
-        return len(self.rows)
 
     @overload
     def __getitem__(self, index: int) -> Feature: ...
@@ -84,8 +75,19 @@ class LazyFeatures(Sequence[Feature]):
         return self.at(index % len(self))
 
 
+class LazyFeatures(IndexedFeatures):
+    """Features that are built when they are asked for; length, row and `truncated` of all are arrays `(features,)`."""
+
+    lengths: np.ndarray
+    rows: np.ndarray
+    truncated: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
 class TextFeatures(LazyFeatures):
-    """Features of one text or pair each, in arrays by name: 80 bytes for one of 20 tokens, as an object 500."""
+    """Features of one text or pair each, in arrays by name: 20 tokens take 80 bytes, and 500 as an object."""
 
     def __init__(self, parts: Sequence[Mapping[str, np.ndarray]]) -> None:
         self.arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -105,15 +107,11 @@ class TextFeatures(LazyFeatures):
 
 
 def text_arrays(features: Sequence[Feature], *, first_row: int) -> dict[str, np.ndarray] | None:
-    """A part of `TextFeatures`; None unless each feature is one text, and each label a number or as many numbers."""
+    """A part of `TextFeatures`; None unless each feature is one text, and labels are numbers of the same shape."""
     labels = [np.asarray(feature.label) for feature in features]
-    more = any(f.choices or f.reads is not None or f.note is not None or f.states is not None for f in features)
-    if (
-        more
-        or not labels
-        or len({(label.shape, label.dtype.kind) for label in labels}) > 1
-        or labels[0].dtype.kind not in "bif"
-    ):
+    kinds = {(label.shape, label.dtype.kind) for label in labels}
+    has_extras = any(f.choices or f.reads is not None or f.note is not None or f.states is not None for f in features)
+    if has_extras or len(kinds) != 1 or labels[0].dtype.kind not in "bif":
         return None
     ids = np.concatenate([feature.input_ids for feature in features]).astype(np.int64)
     arrays = {
@@ -127,8 +125,8 @@ def text_arrays(features: Sequence[Feature], *, first_row: int) -> dict[str, np.
     return arrays | ({"segments": np.concatenate(segments).astype(np.int8)} if segments else {})
 
 
-class Sequences(Sequence[Feature]):
-    """The sequences of features: of feature i `[bounds[i] : bounds[i + 1]]`, itself or its choices."""
+class Sequences(IndexedFeatures):
+    """The sequences of features: `[bounds[i] : bounds[i + 1]]` is feature i itself, or its choices."""
 
     def __init__(self, features: Sequence[Feature]) -> None:
         self.features = features
@@ -137,13 +135,8 @@ class Sequences(Sequence[Feature]):
     def __len__(self) -> int:
         return int(self.bounds[-1])
 
-    @overload
-    def __getitem__(self, index: int) -> Feature: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Feature]: ...
-    def __getitem__(self, index: int | slice) -> Feature | list[Feature]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
+    def at(self, index: int) -> Feature:
+        """The sequence with this index, which is not negative."""
         number = int(np.searchsorted(self.bounds, index, side="right")) - 1
         feature = self.features[number]
         return feature.choices[int(index - self.bounds[number])] if feature.choices else feature
@@ -153,26 +146,24 @@ class Sequences(Sequence[Feature]):
 
 
 def labels_by_name(features: Sequence[Feature]) -> dict[str, list[Any]]:
-    """The targets of all features by name, IGNORED where one has others; empty where one has none."""
+    """The targets of all features by name, IGNORED where a feature lacks one; empty if a feature has no label."""
     labels = [feature.label for feature in features]
     if any(label is None for label in labels):
         return {}
     if not isinstance(labels[0], Mapping):
         return {LABEL: labels}
-    examples = {name: target for label in labels for name, target in label.items()}
-    return {name: [label.get(name, _without_target(one)) for label in labels] for name, one in examples.items()}
+    examples = {name: np.asarray(target) for label in labels for name, target in label.items()}
+    return {name: [label.get(name, _no_target(like)) for label in labels] for name, like in examples.items()}
 
 
-def _without_target(like: Any) -> Any:
-    """What a feature without a target has next to one with a target like this."""
-    array = np.asarray(like)
-    if array.ndim == 0:
-        return math.nan if array.dtype.kind == "f" else IGNORED
-    return array[:0]
+def _no_target(like: np.ndarray) -> Any:
+    if like.ndim == 0:
+        return math.nan if like.dtype.kind == "f" else IGNORED
+    return like[:0]
 
 
 def label_counts(features: Sequence[Feature]) -> dict[str, int]:
-    """The number of labels in each loss over these features, by name."""
+    """The number of labels of each loss, by name."""
     return {
         name: sum(_count(np.asarray(label)) for label in labels) for name, labels in labels_by_name(features).items()
     }
@@ -192,7 +183,7 @@ def lengths(features: Sequence[Feature]) -> np.ndarray:
 
 
 def read_positions(features: Sequence[Feature]) -> np.ndarray:
-    """How many positions of the sequence output are read of each feature, `(features,)`."""
+    """The number of positions that a head on the sequence output reads of each feature, `(features,)`."""
     return np.array([len(feature if feature.reads is None else feature.reads) for feature in features])
 
 
@@ -212,7 +203,7 @@ def truncated_rows(features: Sequence[Feature]) -> tuple[np.ndarray, np.ndarray]
 
 
 def padded(items: Sequence[Any], value: float, *, dtype: type[np.number] = np.int64, length: int = 0) -> np.ndarray:
-    """Lists or arrays of unequal sizes as one array, filled with `value`, whose second axis has at least `length`."""
+    """Lists or arrays of unequal sizes as one array, filled with `value`; its second axis has `length` or more."""
     arrays = [np.asarray(item) for item in items]
     first, *others = np.max([array.shape for array in arrays], axis=0)
     out = np.full((len(arrays), max(first, length), *others), value, dtype=dtype)
@@ -221,8 +212,6 @@ def padded(items: Sequence[Any], value: float, *, dtype: type[np.number] = np.in
     return out
 
 
-def plain_numpy() -> AbstractContextManager[None]:
-    """Within, numpy handles what overflows, is divided by 0 or is not a number as by default, whatever the calling
-    program has set.
-    """
+def default_numpy_errors() -> AbstractContextManager[None]:
+    """Within it numpy handles overflow, division by 0 and NaN as by default, whatever the calling program has set."""
     return np.errstate(divide="warn", over="warn", under="ignore", invalid="warn")

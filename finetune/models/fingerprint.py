@@ -1,7 +1,7 @@
-"""The files of a model's folder: a fingerprint of what decides tokens and logits, and weights that torch.save wrote.
+"""The files of a model's folder: a fingerprint of what decides tokens and logits; conversion of weights of torch.save.
 
-These (`pytorch_model.bin`) are a pickle, which can run code: with `weights_only` torch builds nothing but tensors (safe
-from torch 2.6 on, which we require). They are converted to safetensors once, into the cache.
+Such weights (`pytorch_model.bin`) are a pickle, which can run code. With `weights_only` torch builds tensors alone,
+which is safe from torch 2.6 on. They are converted to safetensors once, into the cache.
 """
 
 import hashlib
@@ -26,18 +26,17 @@ if TYPE_CHECKING:
 
 OWN_WEIGHTS = "finetune.safetensors"  # weights that no class of transformers can load
 WEIGHTS = ("model.safetensors", "model*.safetensors", OWN_WEIGHTS)
-DECISIVE = ("*.json", "*.txt", "*.model", "model*.safetensors", OWN_WEIGHTS)  # all that may decide
+DECISIVE = ("*.json", "*.txt", "*.model", "model*.safetensors", OWN_WEIGHTS)  # all that may decide tokens and logits
 SETTINGS = ("config.json", "tokenizer_config.json", "special_tokens_map.json", "modules.json", "*_Pooling/config.json")
-TOKENIZER = "tokenizer.json"  # where it is there, no file of a vocabulary is read
+TOKENIZER = "tokenizer.json"  # where it exists, VOCABULARIES are not read
 VOCABULARIES = ("vocab.*", "*.model", "merges.txt", "added_tokens.json")
-ABOUT_FILES = (  # fields that say where from and by what, or how weights are stored, which are read as fp32
+ABOUT_FILES = (  # settings on the origin of files, and on the precision of weights, which are read as fp32
     *("_name_or_path", "name_or_path", "_commit_hash", "transformers_version", "torch_dtype", "dtype"),
     *("tokenizer_file", "special_tokens_map_file", "local_files_only", "is_local"),
 )
 MOST_BYTES = 1 << 24  # of settings
-# Ids of runs rest on fingerprints. A hash of whole files changed them with metadata, a hash of contents alone would
-# have changed those of all records. So what a run saved, where nothing is spare, and encoders of records made before
-# (content: hash of its files) keep the hash of their files.
+# Ids of runs depend on fingerprints. These were hashes of whole files, which differ by metadata; now they are hashes of
+# contents. The old ones stay for models that a run saved, and for encoders of older records (content: hash of files).
 KNOWN = {
     "135f87e3bc89b0039502a87d36997b839329326246be17bf07c70bb8541deab1": (  # minilm
         "b2a00d0fbc04000a435054ca4ce751dd4244251a53c46597ddc2ea93aae182bd"
@@ -48,10 +47,10 @@ KNOWN = {
 def fingerprint_of(folder: Path) -> str:
     """A hash of tensors by name, type, shape and bytes, of settings, and of the tokenizer."""
     if (folder / CHECKSUMS).is_file():
-        return _of_files(sorted({file for pattern in DECISIVE for file in folder.glob(pattern)}))
+        return _of_files(_matching(folder, DECISIVE))
     digest = hashlib.sha256()
     vocabulary = [folder / TOKENIZER] if (folder / TOKENIZER).is_file() else _matching(folder, VOCABULARIES)
-    weights = next((found for pattern in WEIGHTS if (found := sorted(folder.glob(pattern)))), [])
+    weights = next((files for pattern in WEIGHTS if (files := sorted(folder.glob(pattern)))), [])
     tensors = sorted(line for file in weights for line in _tensors(file, file.stat().st_mtime_ns, file.stat().st_size))
     for fact in (tensors, [_settings(file) for file in _matching(folder, SETTINGS)], _of_files(vocabulary)):
         digest.update(json.dumps(fact, sort_keys=True).encode())
@@ -63,14 +62,11 @@ def _matching(folder: Path, patterns: Sequence[str]) -> list[Path]:
 
 
 def _of_files(files: Sequence[Path]) -> str:
-    digest = hashlib.sha256()
-    for file in files:
-        digest.update(f"{file.name}:{sha256_of(file)};".encode())
-    return digest.hexdigest()
+    return hashlib.sha256("".join(f"{file.name}:{sha256_of(file)};" for file in files).encode()).hexdigest()
 
 
 def _settings(file: Path) -> list[Any]:
-    """The name of a file of settings, and these without what they say about files; of one that is damaged its hash."""
+    """The name of a file of settings, and its settings without ABOUT_FILES; of a damaged file its hash."""
     try:
         table = json.loads(read_small(file, most=MOST_BYTES))
     except (ValueError, RecursionError):
@@ -82,7 +78,7 @@ def _settings(file: Path) -> list[Any]:
 
 @lru_cache(maxsize=64)
 def _tensors(file: Path, *_: int) -> tuple[str, ...]:
-    """A line for each tensor of a safetensors file; of one that is damaged the hash of the file."""
+    """A line for each tensor of a safetensors file; of a damaged file its hash."""
     try:
         return tuple(_lines(file))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -109,23 +105,22 @@ SAFE_COPY = "Name a copy with model.safetensors; or, if you trust the file, load
 
 
 def pickled_files(folder: Path) -> list[Path]:
-    """A folder's weights in files of torch.save, where it has none in safetensors."""
+    """A folder's weights of torch.save; empty where it has weights in safetensors."""
     if any(folder.glob("model*.safetensors")) or (folder / OWN_WEIGHTS).is_file():
         return []
     return next((files for pattern in PICKLED if (files := sorted(folder.glob(pattern)))), [])
 
 
 def in_safetensors(folder: Path, name: str) -> Path:
-    """A model's folder with its weights in safetensors: itself, or a copy in the cache, whose own name has the model's,
-    for messages.
+    """A model's folder with weights in safetensors: itself, or a copy in the cache, named after the model for messages.
 
-    Raises UserError for pickles that hold more than weights, and where the copy does not fit into the cache.
+    Raises UserError for pickles that hold more than weights, and for a copy that does not fit into the cache.
     """
     files = pickled_files(folder)
     if not files:
         return folder
-    others = {file for pattern in (*DECISIVE, *SETTINGS) for file in folder.glob(pattern) if file.is_file()}
-    copied = sorted(file for file in others if file.name not in (INDEX, CHECKSUMS))
+    others = filter(Path.is_file, _matching(folder, (*DECISIVE, *SETTINGS)))
+    copied = [file for file in others if file.name not in (INDEX, CHECKSUMS)]
     facts = [FORMAT, *((file.relative_to(folder).as_posix(), sha256_of(file)) for file in (*copied, *files))]
     label = re.sub(r"[^\w.-]", "-", Path(name).name)[:40]
     entry = Entry(cache_folder("weights") / f"{label}-{hash_of(facts)[:20]}")
@@ -150,20 +145,22 @@ def in_safetensors(folder: Path, name: str) -> Path:
 
 
 def _state(file: Path) -> "dict[str, Tensor]":
-    """The tensors of a file by name. Raises UserError where it holds anything else, or more than its size allows."""
+    """The tensors of a file by name. Raises UserError if it holds anything else, or more than its size allows."""
     import torch
 
     try:
         state: Any = torch.load(file, map_location="cpu", weights_only=True, mmap=is_zipfile(file))
     except THEIRS:
         raise
-    except Exception as error:  # a damaged file makes torch fail in any way; its advice is to run the code
+    except Exception as error:  # torch fails in many ways; its own message advises to run the code in the file
         reason = first_line(error).partition(".")[0]
         raise UserError(f"{file}: is not a file of weights alone ({reason}), and is not read", SAFE_COPY) from error
     tensors = list(state.values()) if isinstance(state, dict) else []
-    if not tensors or not all(isinstance(one, torch.Tensor) and one.layout == torch.strided for one in tensors):
+    if not tensors or not all(
+        isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided for tensor in tensors
+    ):
         raise UserError(f"{file}: does not hold weights by their names", SAFE_COPY)
-    size, asked = file.stat().st_size, sum(tensor.numel() * tensor.element_size() for tensor in tensors)
-    if asked > MOST_GROWTH * size:  # a small file can ask for any memory
-        raise UserError(f"{file}: its weights would take {asked:,} bytes, and it has {size:,}", SAFE_COPY)
+    size, needed = file.stat().st_size, sum(tensor.nbytes for tensor in tensors)
+    if needed > MOST_GROWTH * size:  # a small file can ask for any amount of memory
+        raise UserError(f"{file}: its weights would take {needed:,} bytes, and it has {size:,}", SAFE_COPY)
     return dict(state)

@@ -1,9 +1,10 @@
-"""What must hold of a model's folder: checked before transformers reads it, and before memory is taken for weights.
+"""Checks of a model's folder, before transformers reads it and before memory is taken for weights.
 
-A folder may be a stranger's. Its config can ask for any size, name code elsewhere, and point at other files.
+A folder may be a stranger's: its config can ask for any size, name code to run, and point at other files.
 """
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,16 +17,16 @@ from finetune.runs.recipe import WIDEST_LSTM
 
 REMEDY = "A model folder needs config.json, model.safetensors and the tokenizer's files, as save_pretrained writes them"
 LAYERS = ("num_hidden_layers", "n_layers", "num_attention_heads", "n_heads", "num_hidden_groups", "inner_group_num")
-LIMITS: dict[str, tuple[int, int]] = {  # of whole numbers, the least and the most
-    # Of many thin layers it takes long to find that they do not fit; without any an encoder is its embeddings.
+LIMITS: dict[str, tuple[int, int]] = {  # the least and the most of whole numbers
+    # Many thin layers ask for little memory, and take long to build.
     **dict.fromkeys(LAYERS, (1, 1_024)),
-    "num_hidden_layers": (0, 1_024),
-    "num_labels": (0, 1_000_000),  # transformers names each
+    "num_hidden_layers": (0, 1_024),  # an encoder without layers is its embeddings
+    "num_labels": (0, 1_000_000),  # transformers makes a name for each
     "pad_token_id": (0, 1_000_000),
     "max_length": (1, 10_000_000),
     "bilstm": (0, WIDEST_LSTM),
 }
-FIXED: dict[str, Any] = {  # what a config may set for other uses: attention from the Hub, outputs that are not tensors
+FIXED: dict[str, Any] = {  # settings for other uses: attention from the Hub, outputs that are not tensors
     "_attn_implementation": None,
     "_experts_implementation": None,
     "transformers_weights": None,
@@ -35,7 +36,7 @@ FIXED: dict[str, Any] = {  # what a config may set for other uses: attention fro
     "chunk_size_feed_forward": 0,
     "pruned_heads": {},
 }
-SAVED_TYPES: dict[str, Any] = {  # of what a run saves for prediction
+SAVED_TYPES: dict[str, Any] = {  # of the settings that a run saves for prediction
     "finetune": dict,
     "task": str,
     "layout": dict,
@@ -47,12 +48,12 @@ SAVED_TYPES: dict[str, Any] = {  # of what a run saves for prediction
     "precision": str,
     "options": dict,
 }
-FEW_PARAMETERS = 1 << 26  # that any config may ask for
-PARAMETERS_PER_BYTE = 4  # of the weights' files; more than 2 would be of no known precision
+FEW_PARAMETERS = 1 << 26  # any config may ask for so many
+PARAMETERS_PER_BYTE = 4  # of the weights' files, at most; no known precision has more than 2
 
 
 def require_config(folder: Path) -> dict[str, Any]:
-    """The config as a table. Raises UserError where it breaks a bound, or asks for more than the weights hold."""
+    """The config as a table. Raises UserError if it breaks a limit, or asks for more than the weights hold."""
     file = folder / "config.json"
     table = _table(file)
     if (folder / "adapter_config.json").exists():
@@ -76,20 +77,19 @@ def require_config(folder: Path) -> dict[str, Any]:
 
 
 def saved_settings(config: Any) -> dict[str, Any]:
-    """What a run of finetune saved in a model's config, a table or transformers'. Raises UserError where it has another
-    form.
+    """The settings that a run saved in a model's config, a table or transformers' object. Raises UserError for wrong
+    types and values.
     """
-    settings = config.get("finetune") if isinstance(config, Mapping) else getattr(config, "finetune", None)
-    named = settings if isinstance(settings or {}, dict) else {"finetune": settings}
-    named = named or {}
-    for name, value in named.items():
+    saved = (config.get("finetune") if isinstance(config, Mapping) else getattr(config, "finetune", None)) or {}
+    settings: dict[str, Any] = saved if isinstance(saved, dict) else {"finetune": saved}
+    for name, value in settings.items():
         if not isinstance(value, SAVED_TYPES.get(name, object)):
             raise UserError(f"config.json: {name} of 'finetune' is {str(value)[:40]}", "Train the model again")
-    _require_limits("config.json", named)
-    pooling = str(named.get("pooling", "mean"))
+    _require_limits("config.json", settings)
+    pooling = str(settings.get("pooling", "mean"))
     if pooling not in ("cls", "mean", "unit", "family"):
         raise UserError(f"config.json: pooling of 'finetune' is {pooling[:40]}", "It is cls, mean, unit or family")
-    return named
+    return settings
 
 
 def _table(file: Path) -> dict[str, Any]:
@@ -103,24 +103,22 @@ def _table(file: Path) -> dict[str, Any]:
 
 
 def _require_limits(where: str, table: Mapping[str, Any]) -> None:
-    """Raises UserError for a number out of bounds; what is not a whole number is refused by transformers itself, which
-    lets a share of NaN pass.
-    """
+    """Raises UserError for a number out of bounds. transformers refuses what is not a number, but a share of NaN."""
     for name, value in table.items():
-        share = "dropout" in name or name.endswith("_eps")
-        least, most = (0, 1) if share else LIMITS.get(name, (0, 0))
-        if share:
+        is_share = "dropout" in name or name.endswith("_eps")
+        least, most = (0, 1) if is_share else LIMITS.get(name, (-math.inf, math.inf))
+        if is_share:
             within = value is None or (isinstance(value, int | float) and 0 <= value <= 1)
         else:
-            within = name not in LIMITS or not isinstance(value, int) or least <= value <= most
+            within = not isinstance(value, int) or least <= value <= most
         if not within:
             raise UserError(f"{where}: {name[:40]} is {str(value)[:40]}", f"It is from {least} to {most:,}")
 
 
 def _require_no_code(file: Path, table: Mapping[str, Any]) -> None:
-    """Raises UserError for an encoder that code in its folder computes, unless transformers has taken that code over.
+    """Raises UserError for an encoder of code in its folder, unless transformers has the class of that name.
 
-    Of another architecture with a name that transformers has, as Jina's `bert`, it would compute something else.
+    transformers would compute another architecture where the type has a name that it knows, such as Jina's `bert`.
     """
     code = table.get("auto_map") or {}
     if not isinstance(code, dict):
@@ -132,8 +130,8 @@ def _require_no_code(file: Path, table: Mapping[str, Any]) -> None:
     from transformers.models.auto.modeling_auto import MODEL_MAPPING_NAMES
 
     name = str(code[kind]).rpartition(".")[2]
-    own = CONFIG_MAPPING_NAMES if kind == "AutoConfig" else MODEL_MAPPING_NAMES
-    if own.get(table["model_type"]) == name and "hidden_size" in table:
+    classes = CONFIG_MAPPING_NAMES if kind == "AutoConfig" else MODEL_MAPPING_NAMES
+    if classes.get(table["model_type"]) == name and "hidden_size" in table:
         return
     raise UserError(
         f"{file}: the encoder is computed by code of its own ({str(code[kind])[:100]}), which is never run",
@@ -158,7 +156,7 @@ def _require_weights(folder: Path, table: Mapping[str, Any]) -> None:
 
 
 def _least_parameters(table: Mapping[str, Any]) -> int:
-    """The parameters of the embeddings and of the layers' dense weights; what is not a number counts as 0."""
+    """The number of parameters of embeddings and dense layers; settings that are no numbers count as 0."""
 
     def first(*names: str) -> int:
         return next((table[name] for name in names if type(table.get(name)) is int), 0)

@@ -8,14 +8,14 @@ from transformers import PreTrainedModel
 from finetune.data.messages import so_many
 from finetune.errors import UserError
 
-BY_LAYER = ("layer_types", "attention_window")  # settings of a config that are lists with a value for each layer
+BY_LAYER = ("layer_types", "attention_window")  # settings of a config with a value for each layer
 
 
 def set_trainable(encoder: PreTrainedModel, *, freeze: int, reinit: int) -> None:
-    """Freezes the embeddings and the first layers; re-initialises the last ones and the pooler.
+    """Freezes the embeddings and the first `freeze` layers; re-initialises the last `reinit` layers and the pooler.
 
-    New weights are initialised as for pre-training (Zhang et al. 2021, section 5). Raises UserError for more
-    layers than there are, and for an encoder whose layers share their weights.
+    New weights are drawn as for pre-training (Zhang et al. 2021, section 5). Raises UserError for more layers than
+    there are, and for an encoder whose layers share their weights.
     """
     if not freeze and not reinit:
         return
@@ -34,10 +34,10 @@ def set_trainable(encoder: PreTrainedModel, *, freeze: int, reinit: int) -> None
 
 
 def leave_out_layers(encoder: PreTrainedModel, *, keep: Sequence[int]) -> None:
-    """Leaves an encoder the layers of these numbers, counted from 0 as in the names of its weights; all where empty.
+    """Removes all layers but those in `keep`, counted from 0 as in the names of weights; an empty `keep` removes none.
 
-    Raises UserError for numbers that do not rise, for a layer that it lacks, and for an encoder that a checkpoint of so
-    many layers would not give again: its layers share their weights, or differ by their place.
+    Raises UserError for numbers that do not rise, for a layer that is not there, and for an encoder whose layers share
+    weights or differ by their index: a checkpoint of fewer layers would load as another model.
     """
     if not keep:
         return
@@ -58,11 +58,11 @@ def leave_out_layers(encoder: PreTrainedModel, *, keep: Sequence[int]) -> None:
         if isinstance(value, list) and len(value) == depth:
             setattr(config, name, [value[number] for number in keep])
     config.num_hidden_layers = len(keep)
-    for place, number in enumerate(keep):
-        layer = stack[place] = stack[number]
+    for index, number in enumerate(keep):
+        layer = stack[index] = stack[number]
         for module in layer.modules():
             for name in {"layer_idx", "layer_id", "layer_num"} & vars(module).keys():
-                setattr(module, name, place)
+                setattr(module, name, index)
     del stack[len(keep) :]
 
 
@@ -82,18 +82,17 @@ def depths(encoder: PreTrainedModel) -> Iterator[tuple[nn.Parameter, int]]:
     """Each parameter of the encoder with its depth below the head: 0 for the pooler, 1 for the last layer, number of
     layers + 1 for the embeddings.
     """
-    layers = layers_of(encoder)
-    place = {id(p): len(layers) - index for index, layer in enumerate(layers) for p in layer.parameters()}
-    pooler = getattr(encoder, "pooler", None)
-    place |= {id(p): 0 for p in (pooler.parameters() if pooler else ())}
+    layers, pooler = layers_of(encoder), getattr(encoder, "pooler", None)
+    parts = [*layers, pooler] if pooler else layers
+    depth_of = {p: len(layers) - index for index, part in enumerate(parts) for p in part.parameters()}
     for parameter in encoder.parameters():
-        yield parameter, place.get(id(parameter), len(layers) + 1)
+        yield parameter, depth_of.get(parameter, len(layers) + 1)
 
 
 def parameter_counts(model: nn.Module) -> dict[str, int]:
-    """The numbers of a model's weights: of all, and of those that are trained."""
-    sizes = [(parameter.numel(), parameter.requires_grad) for parameter in model.parameters()]
-    return {"all": sum(size for size, _ in sizes), "trained": sum(size for size, trained in sizes if trained)}
+    """The numbers of weights: of `all`, and of those that are `trained`."""
+    parameters = list(model.parameters())
+    return {"all": sum(p.numel() for p in parameters), "trained": sum(p.numel() for p in parameters if p.requires_grad)}
 
 
 def reinitialise(part: nn.Module, *, spread: float) -> None:

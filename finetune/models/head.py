@@ -1,4 +1,4 @@
-"""A head, the few layers that read what a backbone returns of a text or of each token, and the model of both."""
+"""`Head`: the few layers on top of an encoder. `EncoderWithHead`: the whole model."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
@@ -20,16 +20,16 @@ Output = Literal["pooled", "sequence"]
 class Head(nn.Module):
     """The few layers on top of the encoder's outputs (Devlin et al. 2019, Figure 4).
 
-    `inputs` are the outputs that it reads, one or both; of the sequence output it reads the positions of `reads`, and
-    gives each its logits. `auto_class` is the class of transformers that loads what is
-    saved, with the parameter names of `checkpoint_names` (ours -> theirs), and `problem_type` its kind of problem;
-    `has_class` says whether it computes the same. `labels` are the names of the logits, if they have any, and
-    `rows_by_label` those of the rows of each output layer, by the beginning of its parameters' names.
-
-    `solved_as` is what a linear solver may fit the output layer to: a class of `labels`, 0 or 1 for each of them, or a
-    number; empty where its loss is another. A head that `pretrains`
-    keeps the checkpoint's own; `vocabulary` are its logits, where they are so many that prediction keeps `reduced` of
-    them.
+    - `inputs`: the outputs of the encoder that it reads, one or both. `reads`: the positions of the sequence output
+      that get logits.
+    - `auto_class`: transformers' class that loads a saved model; `has_class`: whether it computes the same.
+      `checkpoint_names`: its names of layers by ours. `problem_type`: transformers' word for the kind of labels.
+    - `labels`: the names of the logits, if they have any. `rows_by_label`: the names of the rows of each output layer,
+      by the beginning of its parameters' names.
+    - `solved_as`: the target of a linear solver: a class of `labels`, 0 or 1 for each label, or a number; empty for
+      another loss.
+    - `pretrains`: whether it is loaded from the checkpoint, for pre-training. `vocabulary`: its number of logits, if
+      these are so many that prediction keeps what `reduced` returns.
     """
 
     inputs: frozenset[Output]
@@ -50,14 +50,13 @@ class Head(nn.Module):
         self.has_class = True
 
     def add_layers(self, backbone: Backbone, name: HeadName, *, outputs: int, otherwise: Layers) -> Layers:
-        """Adds the layers that the encoder's family has in this head, or `otherwise`; returns their row."""
+        """Adds the layers of the family's head of this name, or `otherwise`; returns the added ones."""
         row, config = backbone.family_head(name), backbone.config
         layers = row or otherwise
         self.has_class = row is not None
         backbone.attends_to_all = layers.attends_to_all
         if layers.dense is not None:
-            first = dropout_layer(config, layers.before)
-            self.first_dropout = first if layers.before else nn.Identity()
+            self.first_dropout = dropout_layer(config, layers.before) if layers.before else nn.Identity()
             self.dense = dense_layer(config, backbone.width, backbone.width)
             self.activation = activation(config, layers.activation)
             self.checkpoint_names["dense"] = layers.dense
@@ -70,12 +69,11 @@ class Head(nn.Module):
         return layers
 
     def in_training(self, batch: Batch) -> Batch:
-        """The batch that the encoder reads in training, where a head changes it."""
+        """The batch that the encoder reads in training; a head may change it."""
         return batch
 
     def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Any:
-        """Logits `(batch, n)` of the pooled output `(batch, width)`, or `(batch, length, n)` of the sequence output, by
-        the layers that were added.
+        """Logits `(batch, n)` of the pooled output `(batch, width)`, or `(batch, length, n)` of the sequence output.
 
         `mask` `(batch, length)` is 0 at padding. A head that reads both outputs gets the sequence output and `pooled`,
         and may return logits by name.
@@ -87,29 +85,27 @@ class Head(nn.Module):
         return self.output(self.dropout(hidden))
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """The loss of a head that has one, summed over all labels that are not ignored; the trainer divides by their
+        """The loss `()` of a head with one loss, summed over labels that are not IGNORED; the trainer divides by their
         number.
         """
         raise NotImplementedError
 
     def losses(self, logits: Any, labels: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Each loss by the name of its labels, as `loss`; the trainer divides each by the number of its own labels."""
+        """Each loss by the name of its labels, summed as in `loss`."""
         return {LABEL: self.loss(logits, labels[LABEL])}
 
     def reduced(self, logits: Any, labels: Mapping[str, Tensor]) -> Tensor:
-        """What scoring needs of the logits, where it has a `vocabulary`: `(batch, positions, n)`."""
+        """The part of the logits that scoring needs, of a head with a `vocabulary`: `(batch, positions, n)`."""
         raise NotImplementedError
 
     def config_settings(self) -> dict[str, Any]:
-        """Settings of this head in the config of a saved model: names of labels, and the kind of problem, which
-        transformers' classes and pipelines go by.
-        """
+        """Settings of this head in a saved config, for transformers and its pipelines: labels and kind of problem."""
         ids = {label: index for index, label in enumerate(self.labels)}
         named: dict[str, Any] = {"id2label": dict(enumerate(self.labels)), "label2id": ids} if ids else {}
         return named | ({"problem_type": self.problem_type} if self.problem_type else {})
 
     def initialise(self) -> None:
-        """New weights as in the original code: normal 0.02 truncated at two deviations, biases 0."""
+        """New weights as in the original code: normal 0.02, truncated at two deviations; biases 0."""
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 nn.init.trunc_normal_(module.weight, std=0.02, a=-0.04, b=0.04)
@@ -117,12 +113,12 @@ class Head(nn.Module):
                     nn.init.zeros_(module.bias)
 
     def names_in_checkpoint(self) -> dict[str, str]:
-        """The names that transformers gives the parameters, by ours."""
+        """transformers' names of the parameters, by ours."""
         parts = {name: name.rpartition(".") for name in self.state_dict()}
         return {name: f"{self.checkpoint_names[layer]}.{kind}" for name, (layer, _, kind) in parts.items()}
 
     def to_checkpoint(self) -> dict[str, Tensor]:
-        """Parameters by the names that transformers gives them."""
+        """Parameters by transformers' names."""
         state = self.state_dict()
         return {theirs: state[ours] for ours, theirs in self.names_in_checkpoint().items()}
 
@@ -132,15 +128,15 @@ class Head(nn.Module):
 
 
 class JoinedHead(Head):
-    """Heads by name on one encoder, whose logits are next to each other: each is trained on the labels of its name.
+    """Several heads by name on one encoder; their logits are concatenated, and each learns the labels of its name.
 
-    Logits are `(batch, n)` where all heads read the pooled output, else `(batch, words, n)`, in which a text has
-    the same logits at each of its words. A batch may lack the labels of a head, and a row may have none of its name.
+    Logits are `(batch, n)` if all heads read the pooled output; else `(batch, words, n)`, where those of the text are
+    repeated at each word. A batch or a row may lack the labels of a head.
     """
 
     def __init__(self, backbone: Backbone, made: "Mapping[str, HeadFor]") -> None:
-        """Raises UserError where layers are mixed, and heads read the last one as well as the pooled output."""
-        backbone.has_row = True  # also where it is loaded in finetune's own format
+        """Raises UserError for a layer mix where heads read both outputs."""
+        backbone.has_row = True  # loading finetune's own format has set it to False
         heads = {name: head_for(backbone) for name, head_for in made.items()}
         super().__init__([f"{name}: {label}" for name, head in heads.items() for label in head.labels])
         self.names, self.heads = tuple(heads), nn.ModuleList(heads.values())
@@ -160,30 +156,28 @@ class JoinedHead(Head):
         self.has_class = False  # no class of transformers has several
 
     def reading(self, output: Output) -> dict[str, Any]:
-        """The heads that read an output, by name."""
+        """The heads that read this output, by name."""
         heads: Mapping[str, Any] = dict(zip(self.names, self.heads, strict=True))
         return {name: head for name, head in heads.items() if output in head.inputs}
 
     def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Tensor:
         """`(batch, words, width)`, or without words `(batch, width)`, and of both outputs also `pooled`."""
-        of_text = hidden if pooled is None else pooled
-        parts = {name: head(of_text, mask) for name, head in self.reading("pooled").items()}
+        text = hidden if pooled is None else pooled
+        parts = {name: head(text, mask) for name, head in self.reading("pooled").items()}
         if pooled is not None:
             parts = {name: part.unsqueeze(1).expand(-1, hidden.shape[1], -1) for name, part in parts.items()}
         parts |= {name: head(hidden, mask) for name, head in self.reading("sequence").items()}
         return torch.cat([parts[name] for name in self.names], dim=-1)
 
     def losses(self, logits: Tensor, labels: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Each head's own loss, by its name, where the batch has labels of it."""
-        texts, words = self.reading("pooled"), self.reading("sequence")
-        losses = dict[str, Tensor]()
-        for name, part in zip(self.names, torch.split(logits, self.widths, dim=-1), strict=True):
-            if name in labels and name in words:
-                losses[name] = words[name].loss(part, labels[name])
-            elif name in labels:
-                losses[name] = texts[name].loss(part[:, 0] if words else part, labels[name])
+        """The losses by name of head; heads without labels in this batch have none."""
+        words, losses = self.reading("sequence"), dict[str, Tensor]()
+        parts: Any = zip(self.names, self.heads, torch.split(logits, self.widths, dim=-1), strict=True)
+        for name, head, part in parts:
+            if name in labels:
+                losses[name] = head.loss(part[:, 0] if words and name not in words else part, labels[name])
         first = next(iter(losses))
-        losses[first] = losses[first] + 0 * logits.float().mean()  # a gradient for all, which processes wait for
+        losses[first] = losses[first] + 0 * logits.float().mean()  # other processes wait for a gradient of every head
         return losses
 
     def initialise(self) -> None:
@@ -196,17 +190,17 @@ class JoinedHead(Head):
 
 
 def dropout_layer(config: PretrainedConfig, names: Sequence[str]) -> nn.Dropout:
-    """Dropout with the probability of the first of these settings that is set, else 0."""
+    """Dropout with the probability of the first of these settings of the config that is set, else 0."""
     return nn.Dropout(head_dropout(config, names))
 
 
 def dense_layer(config: PretrainedConfig, width: int, wanted: int) -> nn.Linear:
-    """A head's dense layer, with a bias unless the family leaves it out."""
+    """A head's dense layer, with a bias unless the config says otherwise."""
     return nn.Linear(width, wanted, bias=getattr(config, "classifier_bias", True))
 
 
 def activation(config: PretrainedConfig, name: str) -> nn.Module:
-    """The activation that is named, or that a setting of this name names. Raises UserError for an unknown one."""
+    """The activation of this name, or of the config's setting of this name. Raises UserError for an unknown one."""
     function = getattr(config, name, name)
     if function not in ACT2FN:
         raise UserError(f"config.json: {name} = '{function}' is unknown", f"Choose one of {', '.join(sorted(ACT2FN))}")
@@ -215,16 +209,16 @@ def activation(config: PretrainedConfig, name: str) -> nn.Module:
 
 
 def norm_layer(config: PretrainedConfig, width: int, *, epsilon: float | None = None) -> nn.LayerNorm:
-    """A head's LayerNorm as in the encoder, unless `epsilon` is another."""
+    """A head's LayerNorm, with `epsilon` or the encoder's."""
     epsilon = epsilon or getattr(config, "norm_eps", None) or config.layer_norm_eps
     return nn.LayerNorm(width, eps=epsilon, bias=getattr(config, "norm_bias", True))
 
 
 class EncoderWithHead(nn.Module):
-    """A backbone and a head; `notes` are for the user, on how it is computed.
+    """A backbone and a head; `notes` are for the user.
 
-    `pooled` says whether the head reads the pooled output alone, `reads_both` whether it reads the sequence output too,
-    and `by_position` whether each position that is read has logits.
+    `pooled`: the head reads the pooled output alone; `reads_both`: both outputs; `by_position`: there are logits for
+    each position.
     """
 
     def __init__(self, backbone: Backbone, head: Head) -> None:
@@ -247,8 +241,8 @@ class EncoderWithHead(nn.Module):
         positions: Tensor | None = None,
         states: Tensor | None = None,
     ) -> Any:
-        """Logits of a batch (`batch.Batch`), see `Head.forward`; with `choices` `(batch, n)` one row of logits for each
-        feature's choices, `(batch, most choices)`, minus infinity where a feature has fewer.
+        """Logits of a `Batch`, as in `Head.forward`; with `choices` `(batch, n)` a logit for each choice `(batch, n)`,
+        minus infinity where a feature has fewer.
         """
         batch = Batch(input_ids, attention_mask, token_type_ids, choices, positions, states)
         batch = self.head.in_training(batch) if self.training else batch
@@ -259,8 +253,8 @@ class EncoderWithHead(nn.Module):
         return by_feature.masked_fill(choices < 0, -torch.inf)
 
     def hidden(self, batch: Batch) -> tuple[Tensor, ...]:
-        """The head's input, `(batch, n, width)` or `(batch, width)`, and the mask of its positions `(batch, n)`; then,
-        for a head that reads both outputs, the pooled output `(batch, width)`.
+        """The head's input `(batch, n, width)` or `(batch, width)`, and its mask `(batch, n)`; for a head that reads
+        both outputs also the pooled output `(batch, width)`.
         """
         if self.reads_both:
             return self.backbone.sequence_and_pooled(**batch.for_encoder())

@@ -1,7 +1,6 @@
 """LoRA (Hu et al. 2022), by peft: products of two narrow matrices are trained instead of the encoder's weights.
 
-For prediction and saving they are merged, so that a saved model is an ordinary checkpoint and its scores are those of
-the run.
+They are merged for prediction and saving: a saved model is an ordinary checkpoint, with the scores of its run.
 """
 
 import re
@@ -22,7 +21,7 @@ from finetune.models.families import FAMILIES
 from finetune.models.head import EncoderWithHead
 from finetune.runs.recipe import Recipe
 
-NAME = "default"  # of the one adapter, in peft
+NAME = "default"  # peft's name of the adapter
 POOLER = "pooler"
 RETRY = "Free space, and run the same command again, which resumes"
 LEAVE_OUT = "Leave adapter out: the merged model is saved"
@@ -39,7 +38,7 @@ def require_peft() -> None:
 
 
 def add_lora(encoder: PreTrainedModel, recipe: Recipe) -> None:
-    """Adds LoRA to linear layers of an encoder, new by torch's seed, and freezes all else but the pooler.
+    """Adds LoRA, with new weights by torch's seed, to linear layers of an encoder, and freezes the rest but the pooler.
 
     Raises UserError where peft is not installed, and for layers that the encoder lacks.
     """
@@ -53,10 +52,9 @@ def add_lora(encoder: PreTrainedModel, recipe: Recipe) -> None:
 
 
 def lora_targets(encoder: PreTrainedModel, recipe: Recipe) -> list[str]:
-    """The names of the modules that LoRA adapts: of all with a wanted name, those that would be trained without it.
+    """The names of the modules that LoRA adapts: linear layers of the recipe's or the family's names, if not frozen.
 
-    Without wanted names they are the family's. Raises UserError for a name that no linear layer of the encoder
-    has, and where none of them is trained.
+    Raises UserError for a name that no linear layer has, and where all of them are frozen.
     """
     linear = {
         name: module
@@ -65,7 +63,7 @@ def lora_targets(encoder: PreTrainedModel, recipe: Recipe) -> list[str]:
     }
     wanted = recipe.lora_targets or FAMILIES[encoder.config.model_type].lora_targets
     if lacking := [target for target in wanted if not any(_is_named(name, target) for name in linear)]:
-        choices = dict.fromkeys(re.split(r"\.\d+\.", name)[-1] for name in linear)  # without numbers of layers
+        choices = dict.fromkeys(re.split(r"\.\d+\.", name)[-1] for name in linear)  # the same in all layers
         remedy = f"Choose among {', '.join(choices)}: lora_targets=[...]"
         raise UserError(f"lora_targets: this encoder has no linear layer '{lacking[0]}'", remedy)
     named = [name for name in linear if any(_is_named(name, target) for target in wanted)]
@@ -80,12 +78,12 @@ def lora_targets(encoder: PreTrainedModel, recipe: Recipe) -> list[str]:
 
 @contextmanager
 def merged(encoder: nn.Module) -> Iterator[None]:
-    """Within it an encoder computes with its LoRA merged, as it is saved; afterwards its weights are what they were.
+    """Within it LoRA is merged into an encoder's weights; afterwards they are the old ones, to the bit.
 
-    It changes nothing in an encoder without LoRA.
+    An encoder without LoRA does not change.
     """
     layers: list[Any] = [module for module in encoder.modules() if hasattr(module, "get_delta_weight")]  # peft's
-    before = [layer.base_layer.weight.data for layer in layers]
+    originals = [layer.base_layer.weight.data for layer in layers]
     with torch.no_grad():
         for layer in layers:
             layer.base_layer.weight.data = layer.base_layer.weight.data + layer.get_delta_weight(NAME)
@@ -93,13 +91,13 @@ def merged(encoder: nn.Module) -> Iterator[None]:
     try:
         yield
     finally:
-        for layer, weight in zip(layers, before, strict=True):
+        for layer, weight in zip(layers, originals, strict=True):
             layer.base_layer.weight.data = weight
             layer.merged_adapters.remove(NAME)
 
 
 def merged_state(model: nn.Module) -> dict[str, Tensor]:
-    """A model's state with its LoRA merged, by the names that the weights have without it."""
+    """A model's state with LoRA merged, under the names of a model without it."""
     with merged(model):
         return {
             name.replace(".base_layer.", "."): tensor

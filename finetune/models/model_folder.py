@@ -27,30 +27,32 @@ from finetune.models.lora import POOLER, RETRY, merged_state
 from finetune.models.tokenizers.load import forget_use
 from finetune.runs.recipe import Recipe
 
-NEW_WORDS = "lm_predictions."  # a DeBERTa's head for words in the original code, which transformers' first one was not
-FEW_ROWS = 1_000  # training rows below which the vector decides more than the format of the saved model
+NEW_WORDS = "lm_predictions."  # begins weights of DeBERTa-v3's head for words, unlike that of a `legacy` config
+FEW_ROWS = 1_000  # training rows; with fewer, a better vector matters more than a format that transformers loads
 MODULES = "modules.json"  # sentence-transformers' list of a model's parts
-MOST_BYTES = 1_000_000  # of it
-LINEAR = ("logistic", "contrastive")  # solvers that fit a linear head to vectors, whose lengths say little of a text
+MOST_BYTES = 1_000_000  # of modules.json
+LINEAR = ("logistic", "contrastive")  # solvers of a linear head, for which the lengths of vectors are noise
 CLS, MEAN, UNIT, FAMILY = "cls", "mean", "unit", "family"
 WEIGHTS_SHOWN = 4  # names of weights in a message
 ENCODER = "backbone.encoder."  # before the names of its weights in finetune's own format
 
 
 def load_config(folder: Path) -> PretrainedConfig:
-    """The encoder's configuration; code in the folder is not run. Raises UserError where there is none."""
+    """The encoder's config; code in the folder is not run. Raises UserError for one that cannot be loaded."""
     require_config(folder)
     with as_user_error(f"{folder}: does not contain a model that transformers can load", REMEDY):
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
         for name, value in FIXED.items():
             setattr(config, name, value)
         if getattr(config, "legacy", False) and any(name.startswith(NEW_WORDS) for name in weight_names(folder)):
-            config.legacy = False  # as DeBERTa-v3 was published: its config does not say so
+            config.legacy = False  # the published configs of DeBERTa-v3 lack it
     return config
 
 
 def from_pretrained(kind: Any, folder: Path, *, config: PretrainedConfig) -> tuple[PreTrainedModel, dict[str, Any]]:
-    """Loads a class of transformers in fp32; returns the model and the report of loading. Raises UserError."""
+    """A model of a class of transformers in fp32, and transformers' report of loading. Raises UserError where weights
+    cannot be loaded, and for a model in finetune's own format.
+    """
     if (folder / OWN_WEIGHTS).is_file():
         raise UserError(
             f"{folder}: is a model in finetune's own format {reading(config) or config.model_type}",
@@ -76,12 +78,12 @@ def weight_names(folder: Path) -> Iterator[str]:
 
 
 def some(names: Sequence[str]) -> str:
-    """The first names, and how many there are."""
+    """The first names, and the number of the others."""
     return first_of(names, WEIGHTS_SHOWN)
 
 
 def reading(config: PretrainedConfig) -> dict[str, Any]:
-    """The arguments of `Backbone` that a run saved in its model's config."""
+    """The arguments of `Backbone` that a run saved in the config of its model."""
     saved = saved_settings(config)
     names = {"layers": "layers", "bilstm": "bilstm", "pooling": "pooling", "bare": "linear_only"}
     return {ours: saved[name] for name, ours in names.items() if name in saved}
@@ -103,13 +105,13 @@ def saved_encoder(folder: Path, config: PretrainedConfig) -> tuple[PreTrainedMod
     if not (folder / OWN_WEIGHTS).is_file():
         encoder, info = from_pretrained(AutoModel, folder, config=config)
         return encoder, sorted(info["missing_keys"])
-    encoder = _new_backbone(config).encoder.requires_grad_(True)  # that run may have frozen layers
-    own = {name.removeprefix(ENCODER): t for name, t in _own_weights(folder).items() if name.startswith(ENCODER)}
-    return encoder, sorted(encoder.load_state_dict(own, strict=False).missing_keys)
+    encoder = _new_backbone(config).encoder.requires_grad_(True)  # the run may have frozen it
+    state = {name.removeprefix(ENCODER): t for name, t in _own_weights(folder).items() if name.startswith(ENCODER)}
+    return encoder, sorted(encoder.load_state_dict(state, strict=False).missing_keys)
 
 
 def load_trained(folder: Path, head_for: HeadFor) -> EncoderWithHead:
-    """Loads a fine-tuned transformers checkpoint, or one in finetune's own format, as a Model.
+    """The model of a fine-tuned checkpoint, of transformers or in finetune's own format.
 
     Raises UserError where it has no trained head of the required kind.
     """
@@ -143,14 +145,14 @@ def load_trained(folder: Path, head_for: HeadFor) -> EncoderWithHead:
 
 
 def empty_model(config: PretrainedConfig, head_for: HeadFor) -> EncoderWithHead:
-    """A model on torch's meta device. Raises UserError for a family that the head does not support."""
+    """A model without weights, on torch's meta device. Raises UserError for a family that the head does not support."""
     with torch.device("meta"):
         backbone = _new_backbone(config)
         return EncoderWithHead(backbone, head_for(backbone))
 
 
 def forget_head(config: PretrainedConfig) -> None:
-    """Removes what a run saved of its head: labels, the kind of problem, and how it was read."""
+    """Removes a head's settings from a config: labels, kind of problem, pooling."""
     if getattr(config, "finetune", None) is not None:
         del config.finetune
     if getattr(config, "classifier_pooling", "") == "late":
@@ -161,10 +163,10 @@ def forget_head(config: PretrainedConfig) -> None:
 
 def _load_own(folder: Path, config: PretrainedConfig, head_for: HeadFor) -> EncoderWithHead:
     backbone = _new_backbone(config)
-    backbone.has_row = False  # else the model had been saved under the names of its family
+    backbone.has_row = False  # models of a family's own layers are saved as transformers' class
     model = EncoderWithHead(backbone, head_for(backbone))
     state = _own_weights(folder)
-    if model.head.pretrains:  # a pooler is kept for the task that follows
+    if model.head.pretrains:  # its pooler, which this head does not read, is for a later task
         state = {name: tensor for name, tensor in state.items() if not name.startswith(f"{ENCODER}{POOLER}.")}
     with _own_format(folder):
         model.load_state_dict(state)
@@ -187,7 +189,7 @@ def _new_backbone(config: PretrainedConfig) -> Backbone:
 
 
 def _in_order(state: dict[str, Tensor], head: Head, config: PretrainedConfig, folder: Path) -> dict[str, Tensor]:
-    """The state with the output layer's rows in the order of the head's labels, which checkpoints may not have."""
+    """The state with the rows of the output layer in the order of the head's labels, which a checkpoint may lack."""
     if not head.labels:
         return state
     theirs = [str(config.id2label[index]) for index in range(len(config.id2label))]
@@ -205,25 +207,25 @@ def _in_order(state: dict[str, Tensor], head: Head, config: PretrainedConfig, fo
 
 
 def fitting_pooling(recipe: Recipe, folder: Path, config: PretrainedConfig, *, rows: int, pooled: bool = True) -> str:
-    """A recipe's `pooling` for so many training rows, `auto` resolved; `pooled`: a head reads the vector of a text.
+    """A recipe's `pooling`, with `auto` resolved for so many training `rows`; `pooled`: the head reads a text's vector.
 
-    A head is learned from few rows only where its input already tells texts apart: the vector that the encoder was
-    trained with. A mean has no class in transformers, so with many rows, where both are level, the family's is read.
-    A head that is kept reads the vector that it was trained on.
+    Few rows teach a head only if its input already tells texts apart, as the vector does that the encoder was trained
+    with. With many rows the family's vector scores the same, and transformers has a class for it. `keep_labels` keeps
+    the vector of the old head.
     """
     if recipe.pooling != "auto":
         return recipe.pooling
     if recipe.keep_labels:
         return str(saved_settings(config).get("pooling", FAMILY))
-    many = rows >= FEW_ROWS and not recipe.frozen
-    if many or not pooled or recipe.bilstm or recipe.layers != "last" or recipe.adapter:
+    many_rows = rows >= FEW_ROWS and not recipe.frozen
+    if many_rows or not pooled or recipe.bilstm or recipe.layers != "last" or recipe.adapter:
         return FAMILY
     pooling = trained_pooling(folder, config)
     return UNIT if pooling == MEAN and recipe.train.solver in LINEAR else pooling
 
 
 def trained_pooling(folder: Path, config: PretrainedConfig) -> str:
-    """The vector that an encoder was trained with; the mean where it has no pretrained pooler."""
+    """The pooling that an encoder was trained with; the mean where it has no pretrained pooler."""
     if is_left_to_right(config):
         return FAMILY  # the last token's
     if (saved := str(saved_settings(config).get("pooling", ""))) or (saved := _sentence_transformers(folder)):
@@ -233,7 +235,7 @@ def trained_pooling(folder: Path, config: PretrainedConfig) -> str:
 
 
 def _sentence_transformers(folder: Path) -> str:
-    """The pooling in the folder's modules.json; empty where it names none of ours."""
+    """The pooling in a folder of sentence-transformers; empty where it has none, or several."""
     if not (folder / MODULES).is_file():
         return ""
     with as_user_error(f"{folder / MODULES}: is not JSON of sentence-transformers", "Restore it, or set pooling=mean"):
@@ -251,10 +253,9 @@ def save_checkpoint(
 ) -> None:
     """Saves config, safetensors, tokenizer and checksums; the head's `AutoModelFor...` class gives the same logits.
 
-    LoRA is merged. `settings` are those for prediction, such as task and max_length; they become the config's
-    `finetune`. No class computes the same for a layer mix, the last token of a left-to-right encoder, a vector that a
-    recipe names, or the markers of spans: only `load_trained` loads these.
-    Raises UserError where the folder cannot be written.
+    LoRA is merged. `settings`, such as task and max_length, are for prediction, and become `finetune` in the config.
+    transformers has no class for a layer mix, the last token of a left-to-right encoder, the `pooling` of a recipe, and
+    markers of spans: `load_trained` alone loads these. Raises UserError where the folder cannot be written.
     """
     with as_user_error(f"{folder}: the model cannot be written", RETRY):
         with scratch_folder(folder) as scratch:
@@ -272,17 +273,17 @@ def _save(model: EncoderWithHead, folder: Path, settings: dict[str, Any]) -> Non
         config.save_pretrained(folder)
         save_file({name: t.contiguous() for name, t in merged_state(model).items()}, folder / OWN_WEIGHTS)
         return
-    with torch.device("meta"):  # for its parameter names and its saving
+    with torch.device("meta"):  # for its names of parameters and its way of saving
         shell = getattr(transformers, model.head.auto_class).from_config(config, trust_remote_code=False)
     prefix = f"{shell.base_model_prefix}."
     state = {f"{prefix}{name}": tensor for name, tensor in merged_state(backbone.encoder).items()}
     state |= model.head.to_checkpoint()
     state |= {name: state[source] for name, source in (shell._tied_weights_keys or {}).items() if name not in state}
-    own = shell.state_dict().keys()
-    unread = {name for name in own - state.keys() if name.startswith(f"{prefix}{POOLER}.")}
-    missing, _ = shell.load_state_dict({n: t for n, t in state.items() if n in own}, strict=False, assign=True)
+    names = shell.state_dict().keys()
+    unread = {name for name in names - state.keys() if name.startswith(f"{prefix}{POOLER}.")}
+    missing, _ = shell.load_state_dict({n: t for n, t in state.items() if n in names}, strict=False, assign=True)
     if lacking := sorted(set(missing) - unread):
         raise RuntimeError(f"{type(shell).__name__} has {some(lacking)}, and the model has not")
-    beyond = {name: tensor for name, tensor in state.items() if name not in own}  # a pooler, for the next training
-    read = {name: tensor for name, tensor in shell.state_dict().items() if name not in unread}
-    shell.save_pretrained(folder, state_dict=read | beyond)
+    others = {name: tensor for name, tensor in state.items() if name not in names}  # a pooler, for a later task
+    read_weights = {name: tensor for name, tensor in shell.state_dict().items() if name not in unread}
+    shell.save_pretrained(folder, state_dict=read_weights | others)

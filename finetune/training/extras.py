@@ -1,4 +1,4 @@
-"""A run on its way, and what a recipe may add to it: an addition is an `Extra`, and EXTRAS says who asks for which."""
+"""The state of a run, and its optional parts: each is an `Extra`, and `EXTRAS` says which settings ask for it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,8 +14,10 @@ from finetune.data.rows import Row, Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
+from finetune.inference.hidden_states import with_states
 from finetune.models.feature import Feature
 from finetune.models.head import EncoderWithHead
+from finetune.models.lora import require_peft, save_adapter
 from finetune.models.pretrained import ModelFiles
 from finetune.runs.events import Note, Watcher
 from finetune.runs.folder import RunFolder
@@ -37,39 +39,41 @@ from finetune.training.trainer import Trainer
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-Fit = Callable[[Trainer, Sequence[Feature], DevEvaluation], tuple[Progress, Evaluated]]  # trains, and predicts dev
+Fit = Callable[[Trainer, Sequence[Feature], DevEvaluation], tuple[Progress, Evaluated]]
 
 
 class Extra:
-    """An optional part of a run. Each method gets the run at one place on its way, and may change it."""
+    """An optional part of a run. Each method is called at one point of the run, and may change its state."""
 
     def before_reading(self, run: "RunState") -> None:
-        """The encoder's weights are there, unless it is new; the task may still change."""
+        """The encoder's files are known, unless it is new; the task may be replaced."""
 
     def after_reading(self, run: "RunState") -> None:
-        """The rows are there, and the run's id is not."""
+        """The rows are read; what changes the run's id has to be set here."""
 
     def after_building(self, run: "RunState") -> None:
-        """The model is there, and nothing of the run is written: what does not fit is refused here."""
+        """The model is built, nothing is written: the place to raise UserError for what does not fit."""
 
     def before_training(self, run: "RunState") -> None:
-        """`inputs`, `objective` and `fit` say how the run trains."""
+        """The place to change `inputs`, `objective` and `fit`, which say how the run trains."""
 
     def after_scoring(self, run: "RunState") -> None:
-        """In all processes: adds to `baselines`, and to `facts`, which are fields of `RunRecord`."""
+        """In all processes: the place to add `baselines`, and `facts`, which are fields of `RunRecord`."""
 
     def after_saving(self, run: "RunState") -> None:
-        """In one process: the model is in `folder`, and the record is not."""
+        """In one process: the model is in `folder`, the record is not written yet."""
 
 
 @dataclass(kw_only=True)
 class RunState:
-    """What is known of a run so far; `plan_run`, `build_run`, `run` and then its extras fill it, from top to bottom.
+    """The state of a run; `plan_run`, `build_run`, `run` and the extras fill it from top to bottom.
 
-    `data` is a fingerprint of all rows, `known` has the keys of rows that the runs were trained on from which this one
-    begins, `taught` has hashes of what is learned besides labels, and `rows_learned` are the rows of `inputs`: what the
-    model reads of each split in training. `notes` are of the rows and how they fit, `facts` are fields of the record.
-    `home` is where the run is once it is finished, `folder` where it is written.
+    - `data`: a fingerprint of all rows; `pooling`: the recipe's, with `auto` resolved.
+    - `earlier_rows`: by run, the keys of the rows on which the encoder, or a teacher, was trained.
+    - `teaching`: hashes of the teachers and their text, a part of the run's id.
+    - `rows_learned`: the rows of `inputs[train_split]`; `inputs` are the features that the model reads, by split.
+    - `notes`: on the rows and the encoder; `facts`: fields of the record.
+    - `home`: the folder of the finished run; `folder`: where it is written until then.
     """
 
     resolved: ResolvedRun
@@ -88,8 +92,8 @@ class RunState:
     data: str = ""
     pooling: str = ""
     lineage: Lineage | None = None
-    known: Mapping[str, Keys] = field(default_factory=dict)
-    taught: Mapping[str, str] = field(default_factory=dict)
+    earlier_rows: Mapping[str, Keys] = field(default_factory=dict)
+    teaching: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[DataFinding, ...] = ()
     rows_learned: Sequence[Row] = ()
 
@@ -107,14 +111,14 @@ class RunState:
 
     progress: Progress = field(init=False)
     evaluation: DevEvaluation = field(init=False)
-    found: Evaluated = field(init=False)
+    evaluated: Evaluated = field(init=False)
     baselines: dict[str, Answers] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
     home: RunFolder = field(init=False)
     folder: RunFolder = field(init=False)
 
     def note(self, *texts: str) -> None:
-        """Says what is noteworthy after the run has begun, and keeps it for the record."""
+        """Shows notes, once the run has started, and keeps them for the record."""
         for text in texts:
             self.watch(Note(text))
             self.notes.append(text)
@@ -125,18 +129,18 @@ class RunState:
         return run_id(
             self.recipe, task=self.task.name, version=self.task.version, data=self.data,
             weights=self.weights.fingerprint, precision=self.precision,
-            options=changed_options(self.default, self.task), columns=columns_of(self.task), taught=self.taught,
+            options=changed_options(self.default, self.task), columns=columns_of(self.task), taught=self.teaching,
             task_file=registry.file_hash(self.recipe.task),
         )  # fmt: skip
 
     @property
     def built_recipe(self) -> Recipe:
-        """The recipe as its model is built."""
+        """The recipe with `pooling` resolved, from which the model is built."""
         return self.recipe.model_copy(update={"pooling": self.pooling})
 
     @cached_property
     def tokens(self) -> Sequence[str]:
-        """The tokens that the rows of any split have, and a tokenizer may lack."""
+        """The task's own tokens, such as markers of spans, in the rows of all splits."""
         return self.task.new_tokens(chain.from_iterable(self.rows.values()))
 
     @property
@@ -146,7 +150,7 @@ class RunState:
 
     @property
     def train_rows(self) -> Sequence[Row]:
-        """The rows of the training split."""
+        """The rows of the training split, without those that an `Extra` adds to `rows_learned`."""
         return self.splits[self.task.train_split].rows
 
 
@@ -154,46 +158,41 @@ class FrozenEncoder(Extra):
     """`frozen`: the hidden states of a split are computed once, and read in each epoch."""
 
     def after_building(self, run: RunState) -> None:
-        """Raises UserError where training changes the encoder."""
-        require_labels_alone(run, "frozen=true")
+        """Raises UserError for pre-training, which changes the encoder."""
+        require_no_pretraining(run, "frozen=true")
 
     def before_training(self, run: RunState) -> None:
-        """Has hidden states read in place of tokens."""
-        from finetune.inference.hidden_states import with_states
-
+        """Replaces tokens by hidden states."""
         if not run.model.reads_both:
             weights = ":".join([run.weights.fingerprint, *map(str, run.recipe.keep_layers)])
             for split, features in run.inputs.items():
                 run.inputs[split] = with_states(features, run.engine, weights=weights, precision=run.precision)
 
 
-def require_labels_alone(run: RunState, setting: str) -> None:
-    """Raises UserError where pre-training is to leave the encoder as it is."""
+def require_no_pretraining(run: RunState, setting: str) -> None:
+    """Raises UserError for pre-training with a `setting` that keeps the encoder unchanged."""
     if run.model.head.pretrains:
         raise UserError(f"{setting}: pre-training on a text changes the encoder", "Leave it out, or set lora")
 
 
 class Lora(Extra):
-    """`lora`: trains low-rank matrices; with `adapter` they are saved next to the model, which has them merged."""
+    """`lora`: low-rank matrices are trained, and merged into the saved model; `adapter` also saves them alone."""
 
     def before_reading(self, run: RunState) -> None:
-        """Raises UserError without the package for it."""
-        from finetune.models.lora import require_peft
-
+        """Raises UserError where peft is not installed."""
         require_peft()
 
     def after_saving(self, run: RunState) -> None:
         """Writes the adapter into the model's folder."""
-        from finetune.models.lora import save_adapter
-
         if run.recipe.adapter:
             save_adapter(run.model, run.folder.model / "adapter", run.recipe, base=run.weights.loadable)
 
 
-# Module and class of what a recipe asks for, in the order in which they get the run. Modules are imported when asked.
+# When a recipe asks for an extra, its module and its class, in the order of their calls. A module that no recipe asks
+# for is not imported.
 EXTRAS: tuple[tuple[Callable[[Recipe], object], str, str], ...] = (
     (lambda recipe: recipe.keep_labels, "keep_labels", "KeepLabels"),
-    (lambda _: True, "few_rows", "LinearProbe"),  # which looks at how many there are
+    (lambda _: True, "few_rows", "LinearProbe"),  # it looks at the number of rows itself
     (lambda recipe: recipe.distil.teachers, "teacher", "Teacher"),
     (lambda recipe: recipe.frozen, "extras", "FrozenEncoder"),
     (lambda recipe: recipe.train.solver == "logistic", "few_rows", "LogisticHead"),
@@ -203,9 +202,7 @@ EXTRAS: tuple[tuple[Callable[[Recipe], object], str, str], ...] = (
 
 
 def extras_of(recipe: Recipe) -> list[Extra]:
-    """New extras of a run, as its recipe asks for them."""
+    """New extras for a run of this recipe."""
     return [
-        getattr(import_module(f"finetune.training.{module}"), name)()
-        for is_asked, module, name in EXTRAS
-        if is_asked(recipe)
+        getattr(import_module(f"finetune.training.{module}"), name)() for wants, module, name in EXTRAS if wants(recipe)
     ]

@@ -1,8 +1,8 @@
-"""What few rows get: a linear head that is solved at once, on its own or as a baseline, and scores by folds.
+"""For few rows: a linear head that is solved at once, for itself or as a baseline, and cross-validated scores.
 
 `train.solver=logistic` is scikit-learn's logistic or ridge regression on the hidden states of a frozen encoder. The
-coefficients become the head's output layer, so that saving, prediction and scoring work as after any training. The
-linear probe is what `frozen=true train.solver=logistic pooling=unit` trains, in the time of one pass over the rows.
+coefficients become the head's output layer, so saving, prediction and scoring work as after any training. The linear
+probe is the model of `frozen=true train.solver=logistic pooling=unit`, for the time of one pass over the rows.
 """
 
 import time
@@ -17,6 +17,7 @@ from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.inference.engine import Engine
 from finetune.inference.feature_batches import BATCH_TOKENS
+from finetune.inference.hidden_states import with_states_in_memory
 from finetune.models.building import build_model
 from finetune.models.feature import LABEL, Feature, label_counts, lengths
 from finetune.models.head import EncoderWithHead, Head
@@ -32,48 +33,47 @@ from finetune.task_types.resampling import margin
 from finetune.task_types.shared_rows import Keys, keys_of, shared
 from finetune.training.checkpoints import Progress
 from finetune.training.evaluation import Evaluated
-from finetune.training.extras import Extra, RunState, require_labels_alone
+from finetune.training.extras import Extra, RunState, require_no_pretraining
 
-# By method the predictions for rows, from the places of the rows to fit to and of the rows to predict.
+# From the numbers of the rows to fit to, and of the rows to predict, to predictions by method.
 Methods = Callable[[Sequence[int], Sequence[int]], Mapping[str, Sequence[Answer]]]
 PROBE = "linear-probe"
 FOLDS = 5
 UNSEEN = -100.0  # the logit of a label without training rows
 STRENGTH = 1.0  # scikit-learn's C, and 1 / alpha of ridge regression, on standardised inputs
-MEAN_STRENGTH = 10.0  # on means, which are scaled as one to about unit length: their spread is what was trained
+MEAN_STRENGTH = 10.0  # on mean vectors, scaled by one number: the encoder was trained for their spread by dimension
 
 
 class LogisticHead(Extra):
     """`train.solver=logistic`: the output layer alone is fitted, to all rows at once."""
 
     def after_building(self, run: RunState) -> None:
-        """Raises UserError unless the output layer is all there is to train."""
-        require_labels_alone(run, "train.solver=logistic")
+        """Raises UserError where more than the output layer would be trained."""
+        require_no_pretraining(run, "train.solver=logistic")
         require_linear(run.model, frozen=run.recipe.frozen)
 
     def before_training(self, run: RunState) -> None:
-        """Takes the place of the loop."""
+        """Replaces the training loop."""
         run.fit = lambda trainer, features, dev: fit_logistic(trainer.engine, features, dev)
 
 
 class LinearProbe(Extra):
-    """A baseline where rows are few: what `frozen=true train.solver=logistic pooling=unit` trains; and a first look."""
+    """For few rows, the probe as a baseline; and before training, cross-validated scores of the cheap methods."""
 
-    encoders_rows: Mapping[str, Keys]  # by the run that the encoder comes from
+    encoder_rows: Mapping[str, Keys]  # by run, the rows on which the encoder was trained; a teacher adds its own later
 
     def after_reading(self, run: RunState) -> None:
-        """Takes what is known of the rows that the encoder was trained on."""
-        self.encoders_rows = run.known
+        """Keeps the keys of the encoder's rows."""
+        self.encoder_rows = run.earlier_rows
 
     def before_training(self, run: RunState) -> None:
-        """Says what cheap methods reach, before training takes its time."""
+        """Shows the scores of cheap methods before training takes its time."""
         if dev_tells_nothing(run):
-            run.note(*_first_look(run, self.encoders_rows))
+            run.note(*_cross_validated_baselines(run, self.encoder_rows))
 
     def after_scoring(self, run: RunState) -> None:
-        """Adds the predictions of the probe."""
-        probe = probe_engine(run)
-        if probe is not None:
+        """Adds the probe's predictions to the baselines."""
+        if (probe := probe_engine(run)) is not None:
             run.watch(Working("fitting a linear probe, as a baseline"))
             fit_output(probe, run.features[run.task.train_split])
             for split, answers in run.evaluation(probe).answers.items():
@@ -81,8 +81,9 @@ class LinearProbe(Extra):
 
 
 def probe_engine(run: RunState) -> Engine | None:
-    """The model of the probe before it is fitted: a linear head on the mean vector of a text at length 1, or on the
-    vectors of words. None where rows are many, for tasks without a linear layer, and where the run itself is one.
+    """The probe before it is fitted: a linear head on the mean vector of a text at length 1, or on vectors of words.
+
+    None where rows are many, for a task without a linear output layer, and where the run itself is a probe.
     """
     recipe = run.recipe
     if len(run.train_rows) >= FEW_ROWS or is_new(recipe.model) or recipe.train.solver == "logistic":
@@ -98,17 +99,18 @@ def probe_engine(run: RunState) -> Engine | None:
     return replace(run.engine, model=model, watch=unwatched)
 
 
-def _first_look(run: RunState, known: Mapping[str, Keys]) -> Iterator[str]:
-    """The scores of baselines and probe by folds of the training rows: they tell if fine-tuning is worth it, where dev
-    is too small to. The note names the runs whose rows are `known` and among these.
+def _cross_validated_baselines(run: RunState, encoder_rows: Mapping[str, Keys]) -> Iterator[str]:
+    """A note with the scores of baselines and probe by folds of the training rows, where dev is too small to tell.
+
+    It names the runs of `encoder_rows` that learned some of these rows: their probe knows the labels.
     """
     task, rows, metric = run.task, run.train_rows, run.task.metrics[0]
     folds = answers_by_folds(run, cheap_methods(run), f"trying the baselines on {FOLDS} folds of {len(rows)} rows")
     scores = {method: task.score(answers, rows) for method, answers in folds.items()}
     if not (best := best_baseline(scores, metric)):
         return
-    against = {PROBE: folds[PROBE]} if PROBE in folds and best != PROBE else {}
-    lead = margin(task, rows, folds[best], against)
+    compared = {PROBE: folds[PROBE]} if PROBE in folds and best != PROBE else {}
+    lead = margin(task, rows, folds[best], compared)
     interval = " (the best: {} to {})".format(*map(metric.shown, lead.interval)) if lead.interval else ""
     listed = ", ".join(f"{method} {metric.shown(score[metric.name])}" for method, score in scores.items())
     note = (
@@ -120,15 +122,15 @@ def _first_look(run: RunState, known: Mapping[str, Keys]) -> Iterator[str]:
     elif lead.difference_interval and lead.difference_interval[0] > 0:
         note += f". {best} is ahead of what the encoder knows of these texts: choose one for their language and domain"
     keys = keys_of(task, rows)
-    for before, others in known.items():
-        if count := shared(keys, others):
+    for earlier, earlier_keys in encoder_rows.items():
+        if count := shared(keys, earlier_keys):
             what = f"whose encoder this is, was trained on {count:,} of these rows: its probe knows them"
-            note += f". Run {before}, {what}"
+            note += f". Run {earlier}, {what}"
     yield note
 
 
 def dev_tells_nothing(run: RunState) -> bool:
-    """Whether the data is yours, with so few rows that dev tells nothing, and enough for folds."""
+    """Whether rows of a user's file are too few for dev to tell anything, and enough for folds."""
     from finetune.task_types.starting_recipe import DEV_TO_CHOOSE
 
     few = 2 * FOLDS <= len(run.train_rows) < FEW_ROWS and len(run.rows[run.task.dev_splits[0]]) < DEV_TO_CHOOSE
@@ -139,9 +141,7 @@ def cheap_methods(run: RunState) -> Methods:
     """The baselines and the probe."""
     task, rows, probe = run.task, run.train_rows, probe_engine(run)
     features = run.features[task.train_split]
-    if probe is not None:  # the encoder reads each row once
-        from finetune.inference.hidden_states import with_states_in_memory
-
+    if probe is not None:  # the encoder reads each row once for all folds
         features = with_states_in_memory(features, probe)
 
     def methods(fitted: Sequence[int], held: Sequence[int]) -> dict[str, Sequence[Answer]]:
@@ -149,17 +149,17 @@ def cheap_methods(run: RunState) -> Methods:
         answers: dict[str, Sequence[Answer]] = {**task.baselines([rows[i] for i in fitted], held_rows)}
         if probe is not None:
             fit_output(probe, features_of(features, fitted))
-            judged = features_of(features, held)
-            answers[PROBE] = task.decode(probe.logits(judged), judged, held_rows)
+            held_features = features_of(features, held)
+            answers[PROBE] = task.decode(probe.logits(held_features), held_features, held_rows)
         return answers
 
     return methods
 
 
 def answers_by_folds(run: RunState, methods: Methods, doing: str) -> dict[str, list[Answer]]:
-    """By method a prediction for each training row, fitted to the rows of the other folds.
+    """By method a prediction for each training row, fitted to the rows of the other folds; `doing` is for the progress.
 
-    Empty where rows that must stay together leave a fold, or the rest, without any.
+    Empty where groups of rows, which are not divided, leave a fold or the rest without any.
     """
     train, by_method = run.splits[run.task.train_split], dict[str, dict[int, Answer]]()
     for fold in range(FOLDS):
@@ -175,13 +175,13 @@ def answers_by_folds(run: RunState, methods: Methods, doing: str) -> dict[str, l
 
 
 def features_of(features: Sequence[Feature], rows: Sequence[int]) -> list[Feature]:
-    """The features of some rows, with the rows' places among these."""
-    places = {row: place for place, row in enumerate(rows)}
-    return [replace(feature, row=places[feature.row]) for feature in features if feature.row in places]
+    """The features of these rows, numbered by their order in `rows`."""
+    numbers = {row: number for number, row in enumerate(rows)}
+    return [replace(feature, row=numbers[feature.row]) for feature in features if feature.row in numbers]
 
 
 def require_linear(model: EncoderWithHead, *, frozen: bool) -> None:
-    """Raises UserError unless the output layer is all there is to train."""
+    """Raises UserError where a linear solver cannot train all of the model's new layers."""
     reader, config = model.backbone.reader, model.backbone.config
     if not frozen:
         raise UserError("train.solver = 'logistic' trains only the output layer", "Set frozen=true with it")
@@ -220,12 +220,13 @@ def fit_logistic(
 
 
 def fit_output(engine: Engine, features: Sequence[Feature]) -> None:
-    """Fits the output layer to what it reads of all features."""
+    """Fits the output layer to its inputs of all features."""
     inputs, labels = _columns(engine, features)
     head, mean = engine.model.head, inputs.mean(0)
-    unit = engine.model.pooled and engine.model.backbone.pooling in (MEAN, UNIT)
-    spread = np.linalg.norm(inputs, axis=1).mean() if unit else inputs.std(0) + 1e-6
-    weight, bias = _coefficients((inputs - mean) / spread, labels, head, strength=MEAN_STRENGTH if unit else STRENGTH)
+    is_mean = engine.model.pooled and engine.model.backbone.pooling in (MEAN, UNIT)
+    spread = np.linalg.norm(inputs, axis=1).mean() if is_mean else inputs.std(0) + 1e-6
+    strength = MEAN_STRENGTH if is_mean else STRENGTH
+    weight, bias = _coefficients((inputs - mean) / spread, labels, head, strength=strength)
     weight = weight / spread
     with torch.no_grad():
         head.output.weight.copy_(torch.from_numpy(weight))
@@ -254,7 +255,7 @@ def _columns(engine: Engine, features: Sequence[Feature]) -> tuple[np.ndarray, n
 def _coefficients(
     inputs: np.ndarray, labels: np.ndarray, head: Head, *, strength: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Weight `(labels, width)` and bias `(labels,)`, of what the head says that its labels are."""
+    """Weight `(labels, width)` and bias `(labels,)` by regression, of the kind that `head.solved_as` names."""
     from sklearn.linear_model import LogisticRegression, Ridge
 
     count = len(head.labels)
@@ -270,12 +271,12 @@ def _coefficients(
         return weight, bias
     by_class = getattr(head, "class_weights", None)
     row_weights = None if by_class is None else by_class.cpu().numpy()[labels]
-    fitted: Any = LogisticRegression(C=strength, max_iter=1_000).fit(inputs, labels, sample_weight=row_weights)
-    if len(fitted.classes_) == 2:  # one row, for the difference of the two
-        rest, other = fitted.classes_
-        weight[other], bias[other], bias[rest] = fitted.coef_[0], fitted.intercept_[0], 0.0
+    solver: Any = LogisticRegression(C=strength, max_iter=1_000).fit(inputs, labels, sample_weight=row_weights)
+    if len(solver.classes_) == 2:  # scikit-learn fits one row, for the difference of the two classes
+        first, second = solver.classes_
+        weight[second], bias[second], bias[first] = solver.coef_[0], solver.intercept_[0], 0.0
     else:
-        weight[fitted.classes_], bias[fitted.classes_] = fitted.coef_, fitted.intercept_
+        weight[solver.classes_], bias[solver.classes_] = solver.coef_, solver.intercept_
     return weight, bias
 
 
@@ -284,5 +285,5 @@ def _binary(inputs: np.ndarray, labels: np.ndarray, strength: float) -> tuple[np
 
     if len(set(labels.tolist())) < 2:
         return np.zeros(inputs.shape[1]), -UNSEEN if labels[:1].any() else UNSEEN
-    fitted = LogisticRegression(C=strength, max_iter=1_000).fit(inputs, labels)
-    return fitted.coef_[0], float(fitted.intercept_[0])
+    solver = LogisticRegression(C=strength, max_iter=1_000).fit(inputs, labels)
+    return solver.coef_[0], float(solver.intercept_[0])

@@ -1,7 +1,7 @@
-"""The runs that settings name: `model=` may be a finished run, whose encoder is taken, or a recipe, which is run first;
-`distil.teacher=` names finished runs.
+"""The runs that settings name: `model=` a finished run, which gives its encoder, or a recipe, which is run first;
+`distil.teacher=` finished runs.
 
-The name of a recipe may be followed by settings of it, as in a command: `model = "pretrain objective=ltr"`.
+Settings may follow the name of a recipe, as in a command: `model = "pretrain objective=ltr"`.
 """
 
 import os
@@ -28,39 +28,39 @@ from finetune.task_types.task import Task
 from finetune.task_types.types import type_of
 from finetune.training.targets import expand_targets, find_recipes, split_arguments
 
-MODEL, TEACHER = "model", "distil.teacher"  # the settings that may name a run
-LABELS_SHOWN = 6
+MODEL, TEACHER = "model", "distil.teacher"  # settings that may name a run
+LABELS_SHOWN = 6  # in a message
 FirstRuns = dict[tuple[str, int], ResolvedRun]  # by the name of the model and the seed
 
 
 def with_first_runs(planned: Sequence[ResolvedRun], out: Path) -> list[ResolvedRun]:
-    """The runs, each with the run of the recipe that its `model` names, for the same seed, as `first`; the name of a
-    finished run under `out` becomes its folder.
+    """The runs; where `model` names a recipe, its run of the same seed is `first`; where `model` or a teacher is a
+    finished run under `out`, its folder takes the place of its name.
 
     Raises UserError for a run without a model, for a recipe of several runs or whose model is itself, and for a teacher
     that does not fit.
     """
-    made: FirstRuns = {}
-    taught = [with_teachers(run, out) if run.recipe.distil.teachers else run for run in planned]
-    return [_with_first(run, out, (), made) for run in taught]
+    first_runs: FirstRuns = {}
+    distilled = [with_teachers(run, out) if run.recipe.distil.teachers else run for run in planned]
+    return [_with_first(run, out, (), first_runs) for run in distilled]
 
 
 def checkpoint_of(settings: Mapping[str, Any], out: Path) -> str:
-    """The initial encoder of the model that these settings name; empty where they name none."""
-    name, seen = str(settings.get("model", "")), set[Path]()
+    """The encoder from which the model that these settings name began; empty where they name none."""
+    name, files = str(settings.get("model", "")), set[Path]()
     while (file_and_settings := recipe_named(name)) is not None:
-        file, own = file_and_settings
-        if file in seen:  # with_first_runs refuses it
+        file, recipe_settings = file_and_settings
+        if file in files:  # with_first_runs raises the error
             return ""
-        seen.add(file)
-        name = str(own.get("model", load_recipe(file, options=option_names).model))
+        files.add(file)
+        name = str(recipe_settings.get("model", load_recipe(file, options=option_names).model))
     run = meant_run(name, MODEL, out)[0] if name else None
     return name if run is None else first_checkpoint(run)
 
 
 def with_run(settings: dict[str, Any], out: Path) -> dict[str, Any]:
-    """The settings, with the encoder from which their model begins in place of the name of a recipe, and the folder of
-    a run in place of other names of it: for what needs its vocabulary alone.
+    """The settings with `model` as a folder or an encoder: of a run its folder, of a recipe the encoder from which it
+    begins. For callers that need the vocabulary alone.
     """
     if not (name := str(settings.get("model") or "")):
         return settings
@@ -69,16 +69,15 @@ def with_run(settings: dict[str, Any], out: Path) -> dict[str, Any]:
 
 
 def with_parents(planned: Sequence[ResolvedRun]) -> list[ResolvedRun]:
-    """The runs with those that they start from, each once and after those that it starts from."""
+    """The runs and their first runs, each once, the first runs first."""
     return list({id(run): run for last in planned for run in [*last.before, last]}.values())
 
 
 def meant_run(name: str, key: str, out: Path) -> tuple[RunFolder | None, str]:
     """The finished run that a setting names, and a note where there was a choice; None for the name of an encoder.
 
-    A folder or an id is that run; the name of a task or of data the latest run that is better than its baselines, and
-    did not itself begin from, or learn of, another run of that name. Raises UserError for a run without a model, and as
-    `find_run` and `runs_of` do.
+    A folder or an id names that run. A task or data names its latest run that is better than its baselines and began
+    from no other run of that name. Raises UserError for a run without a model, and as `find_run` and `runs_of` do.
     """
     path = Path(os.path.expanduser(name))  # noqa: PTH111 - Path.expanduser raises RuntimeError for an unknown user
     if has_model(path) or (key == MODEL and "/" in name and not exists(path)):  # an encoder here, or on the Hub
@@ -94,23 +93,23 @@ def meant_run(name: str, key: str, out: Path) -> tuple[RunFolder | None, str]:
 
 
 def has_model(folder: str | Path) -> bool:
-    """Whether it is a folder with a model's config."""
+    """Whether a folder has a model's config."""
     return is_file(Path(folder) / "config.json")
 
 
 def _latest(name: str, key: str, folders: Sequence[RunFolder]) -> tuple[RunFolder, str]:
-    """The run of a name, and a note; the latest run comes first."""
-    runs = {folder.path.name: (folder, load_record(folder.record_file)) for folder in folders}
+    """The run to take of `folders`, the latest first, and a note on it."""
+    records = {folder.path.name: load_record(folder.record_file) for folder in folders}
 
-    def rank(run: str) -> int:
-        record = runs[run][1]
-        return 2 if {*_starts(record)} & {*runs} else int(not record.beats_baselines)
+    def rank(run: RunFolder) -> int:
+        record = records[run.path.name]
+        return 2 if {*_starts(record)} & {*records} else int(not record.beats_baselines)
 
-    chosen = min(runs, key=rank)
-    folder, record = runs[chosen]
+    folder = min(folders, key=rank)
+    chosen, record = folder.path.name, records[folder.path.name]
     score = f"{record.first_split} {record.headline} {record.metric(record.headline).shown(record.score)}"
     why = "" if record.beats_baselines else ", no better than its best baseline"
-    others = f", of {len(runs)} runs" if len(runs) > 1 else ""
+    others = f", of {len(records)} runs" if len(records) > 1 else ""
     return folder, f"{key}={name} is run {chosen} ({score}){why}{others}"
 
 
@@ -125,7 +124,7 @@ def _starts(record: RunRecord) -> Iterator[str]:
 
 
 def with_named(planned: ResolvedRun, key: str, name: str, run: RunFolder, note: str) -> ResolvedRun:
-    """The run with the words for it and its notes, where a name was resolved to an id."""
+    """The run; where a name was resolved to an id, with the id in its command, and the note."""
     if not note:
         return planned
     words = (word.replace(name, run.path.name) if word.startswith(f"{key}=") else word for word in planned.typed)
@@ -133,10 +132,9 @@ def with_named(planned: ResolvedRun, key: str, name: str, run: RunFolder, note: 
 
 
 def recipe_named(model: str) -> tuple[Path, dict[str, Any]] | None:
-    """The file of the recipe, and the settings after it, that a model's name means; None for any other name, as of a
-    folder with a model.
+    """The recipe's file and the settings after it, in a `model` that names a recipe; None for any other `model`.
 
-    Raises UserError for a .toml file that is not there, and for words after a recipe that are not settings.
+    Raises UserError for a .toml file that does not exist, and for words after a recipe that are no settings.
     """
     name, *words = [model] if _recipe_file(model) else model.split() or [""]
     if (file := _recipe_file(name)) is None:
@@ -155,11 +153,11 @@ def _recipe_file(name: str) -> Path | None:
     return named if named is not None and not is_file(name) else find_recipes(name)[0].resolve()
 
 
-def _with_first(planned: ResolvedRun, out: Path, chain: tuple[Path, ...], made: FirstRuns) -> ResolvedRun:
+def _with_first(planned: ResolvedRun, out: Path, chain: tuple[Path, ...], first_runs: FirstRuns) -> ResolvedRun:
     recipe = planned.recipe
     name, seed = recipe.model, recipe.seed
-    named = recipe_named(name)
-    if named is None:
+    file_and_settings = recipe_named(name)
+    if file_and_settings is None:
         run, note = meant_run(name, MODEL, out)
         if run is None:
             return planned
@@ -170,25 +168,25 @@ def _with_first(planned: ResolvedRun, out: Path, chain: tuple[Path, ...], made: 
             f"tokenizer={recipe.tokenizer} with model={name}, whose encoder has its own vocabulary",
             f'Leave it out, or give it to that recipe: model="{name} tokenizer={recipe.tokenizer}"',
         )
-    file, settings = named
+    file, settings = file_and_settings
     if file in chain:
         raise UserError(
             f"{file}: its model is {' -> '.join(step.name for step in (*chain[chain.index(file) :], file))}, itself",
             "Name an encoder as the model of one of them",
         )
-    if (name, seed) not in made:
+    if (name, seed) not in first_runs:
         first, *others = expand_targets([str(file)], {**settings, "seed": seed})
         if others:
             raise UserError(
                 f"{file}: is to be a model, and its [grid] makes {len(others) + 1} runs of a seed",
                 "Name a recipe of one run, or run it and name one of its runs",
             )
-        made[name, seed] = _with_first(first, out, (*chain, file), made)
-    return replace(planned, first=made[name, seed])
+        first_runs[name, seed] = _with_first(first, out, (*chain, file), first_runs)
+    return replace(planned, first=first_runs[name, seed])
 
 
 def with_teachers(student: ResolvedRun, out: Path) -> ResolvedRun:
-    """The run with the folders of the runs that `distil.teacher` names.
+    """The run with folders in place of the names in `distil.teacher`.
 
     Raises UserError for a task without classes, and for a teacher that is not a run, has other labels, or is no better
     than its own baselines.
@@ -196,7 +194,7 @@ def with_teachers(student: ResolvedRun, out: Path) -> ResolvedRun:
     distil = student.recipe.distil
     if not taught_classes(student.task):
         raise UserError(f"{student.task.name}: a teacher's classes are learned, and it has none", "Leave distil out")
-    if distil.text and not is_file(Path(distil.text)):  # before anything is trained
+    if distil.text and not is_file(Path(distil.text)):
         raise UserError(f"distil.text={distil.text}: there is no such file", "Name a file of rows without labels")
     folders = list[str]()
     for name in distil.teachers:
@@ -215,18 +213,18 @@ def with_teachers(student: ResolvedRun, out: Path) -> ResolvedRun:
 
 
 def _require_fit(name: str, run: RunFolder, student: ResolvedRun) -> None:
-    """Raises UserError for a teacher of another task type or with other labels, and for one that a baseline equals."""
-    record, ours = load_record(run.record_file), student.task
-    in_file = registry.in_file(student.recipe.task) and record.task == ours.name
-    theirs = trained_on(run, task=student.default if in_file else None)
-    kinds, labels = [[describe(task) for task in (theirs, ours)] for describe in (type_name, taught_classes)]
+    """Raises UserError for a teacher of another task type, with other labels, or no better than its baselines."""
+    record, task = load_record(run.record_file), student.task
+    same_file = registry.in_file(student.recipe.task) and record.task == task.name
+    tasks = (trained_on(run, task=student.default if same_file else None), task)
+    kinds, labels = [[describe(each) for each in tasks] for describe in (type_name, taught_classes)]
     metric, split = record.metric(record.headline), record.first_split
     best = record.best_baseline(split, record.headline)
     if not labels[0] or kinds[0] != kinds[1]:
-        what, remedy = f"is a {kinds[0]} model, and {ours.name} is a {kinds[1]} task", "a teacher of the same task type"
+        what, remedy = f"is a {kinds[0]} model, and {task.name} is a {kinds[1]} task", "a teacher of the same task type"
     elif {*labels[0]} != {*labels[1]}:
-        names = [first_of(task.label_names, LABELS_SHOWN) for task in (theirs, ours)]
-        what, remedy = f"has the labels {names[0]}, and {ours.name} has {names[1]}", "a teacher with the same labels"
+        names = [first_of(each.label_names, LABELS_SHOWN) for each in tasks]
+        what, remedy = f"has the labels {names[0]}, and {task.name} has {names[1]}", "a teacher with the same labels"
     elif best is not None and not record.beats_baselines and not student.recipe.distil.weak:
         raise UserError(
             f"distil.teacher={name}: its {split} {record.headline} is {metric.shown(record.score)}, and the best of "

@@ -1,8 +1,9 @@
-"""`keep_labels`: a run trained again with its labels, whose rows of the head are carried over by name."""
+"""`keep_labels`: a run is trained further with its labels; the rows of its head are copied by the names of labels."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import torch
 from torch import Tensor
 
 from finetune.data.messages import first_of, shown
@@ -24,15 +25,15 @@ NAMES_SHOWN = 3  # labels in a message
 
 
 class KeepLabels(Extra):
-    """`keep_labels`: `old` is the task of the run that is trained again, and `id` its id."""
+    """`keep_labels`: `old` is the task of the run that is trained further, and `id` its id."""
 
     old: Task
     id = ""
 
     def before_reading(self, run: RunState) -> None:
-        """Gives the task the old labels first, and then its own new ones; with `shared` only those that it has too.
+        """Gives the task the old labels and then its new ones; with `shared` no old label that its rows lack.
 
-        Raises UserError for a model that is of no run, for a task of another type, and for labels that do not fit.
+        Raises UserError for a model that is not a run's, for a task of another type, and for labels that do not fit.
         """
         recipe, weights = run.recipe, run.weights
         folder = None if is_new(recipe.model) else RunFolder(weights.folder.parent)
@@ -42,14 +43,14 @@ class KeepLabels(Extra):
                 f"keep_labels with model={recipe.model}, which is not a finished run: an encoder has no labels to keep",
                 "Name a run (model=RUN; `finetune ls` lists them), or leave keep_labels out",
             )
-        same = registry.in_file(recipe.task) and record.recipe["task"] == recipe.task
-        self.old, self.id = trained_on(folder, task=run.default if same else None), record.id
+        same_file = registry.in_file(recipe.task) and record.recipe["task"] == recipe.task
+        self.old, self.id = trained_on(folder, task=run.default if same_file else None), record.id
         self._require_fit(run.task)
         run.task = self._extended(run.task, recipe.keep_labels, changed_options(run.default, run.task))
         run.default = self._extended(run.default, recipe.keep_labels, {})
 
     def _require_fit(self, task: Task) -> None:
-        """Raises UserError for rows of another type, for no label in common, and for one that is spelled otherwise."""
+        """Raises UserError for rows of another type, without a common label, or with another spelling of a label."""
         kinds = [type_name(self.old), type_name(task)]
         if kinds[0] != kinds[1]:
             raise UserError(
@@ -72,52 +73,52 @@ class KeepLabels(Extra):
             )
 
     def _extended(self, task: Task, keep: bool | str, options: Mapping[str, object]) -> Task:
-        """The task with the old labels. Raises UserError for a shipped task, whose labels are its own."""
-        old, own, read = self.old.label_names, task.label_names, own_data(task)
-        labels = [name for name in old if keep != "shared" or name in own]
-        if read is None:
-            if lost := [name for name in labels if name not in own]:
+        """The task with the old labels too. Raises UserError for a shipped task, whose labels are fixed."""
+        old, new, data = self.old.label_names, task.label_names, own_data(task)
+        labels = [name for name in old if keep != "shared" or name in new]
+        if data is None:
+            if lost := [name for name in labels if name not in new]:
                 raise UserError(
                     f"keep_labels: {task.name} has labels of its own, and cannot keep {_listed(lost)} of run {self.id}",
                     "keep_labels=shared leaves them out",
                 )
             return task
-        labels += [name for name in own if name not in old]
-        ordered = {*labels} <= {*read.layout.order}  # else only the new labels are in it
-        layout = replace(read.layout, labels=(*labels,), order=read.layout.order if ordered else ())
-        changed = trained_task(layout, name=task.name, read=replace(read, layout=layout))
+        labels += [name for name in new if name not in old]
+        ordered = {*labels} <= {*data.layout.order}  # an order without the old labels is none
+        layout = replace(data.layout, labels=(*labels,), order=data.layout.order if ordered else ())
+        changed = trained_task(layout, name=task.name, read=replace(data, layout=layout))
         return replace(configured(changed, options), dev_splits=task.dev_splits)
 
     def after_building(self, run: RunState) -> None:
-        """Carries the old head, with a note on which rows of it, and how the others begin."""
+        """Copies the old head, with a note on its rows and the new ones."""
         carry_head(load_trained(run.weights.folder, self.old.head), run.model)
-        old, own = self.old.label_names, run.task.label_names
+        old, new = self.old.label_names, run.task.label_names
         note = f"the head is that of run {self.id}"
         if old:
-            note = f"the head has the rows of {_listed([label for label in old if label in own])} from run {self.id}"
-        if added := [label for label in own if label not in old]:
+            note = f"the head has the rows of {_listed([label for label in old if label in new])} from run {self.id}"
+        if added := [label for label in new if label not in old]:
             note += f"; new are {_listed(added)}, whose rows begin at random, as in a new head"
-        if left_out := [label for label in old if label not in own]:
+        if left_out := [label for label in old if label not in new]:
             note += f"; {_listed(left_out)} left out"
         run.model.notes.append(note)
 
 
 def _listed(names: Sequence[str]) -> str:
-    """`'a', 'b', 'c' and 2 more`."""
     return first_of([shown(name) for name in names], NAMES_SHOWN)
 
 
 def carry_head(trained: EncoderWithHead, new: EncoderWithHead) -> None:
-    """Copies the head, and the layer mix or BiLSTM below it; rows of labels that `trained` lacks stay as they began.
+    """Copies the head, and the layer mix or BiLSTM below it; rows of labels that `trained` lacks are not changed.
 
-    Raises UserError where the layers are of other forms.
+    Raises UserError where the layers have other shapes.
     """
-    before, now = trained.head.rows_by_label, new.head.rows_by_label
+    old_labels, new_labels = trained.head.rows_by_label, new.head.rows_by_label
     reads = [(model.backbone.pooling, model.backbone.layer_indices(pooled=model.pooled)) for model in (trained, new)]
     for old, part in ((trained.backbone.reader, new.backbone.reader), (trained.head, new.head)):
         source, state = ({} if module is None else module.state_dict() for module in (old, part))
-        layers = {name: next((row for row in now if part is new.head and name.startswith(row)), "") for name in state}
-        if reads[0] != reads[1] or _forms(source, layers) != _forms(state, layers):
+        begins = new_labels if part is new.head else ()
+        layers = {name: next(filter(name.startswith, begins), "") for name in state}  # output layers, of labels
+        if reads[0] != reads[1] or _shapes(source, layers) != _shapes(state, layers):
             raise UserError(
                 "keep_labels: the head of that run reads the encoder in another way",
                 "Leave layers, bilstm, pooling and options of the head as they are in that run",
@@ -126,12 +127,12 @@ def carry_head(trained: EncoderWithHead, new: EncoderWithHead) -> None:
             if not (layer := layers[name]):
                 tensor.copy_(source[name])
                 continue
-            old_labels = before[layer] or [""]  # without labels there is a single row
-            for place, label in enumerate(now[layer] or [""]):
-                if label in old_labels:
-                    tensor[place] = source[name][old_labels.index(label)]
+            labels = old_labels[layer] or [""]  # without labels there is a single row
+            for index, label in enumerate(new_labels[layer] or [""]):
+                if label in labels:
+                    tensor[index] = source[name][labels.index(label)]
 
 
-def _forms(state: Mapping[str, Tensor], layers: Mapping[str, str]) -> dict[str, tuple[int, ...]]:
-    """The shapes, of output layers without the number of their rows."""
-    return {name: tuple(tensor.shape[1:] if layers.get(name) else tensor.shape) for name, tensor in state.items()}
+def _shapes(state: Mapping[str, Tensor], layers: Mapping[str, str]) -> dict[str, torch.Size]:
+    """Shapes by name; output layers may differ in their rows, which are labels."""
+    return {name: tensor.shape[1:] if layers.get(name) else tensor.shape for name, tensor in state.items()}

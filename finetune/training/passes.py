@@ -1,8 +1,8 @@
-"""The forward and backward passes of a batch; on a GPU as CUDA graphs: one launch where there would be a thousand.
+"""The forward and backward passes of a batch; on a GPU as CUDA graphs: one launch in place of a thousand.
 
-A small encoder's passes are launched slower than a GPU computes them. A graph holds the launches of one shape of a
-batch, so that batches are padded to few shapes. It gives the same gradients, dropout included, since its random numbers
-are drawn from the same generator.
+A GPU computes a small encoder's passes faster than a CPU launches them. A graph holds the launches of one shape of a
+batch, so batches are padded to few shapes. Its random numbers come from the same generator, so gradients and dropout
+are the same.
 """
 
 import warnings
@@ -20,22 +20,21 @@ from finetune.inference.engine import Engine
 from finetune.models.batch import Batch
 from finetune.models.head import as_float
 
-Objective = Callable[[Any, Batch], dict[str, Tensor]]  # of logits, each loss by the name of its labels
+Objective = Callable[[Any, Batch], dict[str, Tensor]]  # from logits and batch to each loss, by the name of its labels
 Shape = tuple[Any, ...]
 WAITS = "no CUDA graphs: this model's passes make the CPU wait for the GPU"
 DRAWS = "no CUDA graphs: this model's passes depend on random numbers of the CPU"
 DIFFERS = "no CUDA graphs: they do not give this model's loss and gradients"
 TOO_LARGE = "no CUDA graphs: memory ran out"
-MOST_DIFFERENCE = 1e-2  # of a loss, or of the norm of all gradients
-MOST_GRAPHS = 64  # each keeps the launches of its shape
+MOST_DIFFERENCE = 1e-2  # of a loss, or of the norm of all gradients, absolute and relative
+MOST_GRAPHS = 64  # each takes memory for the launches of its shape
 
 
 @dataclass(kw_only=True)
 class BatchPasses:
-    """Adds the gradients of a batch's loss to those of the weights.
+    """Adds the gradients of a batch's loss to the gradients of the weights.
 
-    `model` is the one that Accelerate prepared, `objective` gives the losses, by default those of the head. `notes` are
-    for the user.
+    Accelerate prepared `model`. `objective` gives the losses, by default the head's. `notes` are for the user.
     """
 
     engine: Engine
@@ -45,19 +44,19 @@ class BatchPasses:
 
     @cached_property
     def parameters(self) -> list[nn.Parameter]:
-        """Those of the model, in a list: going through all modules takes a millisecond."""
+        """The model's parameters, listed once: going through all modules takes a millisecond."""
         return list(self.engine.model.parameters())
 
     def __call__(self, batch: Batch, weights: Mapping[str, float]) -> Tensor:
-        """The loss of a batch, each loss of it multiplied by its weight `()`."""
+        """The loss `()` of a batch: the sum of its losses, each multiplied by its weight."""
         return self.passed(batch, weights)
 
     def freed(self) -> bool:
-        """Gives back what memory it can do without, and returns whether there was any."""
+        """Frees memory that it can do without; returns whether there was any."""
         return False
 
     def passed(self, batch: Batch, weights: Mapping[str, float | Tensor]) -> Tensor:
-        """As a call, with weights that may be tensors."""
+        """As `__call__`, without graphs; `weights` may be tensors `()`."""
         accelerator, head = self.engine.accelerator, self.engine.model.head
         with accelerator.autocast():
             logits = as_float(self.model(*batch.inputs()))
@@ -69,7 +68,7 @@ class BatchPasses:
 
 @dataclass(frozen=True, kw_only=True)
 class BatchGraph:
-    """The launches of one shape of a batch; they read `batch` and `weights`, and write `passed` and `gradients`."""
+    """The launches for one shape of a batch: they read `batch` and `weights`, and write `passed` and `gradients`."""
 
     graph: Any
     batch: Batch
@@ -78,10 +77,10 @@ class BatchGraph:
     passed: Tensor
 
     def replay(self, batch: Batch, weights: Mapping[str, float]) -> Tensor:
-        """The passes of another batch of this shape."""
+        """The loss `()` of another batch of this shape."""
         tensors = batch.by_name()
-        for name, mine in self.batch.by_name().items():
-            mine.copy_(tensors[name], non_blocking=True)
+        for name, tensor in self.batch.by_name().items():
+            tensor.copy_(tensors[name], non_blocking=True)
         for name, weight in weights.items():
             self.weights[name].fill_(weight)
         for parameter, gradient in self.gradients.items():
@@ -92,10 +91,10 @@ class BatchGraph:
 
 @dataclass(kw_only=True)
 class GraphedPasses(BatchPasses):
-    """BatchPasses on a GPU by graphs, in one process; the first batches of a shape go without.
+    """BatchPasses on a GPU by graphs, in one process. The first batch of a shape is computed without.
 
-    A model whose passes make the CPU wait for the GPU, which a graph cannot hold, goes without for good, with a note,
-    and so does one whose first graph does not give the same.
+    All batches are, with a note, where the passes make the CPU wait for the GPU or draw random numbers on the CPU,
+    where the first graph gives another result, and once memory runs out.
     """
 
     graphs: dict[Shape, BatchGraph] = field(default_factory=dict)
@@ -105,8 +104,8 @@ class GraphedPasses(BatchPasses):
     pool: Any = field(default_factory=lambda: cuda.graph_pool_handle())
 
     def __call__(self, batch: Batch, weights: Mapping[str, float]) -> Tensor:
-        shape = _shape_of(batch, weights)
-        if self.notes or self._with_gradients():  # of an earlier part of this update, to which no graph adds
+        shape = (*((name, tensor.shape, tensor.dtype) for name, tensor in batch.by_name().items()), *weights)
+        if self.notes or self._with_gradients():  # a graph replaces gradients, and a part of this update left some
             return self._on_stream(batch, weights)
         if shape not in self.graphs:
             if shape not in self.reached or len(self.graphs) >= MOST_GRAPHS:
@@ -124,7 +123,6 @@ class GraphedPasses(BatchPasses):
         return True
 
     def _stop(self, note: str) -> None:
-        """Goes without graphs from here on, and gives their memory back."""
         self.notes.append(note)
         self.engine.model.zero_grad(set_to_none=True)
         self.graphs.clear()
@@ -132,7 +130,7 @@ class GraphedPasses(BatchPasses):
         self.reached.clear()
 
     def _proven(self, batch: Batch, weights: Mapping[str, float], shape: Shape) -> bool:
-        """Whether a graph gives the loss and the norm of the gradients that passes without it give."""
+        """Whether a graph gives the same loss and norm of the gradients as the passes without it."""
         state = cuda.get_rng_state()
         self.engine.model.zero_grad(set_to_none=True)
         plain = torch.stack([self._on_stream(batch, weights), self._norm()])
@@ -148,10 +146,8 @@ class GraphedPasses(BatchPasses):
         return [parameter for parameter in self.parameters if parameter.grad is not None]
 
     def _first(self, batch: Batch, weights: Mapping[str, float], shape: Shape) -> Tensor:
-        """The passes of a shape's first batch. Those that make the CPU wait for the GPU are refused, and so are those
-        that draw random numbers on the CPU, such as which layers to skip: a graph would keep what was drawn.
-        """
-        states = torch.get_rng_state(), cuda.get_rng_state()
+        """The passes of a shape's first batch, which show whether a graph can hold them."""
+        cpu_state, cuda_state = torch.get_rng_state(), cuda.get_rng_state()
         try:
             with _no_waiting():
                 passed = self._on_stream(batch, weights)
@@ -159,26 +155,26 @@ class GraphedPasses(BatchPasses):
             if "synchroniz" not in str(error):
                 raise
             self._stop(WAITS)
-            torch.set_rng_state(states[0])
-            cuda.set_rng_state(states[1])
+            torch.set_rng_state(cpu_state)
+            cuda.set_rng_state(cuda_state)
             return self._on_stream(batch, weights)
-        if torch.equal(torch.get_rng_state(), states[0]):
+        if torch.equal(torch.get_rng_state(), cpu_state):
             self.reached[shape] = self._with_gradients()
-        else:
+        else:  # such as which layers to skip: a graph would repeat the first choice
             self.notes.append(DRAWS)
         return passed
 
     def _on_stream(self, batch: Batch, weights: Mapping[str, float]) -> Tensor:
-        """The passes on the stream on which graphs are made: libraries have their buffers there, autograd its nodes."""
-        before = cuda.current_stream()
-        self.stream.wait_stream(before)
+        """The passes on the stream of the graphs: buffers of libraries and nodes of autograd belong to a stream."""
+        current = cuda.current_stream()
+        self.stream.wait_stream(current)
         with cuda.stream(self.stream):
             passed = self.passed(batch, weights)
-        before.wait_stream(self.stream)
+        current.wait_stream(self.stream)
         return passed
 
     def _captured(self, batch: Batch, weights: Mapping[str, float], shape: Shape) -> BatchGraph:
-        """The graph of a batch's shape; nothing is computed."""
+        """The graph of a batch's shape; capturing computes nothing."""
         batch = batch.mapped(torch.clone)
         scales = {name: batch.attention_mask.new_tensor(value, dtype=torch.float) for name, value in weights.items()}
         gradients = {
@@ -197,17 +193,11 @@ class GraphedPasses(BatchPasses):
 @contextmanager
 def _no_waiting() -> Iterator[None]:
     """Makes torch raise RuntimeError where the CPU would wait for the GPU."""
-    before = cuda.get_sync_debug_mode()
+    mode = cuda.get_sync_debug_mode()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that it may miss some
+        warnings.simplefilter("ignore")  # torch warns that it may miss some
         cuda.set_sync_debug_mode("error")
     try:
         yield
     finally:
-        cuda.set_sync_debug_mode(before)
-
-
-def _shape_of(batch: Batch, weights: Mapping[str, float]) -> Shape:
-    """What a graph depends on: which tensors a batch has, of what shapes and types, and which losses."""
-    tensors = [(name, tuple(tensor.shape), tensor.dtype) for name, tensor in batch.by_name().items()]
-    return (*tensors, *weights)
+        cuda.set_sync_debug_mode(mode)

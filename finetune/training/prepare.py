@@ -1,4 +1,4 @@
-"""A run before it trains: first what decides its result, and so its id; then model, tokenizer and features."""
+"""A run before training: `plan_run` reads what decides its id, `build_run` makes model, tokenizer and features."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -42,21 +42,21 @@ def plan_run(
     watch: Watcher = unwatched,
     extras: Sequence[Extra] | None = None,
 ) -> RunState:
-    """Reads the rows and finds the weights; without `extras` the run has those that its recipe asks for.
+    """Reads the rows and finds the weights. By default the recipe decides the `extras`.
 
     Raises UserError for data, weights, a device or a package that are missing or do not fit.
     """
-    recipe, task, place = recipe_from_here(resolved.recipe), resolved.task, resolve_device(device)
+    recipe, chosen_device = recipe_from_here(resolved.recipe), resolve_device(device)
     run = RunState(
-        resolved=resolved, recipe=recipe, task=task, default=resolved.default, source=source, device=place,
-        precision=resolve_precision(recipe.train.precision, place), watch=watch,
+        resolved=resolved, recipe=recipe, task=resolved.task, default=resolved.default, source=source,
+        device=chosen_device, precision=resolve_precision(recipe.train.precision, chosen_device), watch=watch,
         extras=extras_of(recipe) if extras is None else extras,
     )  # fmt: skip
     set_deterministic(recipe.deterministic)
-    batch_maker(task).require_batch(recipe.train.batch_size)
+    batch_maker(run.task).require_batch(recipe.train.batch_size)
     run.vocabulary, vocabulary_size = str(recipe.tokenizer), trained_size(recipe)
     if vocabulary_size:
-        size_of(recipe.model)  # first, since reading and training a vocabulary take a while
+        size_of(recipe.model)  # a wrong size is an error before the minutes that training a vocabulary takes
     else:
         _find_weights(run)
     for extra in run.extras:
@@ -72,24 +72,23 @@ def plan_run(
         _find_weights(run)
     folder = run.weights.folder
     run.lineage = lineage_at(folder)
-    run.known = known_keys(RunFolder(folder.parent)) if run.lineage else {}
+    run.earlier_rows = known_keys(RunFolder(folder.parent)) if run.lineage else {}
     for extra in run.extras:
         extra.after_reading(run)
     run.task, config = run.task.fit(run.train_rows), load_config(folder)
     run.pooling = fitting_pooling(recipe, folder, config, rows=len(run.train_rows), pooled=run.task.pooled)
-    run.findings = (*leaks(run.task, splits, run.known, resolved.typed), *resolved.findings)
+    run.findings = (*leaks(run.task, splits, run.earlier_rows, resolved.typed), *resolved.findings)
     return run
 
 
 def _find_weights(run: RunState) -> None:
-    """The encoder's files, named as in the recipe; a new encoder gets the run's vocabulary."""
     run.watch(Working("finding the encoder's weights"))
     files = pretrained.resolve(str(run.resolved.encoder or run.recipe.model), tokenizer=run.vocabulary)
     run.weights = replace(files, name=run.recipe.model)
 
 
 def build_run(run: RunState) -> None:
-    """Builds the model and encodes the rows. Raises UserError where encoder, head, solver and rows do not fit."""
+    """Builds the model and encodes the rows. Raises UserError if encoder, head, solver and rows do not fit."""
     recipe, task, watch = run.built_recipe, run.task, run.watch
     watch(Working("loading the encoder"))
     run.model, run.new_weights = build_model(
@@ -102,15 +101,14 @@ def build_run(run: RunState) -> None:
     add_tokens(run.tokenizer, run.tokens)
     require_positions(run.tokenizer, recipe.max_length, most_tokens(run.model.backbone.encoder))
     for split, rows in run.rows.items():
-        how = (rows, run.tokenizer, recipe.max_length, watch)
-        drawn = batch_maker(task).train_features(*how) if split == task.train_split else None
-        run.features[split] = array_features(task, *how) if drawn is None else drawn
+        arguments = (rows, run.tokenizer, recipe.max_length, watch)
+        drawn = batch_maker(task).train_features(*arguments) if split == task.train_split else None
+        run.features[split] = array_features(task, *arguments) if drawn is None else drawn
     watch(Working("looking at the rows' words"))
     run.notes += _notes(run)
 
 
 def _notes(run: RunState) -> Iterator[str]:
-    """How encoder, head and rows fit."""
     recipe, model, tokenizer = run.recipe, run.model, run.tokenizer
     if size := trained_size(recipe):
         yield from training_notes(Path(run.vocabulary), len(tokenizer), tokenizer_hash(tokenizer), size=size)
@@ -122,7 +120,7 @@ def _notes(run: RunState) -> Iterator[str]:
     lacking = [weight for weight in run.new_weights if model.head.pretrains and weight in model.head.to_checkpoint()]
     if lacking and not is_new(recipe.model):
         yield f"the head is new, since {recipe.model} lacks {some(lacking)}"
-    if recipe.pooling == "auto" and run.pooling != FAMILY:  # a vector that transformers' classes do not read
+    if recipe.pooling == "auto" and run.pooling != FAMILY:  # transformers' classes read no other vector
         yield (
             f"pooling {run.pooling}: the head reads {VECTORS[run.pooling]}, which fits {recipe.model}; the model is "
             "saved in a format that only finetune loads (pooling=family: one that transformers loads)"

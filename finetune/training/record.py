@@ -1,4 +1,4 @@
-"""Builds the record of a finished run, with what it saw of its rows and of its own predictions."""
+"""Builds the record of a finished run, with observations on its rows and predictions."""
 
 import math
 import os
@@ -49,11 +49,11 @@ from finetune.training.extras import RunState
 NEARLY_ALL = 0.95  # share of the training rows that the advised length does not cut
 SAMPLE_ROWS = 2_000  # whose tokens are counted
 STEP = 64  # the advised length is a multiple of it
-LEAST_SPREAD = 0.01  # of predicted numbers, as a share of that of the labels: less is one number
+LEAST_SPREAD = 0.01  # standard deviation of predicted numbers by that of the labels; below it they are one number
 
 
 def run_cost(accelerator: Accelerator, seconds: float) -> Cost:
-    """What a run cost so far in all its processes, each of which must call it with its seconds."""
+    """The cost of a run so far, over all processes: each must call this, with its own seconds."""
     device = accelerator.device
     mine = Cost(
         device_seconds=seconds,
@@ -70,19 +70,21 @@ def run_cost(accelerator: Accelerator, seconds: float) -> Cost:
 
 
 def build_record(run: RunState, baselines: Mapping[str, Answers], *, started: float) -> RunRecord:
-    """The record of a finished run; `baselines` are their predictions by split and method, `started` seconds."""
-    task, splits, rows, found, progress = run.task, run.splits, run.rows, run.found, run.progress
-    source, typed = run.source, run.resolved.typed
+    """The record of a finished run.
+
+    `baselines` are predictions by split and method; `started` is a time of `time.perf_counter`, in seconds.
+    """
+    task, splits, rows, evaluated, progress = run.task, run.splits, run.rows, run.evaluated, run.progress
+    source, typed, answers = run.source, run.resolved.typed, evaluated.answers
     origins = {split: _origin(loaded, source) for split, loaded in splits.items()}
-    scores = {split: official_scores(found.task, answers, rows[split]) for split, answers in found.answers.items()}
-    first, answers = next(iter(found.answers.items()))
-    counts = {
-        split: _frequent(task, [row.gold for row in labelled])
-        for split, labelled in rows.items()
-        if not isinstance(labelled, HashedRows)
-    }
+    scores = {split: official_scores(evaluated.task, answers[split], rows[split]) for split in answers}
+    first = next(iter(answers))
+    train = run.recipe.train.lengthened(len(run.features[task.train_split]))
+    examples = len(progress.epochs) * len(run.rows_learned)
+    if train.updates is not None:  # the last epoch may be a part
+        examples = progress.update * train.batch_size
     observed = Observed(
-        constant=None if run.model.head.pretrains else _constant(found.task, answers, rows[first]),
+        constant=None if run.model.head.pretrains else _constant(evaluated.task, answers[first], rows[first]),
         contradicted=_contradicted(task, run.train_rows[:MOST_COMPARED]),
         fitting_length=_fitting_length(run),
         longest_length=most_tokens(run.model.backbone.encoder),
@@ -100,7 +102,7 @@ def build_record(run: RunState, baselines: Mapping[str, Answers], *, started: fl
         "data": run.data,
         "data_origin": origins,
         "data_files": {split: loaded.content for split, loaded in splits.items() if loaded.content},
-        "rows": dict(zip(rows, map(len, rows.values()), strict=True)),
+        "rows": {split: len(loaded) for split, loaded in rows.items()},
         "features": {split: len(encoded) for split, encoded in run.features.items()},
         "truncated": {split: truncated_share(encoded) for split, encoded in run.features.items()},
         "notes": _notes(run, origins, scores),
@@ -109,26 +111,27 @@ def build_record(run: RunState, baselines: Mapping[str, Answers], *, started: fl
         "device": describe_device(run.device),
         "precision": run.precision,
         "processes": run.accelerator.num_processes,
-        "examples_per_second": _trained_examples(run) / progress.seconds,
+        "examples_per_second": examples / progress.seconds,
         "peak_memory_bytes": peak_memory(run.device),
         "epochs": [asdict(done) for done in progress.epochs],
         "selected_epoch": progress.selected_epoch,
         "headline": task.metrics[0].name,
         "scores": scores,
         "baselines": {
-            split: {method: found.task.score(answers, rows[split]) for method, answers in methods.items()}
+            split: {method: evaluated.task.score(predicted, rows[split]) for method, predicted in methods.items()}
             for split, methods in baselines.items()
         },
         "new_weights": run.new_weights,
-        "options": option_values(found.task),
-        "chosen": list(found.chosen),
-        "cross_fitted": hasattr(task, "decide") and bool(found.chosen),
+        "options": option_values(evaluated.task),
+        "chosen": list(evaluated.chosen),
+        "cross_fitted": hasattr(task, "decide") and bool(evaluated.chosen),
         "metrics": saved_metrics(task.metrics),
-        "labels": {split: labels for split, labels in counts.items() if labels},
-        "margins": {
-            split: margin(found.task, rows[split], answers, baselines[split])
-            for split, answers in found.answers.items()
+        "labels": {
+            split: labels
+            for split, loaded in rows.items()
+            if not isinstance(loaded, HashedRows) and (labels := _frequent(task, [row.gold for row in loaded]))
         },
+        "margins": {split: margin(evaluated.task, rows[split], answers[split], baselines[split]) for split in answers},
         "lineage": run.lineage,
         "findings": list(run.findings),
         "observed": observed,
@@ -139,36 +142,28 @@ def build_record(run: RunState, baselines: Mapping[str, Answers], *, started: fl
     return record.model_copy(update={"notes": list(dict.fromkeys([*record.notes, *dev_choices(record)]))})
 
 
-def _trained_examples(run: RunState) -> int:
-    """The rows of all epochs, or where a run's length is in updates the features of all batches."""
-    train = run.recipe.train.lengthened(len(run.features[run.task.train_split]))
-    if train.updates is None:
-        return len(run.progress.epochs) * len(run.rows_learned)
-    return run.progress.update * train.batch_size
-
-
 def _notes(run: RunState, origins: Mapping[str, str], scores: Scores) -> list[str]:
-    """Notes on the rows, how they fit the encoder, training and predictions."""
     notes, task = list[str](), run.task
     for split, loaded in run.splits.items():
         notes += [note.replace(loaded.origin, origins[split]) for note in loaded.notes]
         notes += run.notes if split == task.train_split else []
     for split, encoded in run.features.items():
-        places, cut = truncated_rows(encoded)
-        if share := len(np.unique(places[cut])) / len(np.unique(places)):
+        numbers, cut = truncated_rows(encoded)
+        if share := len(np.unique(numbers[cut])) / len(np.unique(numbers)):
             lost = task.truncated.format(max_length=run.recipe.max_length)
             notes.append(f"{split}: {percent(share)} of the rows {lost}")
     notes += run.progress.notes
     for split, by_name in scores.items():
-        undefined = {name: score for name, score in by_name.items() if not math.isfinite(score)}
         notes += [
-            f"{split}: {name} is {score}: it is undefined for these predictions" for name, score in undefined.items()
+            f"{split}: {name} is {score}: it is undefined for these predictions"
+            for name, score in by_name.items()
+            if not math.isfinite(score)
         ]
     return notes
 
 
 def _origin(loaded: Rows, source: Source) -> str:
-    """Where rows were read from, as a relative path."""
+    """The file of the rows, as a relative path."""
     path = Path(loaded.origin)
     if source.folder is not None and not loaded.content and path.is_relative_to(source.folder):
         return path.relative_to(source.folder).as_posix()
@@ -179,7 +174,7 @@ def _origin(loaded: Rows, source: Source) -> str:
 
 
 def _constant(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> str | None:
-    """The one prediction that all rows have, where their labels differ: a label, a number or a text."""
+    """The prediction that is the same for all rows, though their labels differ; None if predictions differ too."""
     values, labels = ([answer.value for answer in side] for side in (answers, task.labels_of(rows)))
     if len(set(map(str, labels))) < 2:
         return None
@@ -194,15 +189,16 @@ def _constant(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> str
 
 
 def _contradicted(task: Task, rows: Sequence[Row]) -> int:
-    """The rows whose text another row has with a different label, as `check` finds them; of numbers, with one that is
-    more than their standard deviation away. Of one text several may be written.
+    """The number of rows that share their text with a row of a different label, as `check` counts them.
+
+    Numbers differ where they are more than the standard deviation of all labels apart.
     """
     kind = type_of(task)
     if kind is None or isinstance(rows, HashedRows) or not all(isinstance(row, OwnRow) for row in rows):
         return 0
     labels: dict[str, list[Any]] = defaultdict(list)
     for row, label in zip(rows, task.labels_of(rows), strict=True):
-        if kind.closed_labels or not isinstance(label.value, str):
+        if kind.closed_labels or not isinstance(label.value, str):  # of one text several answers may be written
             labels[same_text(row.input)].append(label.value)
     values = [value for group in labels.values() for value in group]
     numbers = len(values) == len(rows) and all(isinstance(value, float) for value in values)
@@ -212,7 +208,7 @@ def _contradicted(task: Task, rows: Sequence[Row]) -> int:
 
 
 def _fitting_length(run: RunState) -> int:
-    """The tokens that nearly all training rows have, rounded up; 0 where none was cut."""
+    """A `max_length` that cuts few training rows, a multiple of STEP tokens; 0 where none was cut."""
     features = run.features[run.task.train_split]
     step = max(1, len(run.train_rows) // SAMPLE_ROWS)
     texts = [row.input for row in run.train_rows[::step] if isinstance(row, OwnRow)]
@@ -223,9 +219,7 @@ def _fitting_length(run: RunState) -> int:
 
 
 def _frequent(task: Task, golds: Sequence[Any]) -> dict[str, int]:
-    """The most frequent of labels, or of predictions, which have the form of a label, and their counts; empty for tasks
-    without classes, as a text is.
-    """
+    """The most frequent labels and their counts, also of predictions in the form of labels; empty without classes."""
     kind = type_of(task)
     counts = Counter[str]() if kind is None else counts_of_labels(kind, golds)
     if set(counts) == {"no label"}:

@@ -1,12 +1,13 @@
 """`run(resolved, options)`: from a recipe to a trained model, its scores and every prediction. Read this file first.
 
-Prepare, build, train, tell: the same way for every run. What only some have is an `Extra` (`extras.py`), which gets the
-run at six places and is not known here by name.
+Every run goes the same way: plan, build, train, save. Optional parts are `Extra`s (`extras.py`): each gets the run at
+six places, and this file knows none by name.
 """
 
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 from finetune.inference.engine import Engine
@@ -38,35 +39,36 @@ from finetune.training.trainer import Trainer
 def run(
     resolved: ResolvedRun, options: RunOptions, *, watch: Watcher, extras: Sequence[Extra] | None = None
 ) -> RunRecord:
-    """Trains, scores and saves one run, or returns its record if that is already there.
+    """Trains, scores and saves one run; returns the existing record if the run is finished.
 
-    An interrupted run resumes from its last checkpoint. Without `extras` it has those that its recipe asks for. Raises
-    UserError for whatever a user can fix, before anything is written, and Interrupted after a signal.
+    An interrupted run resumes from its last checkpoint. By default the recipe decides the `extras`. Raises UserError
+    before anything is written, and Interrupted after a signal.
     """
     started, force = time.perf_counter(), options.force
     state = plan_run(resolved, source=options.source, device=options.device, watch=watch, extras=extras)
     home = state.home = RunFolder.of(options.out, state.task.name, state.id)
-    if not force and (done := home.record()) is not None:
-        return _already_done(state, done)
-    began = time.perf_counter()
+    if not force and (record := home.record()) is not None:
+        return _already_done(state, record)
+    build_started = time.perf_counter()
     build_run(state)
     accelerator = state.accelerator
     main, wait = accelerator.is_main_process, options.wait and accelerator.num_processes == 1
     with home.locked(wait=wait, tell=lambda text: watch(Note(text))) if main else nullcontext():
-        accelerator.wait_for_everyone()
-        if not force and (done := home.record()) is not None:  # finished by the process that had the lock
-            return _already_done(state, done)
+        accelerator.wait_for_everyone()  # until the main process has the lock
+        if not force and (record := home.record()) is not None:  # finished by the process that had the lock
+            return _already_done(state, record)
         state.folder = home.attempt
-        earlier = logged_seconds(state.folder.events) * accelerator.num_processes if main else 0.0  # if interrupted
+        # Of interrupted attempts; all processes worked, and one logged.
+        earlier_seconds = logged_seconds(state.folder.events) * accelerator.num_processes if main else 0.0
         state.watch = EventLog(state.folder.events, then=watch) if main else watch
         checkpoints = Checkpoints(folder=state.folder.checkpoints, writes=main, saving=options.saving)
         _train(state, checkpoints)
-        state.facts["cost"] = run_cost(accelerator, time.perf_counter() - began + earlier)
+        state.facts["cost"] = run_cost(accelerator, time.perf_counter() - build_started + earlier_seconds)
         if main:
             _save(state, started=started)
             checkpoints.delete()
             home.publish()
-            state.watch = EventLog(home.events, then=watch)
+            state.watch = EventLog(home.events, then=watch)  # publishing has moved the file
     accelerator.wait_for_everyone()
     record = load_record(home.record_file)
     state.watch(Done(folder=str(home.path), scores=record.scores, seconds=record.seconds))
@@ -74,9 +76,8 @@ def run(
 
 
 def _already_done(state: RunState, record: RunRecord) -> RunRecord:
-    """The record of a finished run, with what is found in the data now, as in a test file that is not scored; removes
-    what a process left that was killed after writing it.
-    """
+    """The record of a finished run, with today's findings in its data."""
+    # What a process leaves that was killed after writing the record.
     Checkpoints(folder=state.home.checkpoints).delete()
     state.home.clean()
     state.watch(AlreadyDone(folder=str(state.home.path), then=record.versions, now=versions()))
@@ -84,7 +85,7 @@ def _already_done(state: RunState, record: RunRecord) -> RunRecord:
 
 
 def _train(state: RunState, checkpoints: Checkpoints) -> None:
-    """Says what is trained and what is unusual about it, trains the model, and predicts dev."""
+    """Trains the model, and predicts the dev splits."""
     task, recipe, watch = state.task, state.recipe, state.watch
     settings = recipe.model_dump(exclude_defaults=True)
     watch(Started(folder=str(state.home.path), recipe=settings, device=str(state.device)))
@@ -103,28 +104,29 @@ def _train(state: RunState, checkpoints: Checkpoints) -> None:
         engine=engine, settings=recipe.train, data_seed=recipe.seeds[1], checkpoints=checkpoints,
         rows=state.rows_learned, draw=batch_maker(task).draw, objective=state.objective,
     )  # fmt: skip
-    dev = evaluation.on([split for split in task.dev_splits if split != TEST])
-    state.progress, scored = state.fit(trainer, state.inputs[task.train_split], dev)
+    # The test split selects nothing, so it is predicted once, with the selected weights.
+    dev = replace(evaluation, features={split: features[split] for split in features if split != TEST})
+    state.progress, result = state.fit(trainer, state.inputs[task.train_split], dev)
     with merged(state.model.backbone.encoder):
-        state.found = evaluation.completed(engine, scored)
+        state.evaluated = evaluation(engine, result)
     for extra in state.extras:
         extra.after_scoring(state)
 
 
 def _save(state: RunState, *, started: float) -> None:
-    """Writes predictions, model and last the record, while the folder where the run will be is locked."""
-    task, found, watch, attempt = state.task, state.found, state.watch, state.folder
+    """Writes predictions, then the model, and last the record: it says that the run is finished."""
+    task, evaluated, watch, attempt = state.task, state.evaluated, state.watch, state.folder
     watch(Working("predicting with the baselines"))
-    baselines = dict(state.resolved.baselines) or state.evaluation.baselines(state.train_rows, found)
+    baselines = dict(state.resolved.baselines) or state.evaluation.baselines(state.train_rows, evaluated)
     for split, methods in state.baselines.items():
         baselines[split] = baselines.get(split, {}) | methods
     watch(Working("saving predictions and the model"))
-    for split, answers in found.answers.items():
+    for split, answers in evaluated.answers.items():
         rows = state.rows[split]
         plain = prediction_lines(task, rows, answers, baselines[split], state.splits[split].slices)
-        lines = with_outcomes(found.task, state.model.head.labels, plain)
+        lines = with_outcomes(evaluated.task, state.model.head.labels, plain)
         write_predictions(attempt.predictions(split), lines, official_files(task, answers, rows))
-    save_checkpoint(state.model, attempt.model, state.tokenizer, _settings_of_use(state))
+    save_checkpoint(state.model, attempt.model, state.tokenizer, _prediction_settings(state))
     save_keys(task, state.rows_learned, attempt)
     for extra in state.extras:
         extra.after_saving(state)
@@ -134,9 +136,9 @@ def _save(state: RunState, *, started: float) -> None:
     attempt.finish(record, state.recipe.to_toml(), drawn_ids(state.splits))
 
 
-def _settings_of_use(state: RunState) -> dict[str, Any]:
-    """What a saved model needs to predict as in its run; it is in its config under `finetune`."""
-    task, recipe = state.found.task, state.built_recipe
+def _prediction_settings(state: RunState) -> dict[str, Any]:
+    """The settings with which a saved model predicts as in its run: `finetune` in its config."""
+    task, recipe = state.evaluated.task, state.built_recipe
     layout = layout_of(task)
     return {
         "task": task.name if layout else recipe.task,

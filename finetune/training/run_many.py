@@ -15,15 +15,15 @@ from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.run import run
 from finetune.training.run_options import RunOptions, tracked
 
-Outcome = RunRecord | UserError  # the record, or why it failed
+Outcome = RunRecord | UserError  # the error of a failed run
 
 
 def run_all(
     runs: Sequence[ResolvedRun], options: RunOptions, *, watch: Watcher
 ) -> tuple[list[RunRecord], list[UserError]]:
-    """The records of finished runs, and the errors of failed ones, each in the order of the runs.
+    """The records of finished runs and the errors of failed ones, each in the order of the runs.
 
-    Runs whose encoders others start from are trained first, each once; their records are not among those returned.
+    A run that is the encoder of others is trained first, once; its record is not returned.
     """
     outcomes = _outcomes(runs, options, watch)
     failures = [outcome for outcome in outcomes if isinstance(outcome, UserError)]
@@ -31,19 +31,20 @@ def run_all(
 
 
 def _outcomes(runs: Sequence[ResolvedRun], options: RunOptions, watch: Watcher) -> list[Outcome]:
-    """The outcome of each run, after the runs whose encoders others start from. One whose first run failed fails with
-    it; errors of several name the recipe.
+    """The outcome of each run, after the first runs of all; a run fails with its first run. Errors name the recipe
+    where there are several runs.
     """
-    before: dict[int, Outcome] = {}
-    if firsts := list({id(planned.first): planned.first for planned in runs if planned.first is not None}.values()):
-        names = ", ".join(dict.fromkeys(first.name for first in firsts))
+    first_outcomes: dict[int, Outcome] = {}
+    if firsts := {id(planned.first): planned.first for planned in runs if planned.first is not None}:
+        names = ", ".join(dict.fromkeys(first.name for first in firsts.values()))
         watch(Note(f"{so_many(len(firsts), 'run')} of {names} first, for the encoders that the others start from"))
-        trained = _outcomes(firsts, replace(options, force=False), watch)  # a finished one is not trained again
-        before = dict(zip(map(id, firsts), trained, strict=True))
+        trained = _outcomes([*firsts.values()], replace(options, force=False), watch)  # `force` is for the runs named
+        first_outcomes = dict(zip(firsts, trained, strict=True))
     outcomes = list[Outcome]()
     for planned in runs:
         try:
-            ready = planned if planned.first is None else _with_encoder(planned, before[id(planned.first)], options)
+            first = first_outcomes.get(id(planned.first))
+            ready = planned if first is None else _with_encoder(planned, first, options)
         except UserError as error:
             outcomes.append(UserError(f"{planned.name}: {error.what}", error.way_out))
             continue
@@ -55,7 +56,7 @@ def _outcomes(runs: Sequence[ResolvedRun], options: RunOptions, watch: Watcher) 
 
 
 def _with_encoder(planned: ResolvedRun, first: Outcome, options: RunOptions) -> ResolvedRun:
-    """The run with the folder of its first run. Raises UserError where that failed or has no model."""
+    """The run with the folder of its first run as its encoder. Raises UserError if that failed or has no model."""
     if isinstance(first, UserError):
         raise UserError(f"the run of its model {planned.recipe.model} failed ({first.what})", first.way_out)
     folder = RunFolder.of(options.out, first.task, first.id)
@@ -64,9 +65,9 @@ def _with_encoder(planned: ResolvedRun, first: Outcome, options: RunOptions) -> 
 
 
 def train_run(planned: ResolvedRun, options: RunOptions, watch: Watcher) -> Outcome:
-    """Trains a run in this process.
+    """Trains a run in this process; returns errors that a user can fix.
 
-    Raises what is not the user's to fix, Interrupted after a signal, and in one of several processes every error.
+    Raises all others, and Interrupted after a signal. With several processes it raises every error.
     """
     first, why = first_process(), ""
     try:
@@ -77,15 +78,15 @@ def train_run(planned: ResolvedRun, options: RunOptions, watch: Watcher) -> Outc
         why = f"{type(error).__name__}: {error}" if failure is None else failure.what
         if failure is None:
             raise
-        if os.environ.get("WORLD_SIZE", "1") != "1":
-            raise failure from error  # the other processes would wait for this one forever
+        if os.environ.get("WORLD_SIZE", "1") != "1":  # the other processes would wait for this one forever
+            raise failure from error
         return failure
     finally:
         watch(Ended(failure=why))
 
 
 def _failure(error: Exception) -> UserError | None:
-    """An exception as UserError; None for a fault of the code."""
+    """An exception as UserError; None for a bug."""
     if isinstance(error, UserError):
         return error
     if isinstance(error, OSError):

@@ -1,5 +1,5 @@
-"""How the runs of a command are trained: what does not change a run's result, and so is not a setting of a recipe; and
-`run --track`: the settings, losses and scores of a run, sent to Accelerate's trackers.
+"""`RunOptions`: options of a command that do not change results; recipes have those that do. `run --track`: settings,
+losses and scores of a run, sent to Accelerate's trackers.
 """
 
 import math
@@ -21,9 +21,9 @@ from finetune.runs.recipe import Recipe
 from finetune.runs.record import names_only
 from finetune.runs.settings import flat
 
-TRACKERS: Mapping[str, Callable[[Path], dict[str, Any]]] = {  # their arguments, from the folder of the run
+TRACKERS: Mapping[str, Callable[[Path], dict[str, Any]]] = {  # from the folder of a run to a tracker's arguments
     "tensorboard": lambda run: {
-        "run_name": f"{run.parent.name}/{run.name}",  # it has no projects: its name of a run is a path
+        "run_name": f"{run.parent.name}/{run.name}",  # TensorBoard has no projects: a run's name is a path
         "logging_dir": run.parents[1] / "tensorboard",
     },
     "mlflow": lambda run: {"experiment_name": run.parent.name, "run_name": run.name},
@@ -40,15 +40,15 @@ ENVIRONMENT = {
 
 @dataclass(frozen=True, kw_only=True)
 class Saving:
-    """How often checkpoints are written: after so many `updates`, or without them every few `minutes`, or less often
-    where writing takes too large a share of the time.
+    """How often checkpoints are written: every so many `updates`, or by default `minutes`; less often where writing
+    takes more than a few per cent of the time.
     """
 
     minutes: float = 2.0
     updates: int | None = None
 
     def __post_init__(self) -> None:
-        """Raises UserError for minutes that are not a finite number: no checkpoint would ever be due."""
+        """Raises UserError for infinite minutes: no checkpoint would ever be due."""
         if not math.isfinite(self.minutes):
             raise UserError(f"{self.minutes} minutes between checkpoints", "Give a number, such as 2")
 
@@ -58,11 +58,10 @@ EVERY_FEW_MINUTES = Saving()
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """Where data is read, where runs are written, and how they are trained; each front end makes one for all its runs.
+    """Where data is read, where runs are written, and how they are trained: the same for all runs of a command.
 
-    A run that another process trains is waited for; without `wait` it is an error. With `force` a finished run is
-    trained again, and kept until the new one is finished. `track` are the names of the trackers that each run is sent
-    to.
+    `wait` for a run that another process trains, else it is an error. With `force` a finished run is trained again, and
+    replaced once the new one is finished. `track` are names of trackers.
     """
 
     source: Source
@@ -75,21 +74,21 @@ class RunOptions:
 
 
 def tracker_names(names: str | Sequence[str]) -> tuple[str, ...]:
-    """The names in `tensorboard,mlflow` or in a list. Raises UserError if one is unknown, or not installed."""
+    """The names in `tensorboard,mlflow` or in a list. Raises UserError if one is unknown or not installed."""
     parts = names.split(",") if isinstance(names, str) else names
-    cleaned = tuple(dict.fromkeys(name for part in parts if (name := part.strip())))
-    for name in cleaned:
+    trackers = tuple(dict.fromkeys(name for part in parts if (name := part.strip())))
+    for name in trackers:
         if name not in TRACKERS:
-            ours = ", ".join(TRACKERS)
-            raise UserError(f"there is no tracker '{name}'", f"{nearest(name, [*TRACKERS])}Give {ours}")
+            remedy = f"{nearest(name, [*TRACKERS])}Give {', '.join(TRACKERS)}"
+            raise UserError(f"there is no tracker '{name}'", remedy)
         if find_spec(name) is None:
             raise UserError(f"the tracker '{name}' needs a package that is not installed", f"pip install {name}")
-    return cleaned
+    return trackers
 
 
 @contextmanager
 def tracked(names: Sequence[str], watch: Watcher) -> Iterator[Watcher]:
-    """A watcher that passes events to `watch`, and sends those of one run to trackers."""
+    """A watcher that passes the events of one run to `watch`, and to the trackers of these names."""
     tracking = Tracking(names, watch)
     try:
         yield tracking if names else watch
@@ -106,7 +105,7 @@ class Tracking:
         self.started = Started(folder="", recipe={}, device="")
 
     def __call__(self, event: Event) -> None:
-        """Passes an event on, then sends its numbers."""
+        """Passes an event on, and sends its numbers."""
         self.then(event)
         match event:
             case AlreadyDone():
@@ -129,14 +128,13 @@ class Tracking:
         """Calls a function with each tracker."""
         for name in list(self.trackers):
             try:
-                with redirect_stdout(sys.stderr):  # some print
+                with redirect_stdout(sys.stderr):  # trackers print
                     call(self.trackers[name])
-            except (Exception, SystemExit) as error:  # whatever a library raises
+            except (Exception, SystemExit) as error:  # training must not end with a tracker
                 del self.trackers[name]
                 self.then(Note(f"{name} is left out: {first_line(error).rstrip('. ')}; training continues"))
 
     def _open(self) -> None:
-        """Starts the trackers, and sends the settings."""
         from accelerate.tracking import LOGGER_TYPE_TO_CLASS
 
         for variable, value in ENVIRONMENT.items():
@@ -150,13 +148,11 @@ class Tracking:
         self.send(lambda tracker: tracker.store_init_configuration(plain))
 
     def _log(self, numbers: Mapping[str, Any]) -> None:
-        """Sends the finite numbers, under names that MLflow takes too."""
-        finite = {re.sub(r"[^\w.\- /]", "_", name): value for name, value in numbers.items()
+        finite = {re.sub(r"[^\w.\- /]", "_", name): value for name, value in numbers.items()  # MLflow's characters
                   if value is not None and math.isfinite(value)}  # fmt: skip
         if finite:
             self.send(lambda tracker: tracker.log(finite, step=self.update))
 
 
 def _by_path(scores: Mapping[str, Mapping[str, float]], prefix: str = "") -> dict[str, float]:
-    """Scores by `dev/accuracy`."""
     return {f"{prefix}{split}/{name}": score for split, by_name in scores.items() for name, score in by_name.items()}

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from finetune.data.paths import exists, is_data, is_file, is_pattern, is_remote, require_here
 from finetune.errors import UserError, nearest
@@ -51,10 +51,10 @@ def find_recipes(target: str) -> list[Path]:
 def expand_targets(
     names: list[str], settings: dict[str, Any], *, seeds: int = 1, shares: Sequence[float] = (), checkpoint: str = ""
 ) -> list[ResolvedRun]:
-    """All runs of the targets, each for so many seeds and for these shares of the training rows; settings are validated
-    before the first one starts, and data is read once.
+    """All runs of the targets, each for so many seeds and these shares of the training rows; data is read once.
 
-    `checkpoint` is the encoder from which the model began that the settings name, if that is of a run.
+    `checkpoint` is the encoder from which training began, where `model` in the settings is a run. Raises UserError for
+    any wrong setting, before a run starts.
     """
     if not names:
         raise UserError("no recipe was named", "`finetune ls` lists them")
@@ -71,9 +71,9 @@ def expand_targets(
 
 
 def load_target(target: str, settings: dict[str, Any], *, checkpoint: str = "") -> ResolvedRun:
-    """The one recipe that a target names, with these settings and its task; its grid is not expanded.
+    """The single recipe of a target with these settings, and its task; its grid is not expanded.
 
-    `checkpoint` is as for `expand_targets`.
+    `checkpoint` is as for `expand_targets`. Raises UserError for a target of several recipes.
     """
     defaults: dict[str, Task] = {}
     (origin, loaded), *others = _loaded(target, settings, defaults, checkpoint)
@@ -83,14 +83,14 @@ def load_target(target: str, settings: dict[str, Any], *, checkpoint: str = "") 
 
 
 def _changed(settings: Mapping[str, Any], loaded: Recipe, single: Recipe) -> Sequence[str]:
-    """The settings of one of the runs of a target, as they are typed behind it."""
+    """The settings of one run of a target, as one types them after it."""
     before, after = (flat(recipe.model_dump(exclude_unset=True)) for recipe in (loaded, single))
     changed = {key: value for key, value in after.items() if before.get(key) != value}
     return typed_settings({key: value for key, value in {**settings, **changed}.items() if value is not None})
 
 
 def _resolved(origin: str, recipe: Recipe, defaults: dict[str, Task]) -> ResolvedRun:
-    """A recipe with its task, which is taken from `defaults` or added to it."""
+    """A recipe with its task; `defaults` keeps tasks, whose data is read once."""
     key, name = _task_key(recipe), origin if is_pattern(origin) else Path(origin).stem
     resolved = resolved_run(recipe, name=name, default=defaults.get(key))
     defaults[key] = resolved.default
@@ -98,7 +98,6 @@ def _resolved(origin: str, recipe: Recipe, defaults: dict[str, Task]) -> Resolve
 
 
 def _task_key(recipe: Recipe) -> str:
-    """A key that is equal for recipes with the same task before options."""
     return json.dumps([recipe.task, data_options(recipe.options)], sort_keys=True, default=str)
 
 
@@ -107,19 +106,19 @@ def _loaded(
 ) -> Iterator[tuple[str, Recipe]]:
     """(origin, recipe with these settings) of a target: the user's data, recipes, or a task with the default settings.
 
-    The task of the user's data is added to `defaults`. `preset=NAME` applies a file of recipes/presets; other settings
-    override it.
+    The task of the user's data is added to `defaults`. `preset=NAME` applies a file of recipes/presets, which other
+    settings override.
     """
     if PRESET in settings:
         settings = _with_preset(settings)
     grid = {key.removeprefix(GRID): values for key, values in flat(settings).items() if key.startswith(GRID)}
     require_set_once(settings, set_by(grid), origin="settings")
-    own, files = is_data(target), recipe_files()
-    named = is_file(Path(target)) or any(fnmatch.fnmatchcase(name, target) for name in files)
-    is_task = not own and (registry.in_file(target) or (not named and target in metric_names()))
-    if (is_task or own) and (other := settings.get("task", target)) != target:
+    own_data, files = is_data(target), recipe_files()
+    is_recipe = is_file(Path(target)) or any(fnmatch.fnmatchcase(name, target) for name in files)
+    is_task = not own_data and (registry.in_file(target) or (not is_recipe and target in metric_names()))
+    if (is_task or own_data) and (other := settings.get("task", target)) != target:
         raise UserError(f"{target} and task={other} name two tasks", "Name the one to train on, and leave out `task=`")
-    if own:
+    if own_data:
         from finetune.task_types.starting_recipe import starting_recipe
 
         started, task = starting_recipe(target, settings, checkpoint=checkpoint)
@@ -127,11 +126,11 @@ def _loaded(
         yield target, started
     elif is_task:
         if recipes := [name for name, file in files.items() if read_toml(file).get("task") == target]:
-            ours = ", ".join(f"`finetune run {name}`" for name in recipes)
-            raise UserError(f"'{target}' is a task, whose recipes have other names", f"Run one: {ours}")
+            commands = ", ".join(f"`finetune run {name}`" for name in recipes)
+            raise UserError(f"'{target}' is a task, whose recipes have other names", f"Run one: {commands}")
         plain = parse({"task": target}, origin=target)
         yield target, with_settings(plain, settings, origin="settings", options=option_names)
-    for file in () if own or is_task else find_recipes(target):
+    for file in () if own_data or is_task else find_recipes(target):
         loaded = load_recipe(file, options=option_names)
         set_there = loaded.model_dump(exclude_unset=True, exclude={"task", "grid"})
         require_set_once(set_there, map(full_name, loaded.grid), origin=str(file))  # variants may replace it
@@ -141,26 +140,22 @@ def _loaded(
         yield str(file), with_settings(loaded, settings, origin="settings", options=option_names)
 
 
-def preset_files() -> dict[str, Path]:
-    """The built-in presets by name."""
-    return {file.stem: file for file in sorted((RECIPES / "presets").glob("*.toml"))}
-
-
-def space_files() -> dict[str, Path]:
-    """The built-in spaces of searches by name."""
-    return {file.stem: file for file in sorted((RECIPES / "spaces").glob("*.toml"))}
+def files_of(kind: Literal["presets", "spaces"]) -> dict[str, Path]:
+    """The built-in presets, or spaces of searches, by name."""
+    return {file.stem: file for file in sorted((RECIPES / kind).glob("*.toml"))}
 
 
 def _with_preset(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings on top of those of their preset."""
-    name, own = settings[PRESET], {key: value for key, value in settings.items() if key != PRESET}
-    presets = preset_files()
-    if str(name) not in presets:
-        near = nearest(str(name), list(presets))
-        raise UserError(f"no preset is called '{name}'", f"{near}There are {', '.join(presets)}")
-    table, typed = read_toml(presets[str(name)]), {full_name(key) for key in (*own, *flat(own))}
-    grid = {key: values for key, values in flat(table.pop("grid", {})).items() if full_name(key) not in typed}
-    return flat(table) | {f"{GRID}{key}": values for key, values in grid.items()} | own
+    """The settings of the preset that is named, overridden by all others."""
+    name, others = str(settings[PRESET]), {key: value for key, value in settings.items() if key != PRESET}
+    presets = files_of("presets")
+    if name not in presets:
+        remedy = f"{nearest(name, list(presets))}There are {', '.join(presets)}"
+        raise UserError(f"no preset is called '{name}'", remedy)
+    table, typed = read_toml(presets[name]), {full_name(key) for key in (*others, *flat(others))}
+    grid = {f"{GRID}{key}": flat_grid for key, flat_grid in flat(table.pop("grid", {})).items()}
+    grid = {key: values for key, values in grid.items() if full_name(key.removeprefix(GRID)) not in typed}
+    return flat(table) | grid | others
 
 
 def split_arguments(arguments: list[str]) -> tuple[list[str], dict[str, Any]]:

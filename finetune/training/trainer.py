@@ -1,17 +1,18 @@
-"""The training loop over Accelerate, with its optimizer and schedule. It knows features, batches and a model, no tasks.
+"""The training loop over Accelerate, with optimizer and schedule. It knows features, batches and a model, no tasks.
 
-All randomness is a function of (data_seed, update): the order of the rows, and dropout from a generator that is
-reseeded for each update. So a run resumed from a checkpoint gives the same result as an uninterrupted one. The order
-does not depend on the number of processes; dropout masks do, since each process draws those of its rows.
+All randomness is a function of (data_seed, update): the order of the rows, and dropout, whose generator is seeded again
+for each update. So a run that resumes from a checkpoint gives the same result as one without a break. The number of
+processes does not change the order, but it changes dropout: each process draws the masks of its own rows.
 
-The optimizer is AdamW with or without bias correction, with two weight-decay groups for each rate. The decay is
-decoupled (Loshchilov and Hutter 2019): an update takes the rate times `weight_decay` of a weight off it, and the
-moments do not see that. The learning rate is a function of the number of earlier updates alone.
+The optimizer is AdamW with or without bias correction. Its weight decay is decoupled (Loshchilov and Hutter 2019): an
+update subtracts the rate times `weight_decay` of each weight, which the moments do not see.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from finetune.data.messages import so_many
 from finetune.data.rows import Row
 from finetune.inference.engine import Engine
 from finetune.models.fast_paths import used_rows_alone
-from finetune.models.feature import Feature
+from finetune.models.feature import Feature, lengths
 from finetune.models.freezing import depths
 from finetune.models.head import EncoderWithHead
 from finetune.models.kernels.cpu import trim_memory
@@ -36,19 +37,19 @@ from finetune.runs.events import EpochDone, EpochResult, Note, Training
 from finetune.runs.recipe import Train
 from finetune.training.checkpoints import Checkpoints, Progress
 from finetune.training.passes import Objective
-from finetune.training.updates import Batches, Draw, Updater, batches_of_rows, no_masking
+from finetune.training.updates import Batches, Draw, Updater, no_masking
 
-LOSSES_AT_ONCE = 10  # updates between reads of the loss, each of which synchronises a GPU; in an epoch 1, 2, 4 first
+LOSSES_AT_ONCE = 10  # updates between reads of the losses, for which a GPU has to finish; an epoch begins with 1, 2, 4
 BETAS = (0.9, 0.999)
-Evaluate = Callable[[Engine], Any]  # an `Evaluated`, or what has its headline, metrics, scores and loss
+Evaluate = Callable[[Engine], Any]  # returns an `Evaluated`, or an object with headline, metrics, scores and loss
 
 
 @dataclass(kw_only=True)
 class Trainer:
     """Trains an engine's model on features, on any devices and number of processes.
 
-    `rows` are the features' own, for messages, `draw` makes what is random in a batch (`Task.draw`), and `objective`
-    is what is learned, by default the labels. Of a run whose length is in updates an epoch is a tenth.
+    `rows` are named in messages, `draw` makes the random parts of a batch (`Task.draw`), and `objective` gives the
+    losses, by default the head's. Where the length of a run is in updates, an epoch is a tenth of them.
     """
 
     engine: Engine
@@ -68,9 +69,9 @@ class Trainer:
         """Trains, and leaves the selected weights in the model.
 
         `evaluate` scores the model after each epoch. Returns the progress and the scores of the selected weights.
-        Raises Interrupted after a signal to stop, with a checkpoint.
+        Raises Interrupted after a signal, once a checkpoint is written.
         """
-        trim_memory()  # that reading the data had
+        trim_memory()  # reading the data took some
         self.settings = self.settings.lengthened(len(features))
         with used_rows_alone(self.model, features, pad_id=self.engine.pad_id):
             return self._fit(features, evaluate)
@@ -78,10 +79,14 @@ class Trainer:
     def _fit(self, features: Sequence[Feature], evaluate: Evaluate) -> tuple[Progress, Any]:
         accelerator, checkpoints = self.engine.accelerator, self.checkpoints
         optimizer = build_optimizer(self.model, self.settings)
-        batches = batches_of_rows(features, self.settings, self.data_seed)
-        schedule = build_schedule(optimizer, self.settings, updates=len(batches))
+        size = self.settings.batch_size
+        updates = self.settings.updates or self.settings.epochs * math.ceil(len(features) / size)
+        batches = Batches(lengths(features), batch_size=size, data_seed=self.data_seed, updates=updates)
+        schedule = build_schedule(optimizer, self.settings, updates=updates)
         weights = TrainedWeights(self.model)
-        weights.leave_out_of_ddp()
+        # DistributedDataParallel, which wraps the model next, need not send frozen weights. There is no public way.
+        ignore = DistributedDataParallel._set_params_and_buffers_to_ignore_for_model
+        ignore(self.model, sorted(weights.frozen))  # type: ignore[no-untyped-call]
         model, optimizer = accelerator.prepare(self.model, optimizer)
         # The schedule is not prepared: a prepared one would step once per process.
         state = {"model": weights, "optimizer": optimizer, "schedule": schedule}
@@ -96,9 +101,10 @@ class Trainer:
         if processes > 1 and any(part.p for part in self.model.modules() if isinstance(part, nn.Dropout)):
             note = f"trained by {processes} processes with separate dropout masks: scores differ from a single process"
             progress.notes = list(dict.fromkeys([note, *progress.notes]))
+        save_if_due = partial(checkpoints.save_if_due, state, progress) if checkpoints else lambda: None
         with process.deferred():
             try:
-                return progress, self._epochs(features, batches, evaluate, updater, state, progress)
+                return progress, self._epochs(features, batches, evaluate, updater, save_if_due, progress)
             except process.Stopping as stopping:
                 if checkpoints is None:
                     raise process.Interrupted(stopping.number) from None
@@ -112,12 +118,12 @@ class Trainer:
         batches: Batches,
         evaluate: Evaluate,
         updater: Updater,
-        state: dict[str, Any],
+        save_if_due: Callable[[], None],
         progress: Progress,
     ) -> Any:
-        """The remaining epochs, and the scores of the selected weights."""
+        """Trains the remaining epochs; returns the scores of the selected weights."""
         (unit, parts), result, patience = self.settings.parts, None, self.settings.patience
-        examples, watch = round(len(features) * len(batches) / batches.an_epoch / parts), self.engine.watch
+        examples, watch = round(len(features) * len(batches) / batches.per_epoch / parts), self.engine.watch
         watch(Training(updates=len(batches), done=progress.update, epochs=parts, examples=examples, unit=unit))
         for epoch in range(len(progress.epochs) + 1, parts + 1):
             if patience is not None and len(progress.epochs) - progress.best_epoch >= patience:
@@ -126,13 +132,11 @@ class Trainer:
                 break
             for group in self._groups(batches, start=progress.update, end=len(batches) * epoch // parts):
                 updater.group([[features[i] for i in batch] for batch in group], progress, epoch=epoch)
-                if self.checkpoints is not None:
-                    self.checkpoints.save_if_due(state, progress)
+                save_if_due()
             result = self._scored(evaluate)
             self._end_epoch(epoch, result, progress)
             self.engine.stop_if_asked_anywhere()
-            if self.checkpoints is not None:
-                self.checkpoints.save_if_due(state, progress)
+            save_if_due()
         if progress.best_weights is not None:
             TrainedWeights(self.model).load_state_dict(progress.best_weights)
         if result is None or progress.selected_epoch != len(progress.epochs):
@@ -140,17 +144,17 @@ class Trainer:
         return result
 
     def _groups(self, batches: Batches, *, start: int, end: int) -> Iterator[list[np.ndarray]]:
-        """The batches of some updates, in groups whose losses are read together."""
+        """The batches of updates `start` to `end`, in groups whose losses are read together."""
         size = 1
         while start < end:
-            due = self.checkpoints and self.checkpoints.until_due(start)
-            after = min(end, start + min(size, due or size))
-            yield batches[start:after]
-            start, size = after, min(LOSSES_AT_ONCE, 2 * size)
+            until_due = self.checkpoints and self.checkpoints.until_due(start)
+            stop = min(end, start + min(size, until_due or size))
+            yield batches[start:stop]
+            start, size = stop, min(LOSSES_AT_ONCE, 2 * size)
 
     def _scored(self, evaluate: Evaluate) -> Any:
-        """The scores of the model as it is saved: in half precision the unmerged one's logits would differ."""
         try:
+            # With LoRA merged, as the model is saved: in half precision the logits of the two differ.
             with merged(self.model.backbone.encoder):
                 return evaluate(self.engine)
         except RuntimeError as error:
@@ -163,17 +167,17 @@ class Trainer:
         done = EpochResult(epoch=epoch, loss=loss, headline=result.headline, scores=result.scores, dev_loss=result.loss)
         progress.losses.clear()
         progress.epochs.append(done)
-        if progress.best is None or rank(done.headline) > rank(progress.best):
-            progress.best_epoch = epoch
+        best = progress.best
+        if best is None or rank(done.headline) > rank(best):
+            best, progress.best_epoch = done.headline, epoch
             if self.settings.select == "best":
                 state = TrainedWeights(self.model).state_dict()
                 progress.best_weights = {name: tensor.cpu().clone() for name, tensor in state.items()}
-        best = progress.epochs[progress.best_epoch - 1].headline
         self.engine.watch(EpochDone(result=done, best=best, metrics=result.metrics))
 
 
 class TrainedWeights:
-    """A model's state without its frozen weights."""
+    """The state of a model without its frozen weights."""
 
     def __init__(self, model: nn.Module) -> None:
         self.model = model
@@ -184,37 +188,32 @@ class TrainedWeights:
         return {name: tensor for name, tensor in self.model.state_dict().items() if name not in self.frozen}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Loads them. Raises RuntimeError for the state of another model."""
+        """Loads trained weights and buffers. Raises RuntimeError for the state of another model."""
         missing, unknown = self.model.load_state_dict(state, strict=False)
         if wrong := [*unknown, *sorted(set(missing) - self.frozen)]:
             raise RuntimeError(f"weights of another model: {wrong[0]}")
-
-    def leave_out_of_ddp(self) -> None:
-        """Keeps DistributedDataParallel, which is given the model later, from sending frozen weights at its start."""
-        ignore = DistributedDataParallel._set_params_and_buffers_to_ignore_for_model  # there is no public way
-        ignore(self.model, sorted(self.frozen))  # type: ignore[no-untyped-call]
 
 
 def build_optimizer(model: EncoderWithHead, settings: Train) -> Optimizer:
     """AdamW (Devlin et al. 2019, A.2, and the original code): weight decay on matrices, none on biases and LayerNorm.
 
-    `layer_decay` is the ratio of each layer's learning rate to that of the layer above (Howard and Ruder 2018, 3.2,
+    `layer_decay` is the learning rate of a layer divided by the rate of the layer above (Howard and Ruder 2018, 3.2,
     "discriminative fine-tuning": they divide by 2.6, which is 0.385 here).
     """
-    distance = dict.fromkeys((p for p in model.parameters() if p.requires_grad), 0)
+    depth_of = dict.fromkeys((p for p in model.parameters() if p.requires_grad), 0)
     if settings.layer_decay < 1:
-        distance |= {p: depth for p, depth in depths(model.backbone.encoder) if p.requires_grad}
+        depth_of |= {p: depth for p, depth in depths(model.backbone.encoder) if p.requires_grad}
     members: defaultdict[tuple[int, bool], list[nn.Parameter]] = defaultdict(list)
-    for parameter, depth in distance.items():
+    for parameter, depth in depth_of.items():
         members[depth, parameter.ndim <= 1].append(parameter)
     rate, eps = settings.learning_rate, settings.adam_epsilon
     groups = [
         {
-            "params": params,
-            "weight_decay": 0.0 if bare else settings.weight_decay,
+            "params": members[depth, is_vector],
+            "weight_decay": 0.0 if is_vector else settings.weight_decay,
             "lr": rate * settings.layer_decay**depth,
         }
-        for (depth, bare), params in sorted(members.items(), key=lambda item: item[0])
+        for depth, is_vector in sorted(members)
     ]
     if settings.bias_correction:
         return AdamW(groups, lr=rate, betas=BETAS, eps=eps, fused=True)
@@ -222,9 +221,9 @@ def build_optimizer(model: EncoderWithHead, settings: Train) -> Optimizer:
 
 
 class UncorrectedAdamW(Optimizer):
-    """Adam without bias correction, as in the original BERT code: moments start at 0, so early updates are larger.
+    """AdamW without bias correction, as in the original BERT code: moments start at 0, so early updates are larger.
 
-    A cause of failed runs on small data (Zhang et al. 2021; Mosbach et al. 2021).
+    It is a cause of failed runs on small data (Zhang et al. 2021; Mosbach et al. 2021).
     """
 
     def __init__(self, params: Iterable[dict[str, Any]], *, lr: float, eps: float) -> None:

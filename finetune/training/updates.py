@@ -1,6 +1,6 @@
-"""Training batches and updates: forward and backward passes of a batch in as many parts as memory needs, and a step.
+"""Training batches, and updates: a batch goes forward and backward in as many parts as memory needs, then a step.
 
-Batches are a function of (data_seed, epoch), independent of the number of processes.
+Batches are a function of (data_seed, epoch), whatever the number of processes.
 """
 
 import math
@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from finetune.data.rows import Row
 from finetune.inference.engine import Engine
 from finetune.inference.feature_batches import Diverged
 from finetune.models.device import is_out_of_memory
-from finetune.models.feature import Feature, label_counts, lengths
+from finetune.models.feature import Feature, label_counts
 from finetune.models.kernels import dropout
 from finetune.runs import process
 from finetune.runs.events import Note, Updates
@@ -31,8 +31,8 @@ from finetune.training.checkpoints import Progress
 from finetune.training.passes import BatchPasses, GraphedPasses, Objective
 
 POOL = 50  # batches sorted by length together: enough to save padding, few enough to stay random
-ROWS_SHOWN = 3
-DRAW = 1_000_003  # follows (data_seed, update) in the seed of what `draw` makes: dropout's is followed by a rank
+ROWS_SHOWN = 3  # ids of rows in a message
+DRAW = 1_000_003  # third number of the seed of `draw`; in the seed of dropout it is the process's rank
 Draw = Callable[[Sequence[Feature], np.random.Generator], Sequence[Feature]]
 
 
@@ -44,7 +44,9 @@ def no_masking(features: Sequence[Feature], _: np.random.Generator) -> Sequence[
 def training_batches(
     sizes: Sequence[int] | np.ndarray, *, batch_size: int, data_seed: int, epoch: int
 ) -> list[np.ndarray]:
-    """Batches of indices for one epoch: shuffled, sorted by length within pools, then the batches shuffled."""
+    """Batches of feature indices for one epoch, each `(batch_size,)`: shuffled, sorted by length within pools, and
+    the batches shuffled again.
+    """
     generator = np.random.default_rng([data_seed, epoch])
     order = generator.permutation(len(sizes))
     by_length = np.asarray(sizes)
@@ -57,51 +59,37 @@ def training_batches(
 
 
 class Batches:
-    """The batches of one epoch after another, by number of update from 0; `an_epoch` is the number in each."""
+    """The batches of all epochs, a batch an update, counted from 0; `per_epoch` are in an epoch."""
 
     def __init__(self, sizes: Sequence[int] | np.ndarray, *, batch_size: int, data_seed: int, updates: int) -> None:
-        self.lengths, self.batch_size, self.data_seed, self.updates = sizes, batch_size, data_seed, updates
-        self.an_epoch = math.ceil(len(sizes) / batch_size)
-        self.epoch, self.batches = 0, list[np.ndarray]()
+        self.updates, self.per_epoch = updates, math.ceil(len(sizes) / batch_size)
+        batches = partial(training_batches, sizes, batch_size=batch_size, data_seed=data_seed)
+        self.of_epoch = lru_cache(maxsize=1)(batches)
 
     def __len__(self) -> int:
         return self.updates
 
     def __getitem__(self, updates: slice) -> list[np.ndarray]:
-        return [self._batch(update) for update in range(*updates.indices(self.updates))]
-
-    def _batch(self, update: int) -> np.ndarray:
-        epochs, place = divmod(update, self.an_epoch)
-        if epochs + 1 != self.epoch:
-            self.epoch = epochs + 1
-            self.batches = training_batches(
-                self.lengths, batch_size=self.batch_size, data_seed=self.data_seed, epoch=self.epoch
-            )
-        return self.batches[place]
-
-
-def batches_of_rows(features: Sequence[Feature], settings: Train, data_seed: int) -> Batches:
-    """The batches of all updates of these settings."""
-    size = settings.batch_size
-    updates = settings.updates or settings.epochs * math.ceil(len(features) / size)
-    return Batches(lengths(features), batch_size=size, data_seed=data_seed, updates=updates)
+        epochs = (divmod(update, self.per_epoch) for update in range(*updates.indices(self.updates)))
+        return [self.of_epoch(epoch=epoch + 1)[index] for epoch, index in epochs]
 
 
 def share(batch: range, *, rank: int, processes: int, parts: int) -> list[range]:
-    """One process's rows of a batch, in `parts` for gradient accumulation. Over all processes, each row once.
+    """The rows of a batch that one process computes, in `parts` for gradient accumulation.
 
-    Interleaved, so that lengths spread evenly. A part may be empty if the batch is small.
+    Each row goes to one process. They are interleaved, so that lengths spread evenly; parts of a small batch may be
+    empty.
     """
     return [batch[rank + processes * part :: processes * parts] for part in range(parts)]
 
 
 @dataclass(kw_only=True)
 class Updater:
-    """Updates the weights of an engine's model; `model` and `optimizer` are those that Accelerate prepared.
+    """Updates the weights of an engine's model; Accelerate prepared `model` and `optimizer`.
 
-    `rows` are the features' own, for messages. `draw` makes what is random in a batch from a generator that is a
-    function of (data_seed, update), for the whole batch, before processes and accumulated parts share it. `objective`
-    gives the losses, by default those of the head.
+    `rows` are named in messages. `draw` changes a whole batch, such as by masking, before processes and accumulated
+    parts share it; its generator is a function of (data_seed, update). `objective` gives the losses, by default the
+    head's.
     """
 
     engine: Engine
@@ -115,10 +103,10 @@ class Updater:
     objective: Objective | None
 
     def group(self, batches: Sequence[Sequence[Feature]], progress: Progress, *, epoch: int) -> None:
-        """One update per batch, then reads their losses, which synchronises a GPU.
+        """One update per batch; then reads their losses, for which the CPU waits for the GPU.
 
-        A signal to stop ends the group early. Raises Diverged if a loss, gradient or weight is not finite, before they
-        are scored or saved, and Stopping after the group if a signal has asked to stop, here or in another process.
+        Raises Diverged for a loss, gradient or weight that is not finite, before anything is scored or saved. Raises
+        Stopping after a signal, in any process; in one process it ends the group early.
         """
         started, accelerator = time.perf_counter(), self.engine.accelerator
         self.model.train()
@@ -133,28 +121,25 @@ class Updater:
                 break
         asked = torch.tensor(float(process.asked()), device=losses[0].device)
         *values, asked_anywhere = accelerator.reduce(torch.stack([*losses, asked]), "sum").tolist()
-        size = get_total_norm([p.detach() for p in self.passes.parameters if p.requires_grad])  # nan if any is
-        *sizes, weights = torch.stack([*norms, size]).tolist()
-        checked = (("loss", values), ("gradient's norm", sizes), ("norm of the weights", [weights]))
-        for name, numbers in checked:
-            wrong = next((index for index, number in enumerate(numbers) if not math.isfinite(number)), None)
-            if wrong is not None:
-                index = wrong if len(numbers) > 1 else len(values) - 1
-                raise self._diverged(
-                    f"the {name} is {numbers[wrong]} after update {progress.update - len(values) + index + 1}",
-                    rates[index],
-                    batches[index],
-                )
+        weights_norm = get_total_norm([p.detach() for p in self.passes.parameters if p.requires_grad])  # nan if any is
+        *gradient_norms, last = torch.stack([*norms, weights_norm]).tolist()
+        weights_norms = [0.0] * (len(values) - 1) + [last]  # read after the last update alone
+        checked = {"loss": values, "gradient's norm": gradient_norms, "norm of the weights": weights_norms}
+        for name, numbers in checked.items():
+            for index, number in enumerate(numbers):
+                if not math.isfinite(number):
+                    update = progress.update - len(values) + index + 1
+                    raise self._diverged(f"the {name} is {number} after update {update}", rates[index], batches[index])
         progress.losses += values
         seconds = time.perf_counter() - started
         progress.seconds += seconds
-        shown = [float(f"{rate:.6g}") for rate in rates]
-        self.engine.watch(Updates(update=progress.update, epoch=epoch, losses=values, seconds=seconds, rates=shown))
+        rounded = [float(f"{rate:.6g}") for rate in rates]
+        self.engine.watch(Updates(update=progress.update, epoch=epoch, losses=values, seconds=seconds, rates=rounded))
         if asked_anywhere:
             raise process.Stopping
 
     def _loss(self, batch: Sequence[Feature], progress: Progress) -> Tensor:
-        """Backward pass of a batch; where memory runs out, again in twice as many parts, with a note.
+        """The passes of a batch; where memory runs out, again in twice as many parts, with a note.
 
         Parts do not change the update, except for rounding and dropout masks.
         """
@@ -183,10 +168,10 @@ class Updater:
                 self.engine.watch(Note(text))
 
     def _backward(self, features: Sequence[Feature], update: int, parts: int) -> Tensor:
-        """Backward pass of a batch in `parts`; returns this process's part of the mean loss over the whole batch.
+        """The passes of a batch in `parts`; returns this process's share of the mean loss over the whole batch.
 
-        A loss is a sum over labels divided by their number in the whole batch, so that every label has equal weight
-        whatever the sizes of processes' and accumulated parts. Several losses are added.
+        Each loss is summed over labels and divided by their number in the whole batch: every label has equal weight,
+        whatever the sizes of the parts. Several losses are added.
         """
         accelerator = self.engine.accelerator
         rank = accelerator.process_index
@@ -203,37 +188,33 @@ class Updater:
         return total
 
     def _step(self) -> Tensor:
-        """Clips and applies the gradient; returns its norm, or 0 where half precision overflowed.
-
-        Then the step is skipped, which lowers the loss scale. Accelerate's `step_was_skipped` misses it if the
-        optimizer itself skips the step, as torch's fused AdamW does.
-        """
+        """Clips and applies the gradient; returns its norm, or 0 where half precision overflowed: no step is taken."""
         accelerator = self.engine.accelerator
         accelerator.unscale_gradients(self.optimizer)
         norm = clip_grad_norm_(self.passes.parameters, self.settings.clip_norm)
         scaler = accelerator.scaler
-        before = scaler and scaler.get_scale()
+        scale = scaler and scaler.get_scale()
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        if scaler and scaler.get_scale() < before:
+        # Accelerate's `step_was_skipped` misses steps that torch's fused AdamW skips itself; the scale tells them too.
+        if scaler and scaler.get_scale() < scale:
             return torch.zeros_like(norm)
         self.schedule.step()
         return norm
 
     @cached_property
     def passes(self) -> BatchPasses:
-        """The passes of a part of a batch."""
+        """Computes the losses and gradients of a part of a batch."""
         kind = GraphedPasses if self._has_graphs() else BatchPasses
         return kind(engine=self.engine, model=self.model, objective=self.objective)
 
     def _has_graphs(self) -> bool:
-        """Whether CUDA graphs hold these passes: not those that are computed twice, or go through cuDNN's recurrent
-        layers, whose buffers do not outlive a graph's making (measured: wrong addresses).
-        """
         accelerator, model = self.engine.accelerator, self.engine.model
-        plain = accelerator.num_processes == 1 and accelerator.scaler is None
-        repeated = self.settings.gradient_checkpointing or any(isinstance(part, nn.RNNBase) for part in model.modules())
-        return accelerator.device.type == "cuda" and plain and not repeated
+        if accelerator.device.type != "cuda" or accelerator.num_processes > 1 or accelerator.scaler is not None:
+            return False
+        # cuDNN's recurrent layers have buffers that are freed after a graph is made (measured: wrong addresses).
+        recurrent = any(isinstance(part, nn.RNNBase) for part in model.modules())
+        return not (recurrent or self.settings.gradient_checkpointing)
 
     def _diverged(self, what: str, rate: float, batch: Sequence[Feature]) -> Diverged:
         rows = list(dict.fromkeys(feature.row for feature in batch))
@@ -248,6 +229,6 @@ def _seed(seeds: Sequence[int], device: torch.device) -> None:
     value = int(np.random.SeedSequence(seeds).generate_state(1)[0])
     if device.type == "cpu":
         torch.default_generator.manual_seed(value)
-    else:  # of every device; where one is not there, torch formats the whole stack, each time
+    else:  # not on a CPU: torch also asks for devices that are not there, and formats the whole stack each time
         torch.manual_seed(value)
     dropout.seed(value)

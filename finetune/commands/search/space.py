@@ -20,7 +20,7 @@ from finetune.task_types.columns import OPTIONS
 from finetune.task_types.options import option_names, task_options
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.first_runs import checkpoint_of, with_first_runs
-from finetune.training.targets import load_target, space_files
+from finetune.training.targets import files_of, load_target
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -77,7 +77,7 @@ def _table(space: GivenSpace, base: ResolvedRun) -> tuple[Mapping[str, Any], str
     if isinstance(space, Mapping):
         return space, "space"
     usual = "frozen" if base.recipe.frozen else "lora" if base.recipe.lora else "fine-tuning"
-    ready, name = space_files(), usual if space is None else str(space)
+    ready, name = files_of("spaces"), usual if space is None else str(space)
     if is_file(Path(name)):
         return read_toml(Path(name)), name
     if name not in ready:

@@ -1,7 +1,7 @@
-"""Attention by functions of this file: in two products on a CPU, without waiting on a GPU, and DeBERTa's in bf16.
+"""Attention: in two products on a CPU, without waiting for a GPU, and DeBERTa's in bf16.
 
-On a GPU transformers reads in each batch whether a mask hides anything: the CPU waits for it, and a CUDA graph cannot
-hold it. Here the mask is always made.
+On a GPU transformers asks for each batch whether a mask hides anything: the CPU waits for the answer, which a CUDA
+graph cannot do. Here the mask is always made.
 """
 
 from functools import partial
@@ -41,8 +41,8 @@ def attention(
 ) -> tuple[Tensor, None]:
     """Scaled dot-product attention: `(batch, heads, length, width)` to `(batch, length, heads, width)` in two products.
 
-    torch's fused kernel for CPUs is slower in training, and samples its dropout from torch's generator. Long texts go
-    through it where there is no dropout: it keeps no weights of `(length, length)`, 3 GB a layer and text at 8,192.
+    torch's fused kernel for CPUs is slower in training, and draws dropout from torch's generator. Long texts without
+    dropout go through it: it stores no weights `(length, length)`, 3 GB a layer and text at 8,192 tokens.
     """
     if query.shape[2] > MOST_IN_TWO and not dropout:
         mask = None if attention_mask is None else attention_mask.clamp(min=MASKED)
@@ -59,19 +59,17 @@ def attention(
 
 def _whole_mask(*arguments: Any, **named: Any) -> Tensor | None:
     named |= {"allow_is_causal_skip": False, "allow_is_bidirectional_skip": False}
-    mask: Tensor | None = ALL_MASK_ATTENTION_FUNCTIONS["sdpa"](*arguments, **named)
-    return mask
+    return ALL_MASK_ATTENTION_FUNCTIONS["sdpa"](*arguments, **named)  # type: ignore[no-any-return]
 
 
 def stay_in_half_precision(encoder: PreTrainedModel) -> None:
     """Makes the biases of DeBERTa's queries and values take the precision of autocast.
 
-    In fp32 they make the queries fp32; the scores are in half precision again, where the number that masks them in fp32
-    does not fit.
+    Biases in fp32 make the queries fp32, so its mask gets a number that overflows in the half precision of the scores.
     """
     for module in encoder.modules():
         if hasattr(module, "q_bias") and hasattr(module, "transpose_for_scores"):
-            module.transpose_for_scores = partial(_by_head, module.num_attention_heads)  # which can be pickled
+            module.transpose_for_scores = partial(_by_head, module.num_attention_heads)  # unlike a lambda, it pickles
 
 
 def _by_head(heads: int, vectors: Tensor) -> Tensor:

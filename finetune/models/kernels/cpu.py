@@ -1,9 +1,8 @@
 """Faster on a CPU: malloc keeps freed memory, products by the faster library, fast dropout, attention in two products.
 
-Measured with benchmarks/cpu_parts.py. The results are the same except for the random numbers of dropout, and for
-rounding where another library computes products: torch computes those in single precision by MKL, which leaves what
-AVX-512 can do to processors of Intel (measured on a Zen 5: 210 of 460 GFLOP/s). oneDNN, by which torch computes half
-precision, does not.
+Measured with benchmarks/cpu_parts.py. Results are the same except for the random numbers of dropout, and rounding where
+another library computes products. torch computes fp32 products by MKL, which uses AVX-512 on processors of Intel alone
+(measured on a Zen 5: 210 of 460 GFLOP/s); oneDNN, torch's library for half precision, uses it on all.
 """
 
 import ctypes
@@ -36,7 +35,7 @@ def is_faster_by_onednn() -> bool:
 
 
 def take_fast_products(model: nn.Module) -> None:
-    """Computes the products of a model's linear layers by this file where it is faster."""
+    """Makes a model's linear layers compute their products by oneDNN where that is faster."""
     for module in model.modules() if is_faster_by_onednn() else ():
         if type(module) is nn.Linear:
             setattr(module, "forward", partial(_linear, module))  # noqa: B010 - which can be pickled
@@ -45,71 +44,68 @@ def take_fast_products(model: nn.Module) -> None:
 def product(left: Tensor, right: Tensor, *, bias: Tensor | None = None, added: Tensor | None = None) -> Tensor:
     """`(m, k)` times `(k, n)`, with a bias `(n,)` or a matrix `(m, n)` added."""
     if not _is_taken(left, columns=right.shape[1]):
-        more = bias if added is None else added
-        return torch.mm(left, right) if more is None else torch.addmm(more, left, right)
+        addend = bias if added is None else added
+        return torch.mm(left, right) if addend is None else torch.addmm(addend, left, right)
     if added is None:
         return torch.ops.mkldnn._linear_pointwise(left, right.t(), bias, "none", [], "")  # type: ignore[no-any-return]
     return torch.ops.mkldnn._linear_pointwise.binary(left, added, right.t(), bias, "add")  # type: ignore[no-any-return]
 
 
 def gradients_of_product(
-    gradient: Tensor, given: Tensor, weight: Tensor, added: Tensor | None = None
+    gradient: Tensor, inputs: Tensor, weight: Tensor, added: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of a product's matrix `(n, k)`, bias `(n,)` and input `(m, k)`, to which `added` is added."""
-    return product(gradient.t(), given), _over_rows(gradient), product(gradient, weight, added=added)
+    """The gradients of a product's matrix `(n, k)`, bias `(n,)` and input `(m, k)`; `added` `(m, k)` to the last."""
+    return product(gradient.t(), inputs), _over_rows(gradient), product(gradient, weight, added=added)
 
 
 def _is_taken(left: Tensor, *, columns: int) -> bool:
-    """Whether oneDNN is to compute a product; neither graphs that are exported nor torch.func know its operator."""
+    # Graphs that are exported and torch.func lack oneDNN's operator. Asking for a size would put a guard into a graph.
     if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
-        return False  # before a size is asked, which would be a guard of the graph
-    of_cpu = left.dtype == torch.float32 and left.device.type == "cpu" and is_faster_by_onednn()
-    return of_cpu and left.numel() * columns >= LEAST_WORK
+        return False
+    on_cpu = left.dtype == torch.float32 and left.device.type == "cpu" and is_faster_by_onednn()
+    return on_cpu and left.numel() * columns >= LEAST_WORK
 
 
 def _over_rows(gradient: Tensor) -> Tensor:
     return torch.mm(gradient.new_ones(1, len(gradient)), gradient)[0]  # a sum over rows is slower, above all in bf16
 
 
-def _linear(layer: nn.Linear, given: Tensor) -> Tensor:
-    """A linear layer's output; in half precision as torch computes it."""
-    if torch.is_autocast_enabled("cpu") or not _is_taken(given, columns=layer.out_features):
-        return nn.Linear.forward(layer, given)
-    return _Linear.apply(given, layer.weight, layer.bias)  # type: ignore[no-any-return, no-untyped-call]
+def _linear(layer: nn.Linear, inputs: Tensor) -> Tensor:
+    if torch.is_autocast_enabled("cpu") or not _is_taken(inputs, columns=layer.out_features):
+        return nn.Linear.forward(layer, inputs)
+    return _Linear.apply(inputs, layer.weight, layer.bias)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _Linear(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, given: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        rows = given.reshape(-1, given.shape[-1]).contiguous()  # oneDNN has no strides that overlap
+    def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        rows = inputs.reshape(-1, inputs.shape[-1]).contiguous()  # oneDNN takes no strides that overlap
         ctx.save_for_backward(rows if ctx.needs_input_grad[1] else None, weight)
-        shape = [*given.shape[:-1], len(weight)]
-        found: Tensor = torch.ops.aten._unsafe_view(product(rows, weight.t(), bias=bias), shape)
-        return found  # no view: it may be changed in place
+        # Not `view`: autograd refuses changes in place of a view that a function returns.
+        return torch.ops.aten._unsafe_view(product(rows, weight.t(), bias=bias), [*inputs.shape[:-1], len(weight)])  # type: ignore[no-any-return]
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         rows, weight = ctx.saved_tensors
-        each = gradient.reshape(-1, gradient.shape[-1])
-        of_given, of_weight, of_bias = ctx.needs_input_grad
+        grad_rows = gradient.reshape(-1, gradient.shape[-1])
+        needs_inputs, needs_weight, needs_bias = ctx.needs_input_grad
         return (
-            product(each, weight).view(*gradient.shape[:-1], -1) if of_given else None,
-            product(each.t(), rows) if of_weight else None,
-            _over_rows(each) if of_bias else None,
+            product(grad_rows, weight).view(*gradient.shape[:-1], -1) if needs_inputs else None,
+            product(grad_rows.t(), rows) if needs_weight else None,
+            _over_rows(grad_rows) if needs_bias else None,
         )
 
 
+# The number of shapes for which oneDNN, and torch's layer above it, keep compiled products and buffers. Both read it at
+# their first use; the default of 1,024 takes several hundred MB in half precision.
 COMPILED = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32", "LRU_CACHE_CAPACITY": "16"}
-"""How many matrix products, by shape, oneDNN and torch's layer above it keep the compiled code and buffers
-of. They read it at their first use; their default, 1,024 each, takes several hundred MB in half precision.
-"""
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # glibc's malloc.h
 DEFAULT = 128 * 1024  # bytes, of both
 
 
 def speed_up(model: nn.Module, encoder: Any) -> None:
-    """Replaces a model's dropout, linear layers and, in supported families, attention by those of this folder."""
+    """Replaces a model's dropout, its linear layers and, in supported families, its attention by faster ones."""
     keep_memory()
     for name, count in COMPILED.items():
         os.environ.setdefault(name, count)
@@ -124,18 +120,18 @@ def speed_up(model: nn.Module, encoder: Any) -> None:
 
 
 def keep_memory() -> None:
-    """Makes glibc keep freed memory: else each step returns its large tensors and page-faults them in again."""
+    """Makes glibc keep freed memory: else each step returns its large tensors to the system and fetches them again."""
     _set_thresholds(trim_from=(1 << 31) - 1, map_from=1 << 30)
 
 
 def release_memory() -> None:
-    """Returns what glibc has kept to the system, and from now on what is freed."""
+    """Returns memory that glibc keeps to the system, now and when more is freed."""
     _set_thresholds(trim_from=DEFAULT, map_from=DEFAULT)
     trim_memory()
 
 
 def trim_memory() -> None:
-    """Returns free memory to the system; otherwise blocks that live long leave holes, and memory grows."""
+    """Returns free memory to the system; else long-lived blocks leave holes, and memory grows."""
     if (libc := _glibc()) is not None:
         libc.malloc_trim(0)
 
@@ -147,5 +143,4 @@ def _set_thresholds(*, trim_from: int, map_from: int) -> None:
 
 
 def _glibc() -> ctypes.CDLL | None:
-    """The C library, unless it is another, such as musl."""
     return libc if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt") else None

@@ -23,52 +23,49 @@ def seed(value: int) -> None:
 
 
 def repeatable() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
-    """Contexts for a computation that comes next and for its repetition, which then draws the same dropout masks."""
+    """Contexts for a computation and for its repetition, which draws the same dropout masks."""
     return nullcontext(), _drawing_from(_generator.state)
 
 
 @contextmanager
 def _drawing_from(state: Any) -> Iterator[None]:
-    after = _generator.state
+    current = _generator.state
     _generator.state = state
     try:
         yield
     finally:
-        _generator.state = after
+        _generator.state = current
 
 
-def kept(x: Tensor, p: float) -> Tensor:
-    """A mask of x's shape for `masked`: integers of the width of its numbers, 0 with probability p (to within 2^-16),
-    else all bits set.
-    """
+def dropout_mask(x: Tensor, p: float) -> Tensor:
+    """A mask of x's shape: integers as wide as x's numbers, 0 with probability p (to within 2^-16), else all bits."""
     numbers = _generator.random_raw((x.numel() + 3) // 4).view(np.int16)[: x.numel()]
-    there = (numbers >= round(p * 65536) - 32768).view(np.int8)
-    return torch.from_numpy(-there).to(_BITS[x.element_size()]).reshape(x.shape)  # numpy widens bytes slowly
+    bits = (numbers >= round(p * 65536) - 32768).view(np.int8)
+    return torch.from_numpy(-bits).to(_BITS[x.element_size()]).reshape(x.shape)  # numpy widens bytes slowly
 
 
-def masked(x: Tensor, mask: Tensor) -> Tensor:
-    """x where the mask of `kept` is set, and 0 elsewhere."""
+def apply_mask(x: Tensor, mask: Tensor) -> Tensor:
+    """x where a mask of `dropout_mask` has bits, else 0."""
     return (x.contiguous().view(mask.dtype) & mask).view(x.dtype)
 
 
 def dropout(x: Tensor, p: float) -> Tensor:
     """Zeroes each element with probability p (to within 2^-16) and scales the others by 1 / (1 - p)."""
-    dropped: Tensor = _Dropout.apply(x, p)  # type: ignore[no-untyped-call]
-    return dropped
+    return _Dropout.apply(x, p)  # type: ignore[no-any-return, no-untyped-call]
 
 
 class _Dropout(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, p: float) -> Tensor:
-        mask = kept(x, p)
+        mask = dropout_mask(x, p)
         ctx.save_for_backward(mask)
         ctx.scale = 1 / (1 - p)
-        return masked(x, mask).mul_(ctx.scale)
+        return apply_mask(x, mask).mul_(ctx.scale)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        return masked(gradient, ctx.saved_tensors[0]).mul_(ctx.scale), None
+        return apply_mask(gradient, ctx.saved_tensors[0]).mul_(ctx.scale), None
 
 
 class FastDropout(nn.Dropout):

@@ -1,12 +1,13 @@
-"""An encoder's layers by the parts that they are made of: the last for the first token alone, and on a CPU each part as
-one function of `whole_layer`, with its own backward pass.
+"""Replaces the parts of an encoder's layers: the last layer by one for the first token alone, and on a CPU each part by
+a function of `whole_layer`, with its own backward pass.
 
-Attention ends with its output product, feed-forward has two products with GELU between them; both end with dropout, the
-residual and LayerNorm. RoBERTa and others have BERT's names; BigBird and DeBERTa-v2 its feed-forward part alone.
-transformers' code calls the parts as before, so that it can compute them again for the backward pass.
+Attention ends with its output product; feed-forward has two products with GELU between them. Both end with dropout, the
+residual and LayerNorm. RoBERTa and others have BERT's names, BigBird and DeBERTa-v2 in the feed-forward part alone.
+transformers' code calls the parts as before, so that gradient checkpointing can compute them again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
@@ -29,10 +30,10 @@ SHARED = "albert_layer_groups"  # layers that are called several times each
 
 @dataclass(frozen=True, kw_only=True)
 class LayerPart:
-    """Attention, with the products to query, key, value and output, or feed-forward, with two and an activation.
+    """Attention, with products to query, key, value and output; or feed-forward, with two products and an activation.
 
-    `own_scaling` is the factor of scores where a layer keeps it, `config` that of an encoder whose attention can be
-    another function.
+    `own_scaling` is the factor of scores of a layer that stores it; `config` is the encoder's, if that names the
+    attention function.
     """
 
     products: Sequence[Any]
@@ -51,21 +52,21 @@ class LayerPart:
 
     @property
     def recorded(self) -> bool:
-        """Whether something else is to read the weights of attention."""
+        """Whether another attention function was chosen, such as one that returns its weights."""
         return self.config is not None and self.config._attn_implementation != ON_CPU
 
     @property
     def approximate(self) -> str | None:
-        """How torch's GELU computes the activation; None for another activation."""
+        """The `approximate` of torch's GELU for the activation; None for another activation."""
         if type(self.activation) is GELUActivation and self.activation.act is gelu:
             return "none"
         return "tanh" if type(self.activation) is NewGELUActivation else None
 
     @property
     def plain(self) -> bool:
-        """Whether all parts are torch's, which they are not with LoRA or rotated positions."""
+        """Whether all parts are torch's: not so with LoRA, or other norms."""
         products = all(type(layer) is nn.Linear and layer.bias is not None for layer in self.products)
-        drops = all(drop is None or isinstance(drop, nn.Dropout) for drop in (self.weights_dropout, self.dropout))
+        drops = all(isinstance(drop, nn.Dropout | None) for drop in (self.weights_dropout, self.dropout))
         return products and drops and type(self.norm) is nn.LayerNorm
 
 
@@ -121,33 +122,31 @@ FEED_FORWARD: Sequence[Mapping[str, str]] = (  # of BERT and MPNet, DistilBERT, 
 
 
 def attention_of(layer: Layer) -> LayerPart | None:
-    """A layer's attention; None where a part is another than torch's, or tokens read only earlier ones."""
+    """A layer's attention; None where a part is not torch's, or tokens attend to earlier ones alone."""
     part = named_part(layer, ATTENTION)
     return part if part and part.plain and not getattr(layer, "is_decoder", False) else None
 
 
 def feed_forward_of(layer: Layer) -> LayerPart | None:
-    """A layer's feed-forward part; None where a part is another than torch's."""
+    """A layer's feed-forward part; None where a part is not torch's."""
     part = named_part(layer, FEED_FORWARD)
     return part if part and part.approximate and part.plain else None
 
 
 def named_part(layer: Layer, families: Sequence[Mapping[str, str]]) -> LayerPart | None:
-    """The parts under the first names that a layer has all of, whatever they are; None without."""
+    """The parts by the names of the first family whose names a layer has all of; None without one."""
     for names in families:
-        try:
-            parts: dict[str, Any] = {part: attrgetter(*places.split())(layer) for part, places in names.items()}
+        with suppress(AttributeError):
+            parts: dict[str, Any] = {part: attrgetter(*paths.split())(layer) for part, paths in names.items()}
             return LayerPart(**parts)
-        except AttributeError:
-            continue
     return None
 
 
 def last_layer_for_first_token(encoder: PreTrainedModel) -> Callable[[], object] | None:
-    """Makes an encoder's last hidden state `(batch, 1, width)`, and returns what undoes it; an encoder whose layers do
-    not have these names is left unchanged.
+    """Makes an encoder's last hidden state `(batch, 1, width)`; returns a function that undoes it, or None where the
+    layers have other names.
 
-    Keys and values still come from all tokens, so the first token's vector is the same where layers normalise after
+    Keys and values still come from all tokens, so the first token's vector is the same if layers normalise after
     attention.
     """
     layer, stack = _last_layer(encoder), _stack(encoder)
@@ -175,19 +174,17 @@ def every_token_again(encoder: PreTrainedModel) -> bool:
 
 
 def take_whole_layers(encoder: PreTrainedModel) -> Callable[[], None]:
-    """Computes the parts of an encoder's layers as functions where they are BERT's; returns what undoes it."""
-    # A merged layer is scored as it will be saved, so with LoRA all stay as they are.
+    """Computes the parts of an encoder's layers as functions where they are BERT's; returns a function to undo it."""
+    # With LoRA all layers stay: they are scored merged, as they are saved, and other sums would be rounded otherwise.
     with_lora = any(hasattr(module, "lora_A") for module in encoder.modules())
     layers: list[Layer] = [] if with_lora else [layer for layer in encoder.modules() if _has_whole_part(layer)]
-    for layer in layers:
-        layer.whole_parts = True
-        _replace(layer)
-    return partial(_undo, layers)
+    _set_whole_parts(layers, True)
+    return partial(_set_whole_parts, layers, False)
 
 
-def _undo(layers: Sequence[Layer]) -> None:
+def _set_whole_parts(layers: Sequence[Layer], whole: bool) -> None:
     for layer in layers:
-        del layer.whole_parts
+        layer.whole_parts = whole
         _replace(layer)
 
 
@@ -197,22 +194,21 @@ def _has_whole_part(layer: Layer) -> bool:
 
 
 def _replace(layer: Layer) -> None:
-    """Sets the forward of the modules that a layer has for its parts, or of itself; or removes it again."""
+    """Sets or restores the forward of the modules of a layer's parts; of the layer itself if it has none."""
     first, whole = getattr(layer, "first_alone", False), getattr(layer, "whole_parts", False)
     replaced: list[tuple[Any, Callable[..., Any], bool]] = [(layer, _attend_and_feed_forward, first or whole)]
     if hasattr(layer, "intermediate"):
         feeds = whole and feed_forward_of(layer) is not None
         attends = first or (whole and attention_of(layer) is not None)
-        attention_part = getattr(layer, "attention", layer)  # none in FNet
         replaced = [
-            (attention_part, _attend, attends),
+            (getattr(layer, "attention", layer), _attend, attends),  # FNet has none
             (layer.intermediate, _wait, feeds),
             (layer.output, _feed_forward, feeds),
         ]
     for module, forward, taken in replaced:
         module.__dict__.pop("forward", None)
         if taken:
-            module.forward = partial(forward, layer)  # which can be pickled
+            module.forward = partial(forward, layer)  # unlike a lambda, it pickles
 
 
 def _stack(encoder: Any) -> Any:
@@ -233,7 +229,7 @@ def _attend(
     position_bias: Tensor | None = None,
     **named: Any,
 ) -> tuple[Tensor, Any]:
-    """The output of a layer's attention; where its weights are asked for, or texts are long, by transformers' code."""
+    """The output of a layer's attention; for long texts, or if its weights are asked for, by transformers' code."""
     first, whole = getattr(layer, "first_alone", False), _whole_attention(layer, hidden_states)
     if whole is not None and not named.get("output_attentions"):
         return _attended(layer, whole, hidden_states, attention_mask, first=first, bias=position_bias), None
@@ -244,14 +240,13 @@ def _attend(
 
 
 def _wait(layer: Layer, hidden_states: Tensor) -> Tensor:
-    if feed_forward_of(layer) is not None:
+    if feed_forward_of(layer) is not None:  # `_feed_forward` computes both products
         return hidden_states
     return type(layer.intermediate).forward(layer.intermediate, hidden_states)  # type: ignore[no-any-return]
 
 
 def _feed_forward(layer: Layer, wide: Tensor, states: Tensor) -> Tensor:
-    part = feed_forward_of(layer)
-    if part is not None:
+    if (part := feed_forward_of(layer)) is not None:
         return _fed_forward(layer, part, states)
     return type(layer.output).forward(layer.output, wide, states)  # type: ignore[no-any-return]
 
@@ -259,8 +254,8 @@ def _feed_forward(layer: Layer, wide: Tensor, states: Tensor) -> Tensor:
 def _attend_and_feed_forward(
     layer: Layer, hidden_states: Tensor, attention_mask: Tensor | None = None, *, last_call: bool = True, **named: Any
 ) -> Tensor:
-    """The output of a layer without a module for each part; of one that is called several times, the last call alone
-    is for the first token.
+    """The output of a layer without modules for its parts. Where it is called several times, the last call alone is
+    for the first token.
     """
     first = last_call and getattr(layer, "first_alone", False)
     whole, feed_forward = _whole_attention(layer, hidden_states), feed_forward_of(layer)
@@ -274,13 +269,13 @@ def _attend_and_feed_forward(
 
 
 def _whole_attention(layer: Layer, states: Tensor) -> LayerPart | None:
-    """The attention that is computed as one function; None where its weights are recorded, or texts are long."""
+    """The attention if it is computed as one function; None if its weights are recorded, or texts are long."""
     part = attention_of(layer) if getattr(layer, "whole_parts", False) else None
     return None if part is None or part.recorded or states.shape[1] > MOST_IN_TWO else part
 
 
 def _attended_first(layer: Layer, states: Tensor, mask: Tensor | None, bias: Tensor | None) -> Tensor:
-    """The first token's vector after attention, the residual and LayerNorm, by torch's operations."""
+    """The first token's vector `(batch, 1, width)` after attention, residual and LayerNorm, by torch's operations."""
     part: Any = named_part(layer, ATTENTION)
     first = states[:, :1]
     query, key, value = (
@@ -298,7 +293,6 @@ def _attended_first(layer: Layer, states: Tensor, mask: Tensor | None, bias: Ten
 
 
 def _eager(device: torch.device) -> Callable[..., Any]:
-    """Attention in matrix products, which a mask may be added to."""
     if device.type == "cpu":
         return attention
     from transformers.models.bert.modeling_bert import eager_attention_forward  # 0.1 s
@@ -313,7 +307,7 @@ def _added(part: LayerPart, output: Tensor, states: Tensor) -> Tensor:
 def _call_shared(
     stack: Any, hidden_states: Tensor, attention_mask: Tensor | None = None, **named: Any
 ) -> BaseModelOutput:
-    """ALBERT's encoder, which tells its layers which call is the last."""
+    """ALBERT's encoder, which tells its layers when a call is the last."""
     states, depth = stack.embedding_hidden_mapping_in(hidden_states), stack.config.num_hidden_layers
     for number in range(depth):
         group = stack.albert_layer_groups[int(number / (depth / stack.config.num_hidden_groups))]
@@ -324,7 +318,7 @@ def _call_shared(
 def _attended(
     layer: Layer, part: LayerPart, states: Tensor, mask: Tensor | None, *, first: bool, bias: Tensor | None = None
 ) -> Tensor:
-    """The output of an attention, of the first token alone with `first`. `bias` is added to scores too."""
+    """The output of an attention; with `first` for the first token alone. `bias` and `mask` are added to scores."""
     queries = 1 if first else states.shape[1]
     mask = None if mask is None else mask[:, :, :queries].clamp(min=MASKED)
     if bias is not None:
@@ -341,8 +335,9 @@ def _attended(
 
 
 def _fed_forward(layer: Layer, part: LayerPart, states: Tensor) -> Tensor:
-    approximate = part.approximate or "none"
-    passes = FeedForwardPasses(approximate=approximate, dropout=_rate(part.dropout, layer), epsilon=part.norm.eps)
+    passes = FeedForwardPasses(
+        approximate=part.approximate or "none", dropout=_rate(part.dropout, layer), epsilon=part.norm.eps
+    )
     return computed(passes, (*part.products, part.norm), states, None)
 
 

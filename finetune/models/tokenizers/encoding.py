@@ -1,4 +1,4 @@
-"""From token ids to a model's inputs: special tokens around texts, windows over long ones, and tokens' characters."""
+"""From token ids to a model's inputs: special tokens, windows over long texts, and the characters of tokens."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,8 +17,9 @@ POSITIONS = 512  # tokens of the longest input of BERT
 
 @dataclass(frozen=True, kw_only=True)
 class Template:
-    """`before` first `between` second `after`, as token ids, so that each text is tokenized only once; `segments` are
-    those of the five, or None.
+    """Token ids around the texts of a pair: `before` first `between` second `after`; so each text is tokenized once.
+
+    `segments` are the segment ids of the five parts, or None.
     """
 
     before: list[int]
@@ -32,25 +33,26 @@ class Template:
         return len(self.before) + len(self.between) + len(self.after)
 
     def fill(self, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """(token ids, segment ids) of a pair; of one text with an empty second."""
+        """(token ids, segment ids) of a pair, each `(length,)`; `second` is empty for one text."""
         ids = np.concatenate([self.before, first, self.between, second, self.after]).astype(np.int32)
         if self.segments is None:
             return ids, None
-        before, one, between, two, after = self.segments
-        parts = [before, [one] * len(first), between, [two] * len(second), after]
+        before, of_first, between, of_second, after = self.segments
+        parts = [before, [of_first] * len(first), between, [of_second] * len(second), after]
         return ids, np.concatenate(parts).astype(np.int8)
 
 
 def template_of(tokenizer: "PreTrainedTokenizerBase", *, pair: bool = True) -> Template:
-    """A fast tokenizer's template for pairs, or for one text, inferred from its output for one."""
+    """A fast tokenizer's template for pairs, or for single texts, inferred from its output for an example."""
     encoded = tokenizer("a", "b") if pair else tokenizer("a")
     texts = encoded.sequence_ids(0)
-    one, one_end = texts.index(0), texts.index(0) + texts.count(0)
-    two = texts.index(1) if pair else one_end
-    two_end = two + texts.count(1)
-    ids, of = encoded["input_ids"], encoded.get("token_type_ids")
-    segments = None if of is None else (of[:one], of[one], of[one_end:two], of[two_end - 1], of[two_end:])
-    return Template(before=ids[:one], between=ids[one_end:two], after=ids[two_end:], segments=segments)
+    first = texts.index(0)
+    first_end = first + texts.count(0)
+    second = texts.index(1) if pair else first_end
+    end = second + texts.count(1)
+    ids, types = encoded["input_ids"], encoded.get("token_type_ids")
+    segments = types and (types[:first], types[first], types[first_end:second], types[end - 1], types[end:])
+    return Template(before=ids[:first], between=ids[first_end:second], after=ids[end:], segments=segments)
 
 
 def window_starts(tokens: int, *, size: int, step: int) -> range:
@@ -58,31 +60,31 @@ def window_starts(tokens: int, *, size: int, step: int) -> range:
     return range(0, max(1, tokens - size + step), step)
 
 
-def most_context(places: np.ndarray, starts: range, *, tokens: int, size: int) -> np.ndarray:
-    """For each token position the index of the window with the longest context on its shorter side: `(tokens,)`.
+def most_context(positions: np.ndarray, starts: range, *, tokens: int, size: int) -> np.ndarray:
+    """For each token position `(n,)` the index of the window with most context on its shorter side `(n,)`.
 
-    A hundredth of the window's length is added, so that ties go to the longer window, then to the first, as in the
-    original BERT code.
+    A hundredth of the window's length is added, as in the original BERT code: ties go to the longer window, then to
+    the first.
     """
-    last = np.minimum(places // starts.step, len(starts) - 1)
+    last = np.minimum(positions // starts.step, len(starts) - 1)
     owner = last.copy()
-    best = np.full(len(places), -np.inf)
+    best = np.full(len(positions), -np.inf)
     for back in range(-(-size // starts.step)):
         window = last - back
         start = window * starts.step
         end = np.minimum(start + size, tokens)
-        context = np.minimum(places - start, end - 1 - places) + 0.01 * (end - start)
-        better = (window >= 0) & (places < end) & (context >= best)
+        context = np.minimum(positions - start, end - 1 - positions) + 0.01 * (end - start)
+        better = (window >= 0) & (positions < end) & (context >= best)
         owner, best = np.where(better, window, owner), np.where(better, context, best)
     return owner  # type: ignore[no-any-return]
 
 
 def character_offsets(text: str, offsets: Sequence[tuple[int, int]]) -> np.ndarray:
-    """`(tokens, 2)`: the first character of each token and the one after its last, neither falling from token to token.
+    """`(tokens, 2)`: the first character of each token and the one after its last; neither falls from token to token.
 
-    A letter has the marks that belong to it: where normalization joins or removes these, the library's end before
-    them, and an answer would lose its last accent. Letters and digits in front of a token that no token has are its
-    own: some byte-level tokenizers count the space that they put in front of a word, and begin one character late.
+    Marks belong to their letter: where normalization joins or removes them, the library's offsets end before them, and
+    an answer would lose its last accent. Letters and digits between tokens belong to the next one: some byte-level
+    tokenizers count the space that they put in front of a word, and begin one character late.
     """
     characters = np.array(offsets, dtype=np.int32).reshape(-1, 2)
     starts, ends = characters.T

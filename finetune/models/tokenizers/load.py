@@ -1,5 +1,5 @@
-"""Loads a folder's tokenizer: by transformers, or to encode from tokenizer.json alone, since importing transformers
-takes a second, with torch three; and new tokens, such as markers of spans.
+"""Loads a folder's tokenizer: by transformers, or from tokenizer.json alone, since importing transformers takes a
+second, and with torch three. Also adds new tokens, such as markers of spans.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from finetune.models.tokenizers.train import LATER, LONGEST_WORD, OF_BERT
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-TABLE = "Precompiled("  # of characters, as `tokenizers` shows SentencePiece's
+TABLE = "Precompiled("  # SentencePiece's table of characters, in the repr of a normalizer
 MOST_BYTES = 1 << 28  # of a file of a tokenizer
 REMEDY = "The folder needs tokenizer.json, or the vocabulary"
 
@@ -30,20 +30,22 @@ def load_tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
 
 
 def read_tokenizer(folder: Path, *, vocabulary: int | None = None) -> "PreTrainedTokenizerBase":
-    """The fast tokenizer of a folder, for a model with so many tokens. Raises UserError where it has none."""
+    """The fast tokenizer of a folder, for a model with `vocabulary` embeddings. Raises UserError where it has none."""
     with as_user_error(f"{folder}: the tokenizer cannot be loaded", REMEDY):
         settings = json_table(folder / "tokenizer_config.json")
-        made = sentencepiece_tokenizer(folder, json_table(folder / "config.json"), settings)
-        tokenizer = made or _from_transformers(folder)
-        fault = tokenizer_fault(tokenizer, vocabulary) or ("" if made else other_pieces(folder, tokenizer))
+        from_sentencepiece = sentencepiece_tokenizer(folder, json_table(folder / "config.json"), settings)
+        tokenizer = from_sentencepiece or _from_transformers(folder)
+        fault = tokenizer_fault(tokenizer, vocabulary) or (
+            "" if from_sentencepiece else other_pieces(folder, tokenizer)
+        )
     if fault:
         raise UserError(f"{folder}: the tokenizer cannot be loaded ({fault})", REMEDY)
     return tokenizer
 
 
 def _from_transformers(folder: Path) -> "PreTrainedTokenizerBase":
-    """Of those that transformers builds without their file's table of characters, as DeBERTa's and BigBird's, what is
-    in the file: a full-width letter would be unknown.
+    """transformers' tokenizer; where it dropped the table of characters that tokenizer.json has (DeBERTa, BigBird), the
+    file's: without the table a full-width letter is unknown.
     """
     from tokenizers import Tokenizer
     from transformers import AutoTokenizer, PreTrainedTokenizerFast
@@ -58,7 +60,7 @@ def _from_transformers(folder: Path) -> "PreTrainedTokenizerBase":
 
 
 def tokenizer_fault(tokenizer: Any, vocabulary: int | None) -> str:
-    """Why a tokenizer does not fit its model, whose embeddings have rows for so many tokens; empty where it does."""
+    """Why a tokenizer does not fit a model with `vocabulary` embeddings; empty where it does."""
     if not isinstance(tokenizer.model_max_length, int | float) or tokenizer.model_max_length < 1:
         return f"model_max_length is {str(tokenizer.model_max_length)[:40]}"
     if tokenizer.pad_token_id is None:
@@ -76,7 +78,7 @@ def content_of(token: Any) -> str | None:
 
 
 def json_table(file: Path) -> dict[str, Any]:
-    """A JSON table, empty where none can be read: transformers then raises the error."""
+    """A JSON table; empty where none can be read, for which transformers raises an error later."""
     try:
         table = json.loads(read_small(file, most=MOST_BYTES))
     except (UserError, OSError, ValueError, RecursionError):
@@ -85,9 +87,7 @@ def json_table(file: Path) -> dict[str, Any]:
 
 
 def tokenizer_hash(tokenizer: "PreTrainedTokenizerBase") -> str | None:
-    """The sha256 of all that decides token ids, whatever folder it is from: vocabulary, rules and special tokens; None
-    for a tokenizer written in Python.
-    """
+    """The sha256 of all that decides token ids: vocabulary, rules and special tokens; None for a slow tokenizer."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         return None
@@ -104,9 +104,7 @@ def tokenizer_hash(tokenizer: "PreTrainedTokenizerBase") -> str | None:
 
 
 def forget_use(tokenizer: "PreTrainedTokenizerBase") -> None:
-    """Removes what would be saved of the last call (truncation and padding, which transformers sets in each), and
-    whether there was a network when it was loaded.
-    """
+    """Removes state that would be saved: truncation and padding of the last call, and whether there was a network."""
     tokenizer.init_kwargs.pop("local_files_only", None)
     if (backend := getattr(tokenizer, "backend_tokenizer", None)) is not None:
         backend.no_truncation()
@@ -123,12 +121,12 @@ def add_tokens(tokenizer: "PreTrainedTokenizerBase", tokens: Sequence[str]) -> l
     return new
 
 
-NO_LIMIT = 10**30  # tokens, where the settings name none; transformers' number
+NO_LIMIT = 10**30  # tokens; transformers' number for settings without a limit
 SEGMENTS = "token_type_ids"
 WITHOUT_SEGMENTS = ("RobertaTokenizer", "DistilBertTokenizer")  # classes, also with `Fast`
-UNCHANGED = ("PreTrainedTokenizerFast", "TokenizersBackend")  # classes that use tokenizer.json as it is
-OTHERWISE = {"add_bos_token", "add_eos_token", "split_special_tokens", "auto_map"}  # settings that change the ids
-SPECIAL_TOKENS = {"WordPiece": (2, 3), "BPE": (2, 4)}  # around one text and around a pair, of BERT's and RoBERTa's
+UNCHANGED = ("PreTrainedTokenizerFast", "TokenizersBackend")  # classes that do not change tokenizer.json
+OTHERWISE = {"add_bos_token", "add_eos_token", "split_special_tokens", "auto_map"}  # settings that change ids
+SPECIAL_TOKENS = {"WordPiece": (2, 3), "BPE": (2, 4)}  # numbers for one text and for a pair, of BERT and RoBERTa
 OF_ROBERTA = {
     "cls_token": "<s>",
     "pad_token": "<pad>",
@@ -136,24 +134,23 @@ OF_ROBERTA = {
     "unk_token": "<unk>",
     "mask_token": "<mask>",
 }
-NAMES = {"WordPiece": OF_BERT, "BPE": OF_ROBERTA}  # of special tokens, where tokenizer_config.json names none
+NAMES = {"WordPiece": OF_BERT, "BPE": OF_ROBERTA}  # special tokens, where tokenizer_config.json names none
 
 
 class EncodedBatch(dict[str, Any]):
-    """Ids, segments and what else was asked for, by name; `encodings` are those of the library."""
+    """Ids, segments and other outputs by name, as transformers returns them; `encodings` are the library's objects."""
 
     encodings: Sequence[Any]
 
     def sequence_ids(self, index: int) -> list[int | None]:
-        """Of each token of an encoding whether it is of the first text or of the second; None for special tokens."""
+        """For each token 0 (first text), 1 (second text) or None (special token)."""
         return list(self.encodings[index].sequence_ids)
 
 
 class FastTokenizer:
-    """As transformers' tokenizers where they encode, for those whose tokenizer.json alone gives the same ids; with the
-    ids of special tokens, such as `pad_token_id`.
+    """Encodes as transformers' tokenizer, for folders whose tokenizer.json alone gives the same ids (`is_faithful`).
 
-    Raises whatever the library does for files that it cannot read.
+    It has the ids of special tokens, such as `pad_token_id`. Raises any error of the library for damaged files.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -166,7 +163,7 @@ class FastTokenizer:
         self._is_unchanged = name in UNCHANGED
         self._backend = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._backend.no_padding()
-        self._lock = Lock()  # what is truncated is a state of the library's object
+        self._lock = Lock()  # truncation is a state of the library's object
         names = {} if self._is_unchanged else NAMES.get(self._kind, {})
         for key in OF_BERT:
             token = content_of(settings.get(key, names.get(key)))
@@ -199,7 +196,7 @@ class FastTokenizer:
         return_offsets_mapping: bool = False,
         **_: Any,
     ) -> EncodedBatch:
-        """Of each text or pair what transformers returns; of a pair the longer is truncated first."""
+        """As transformers' call; of a pair the longer text is truncated first."""
         if isinstance(text, str):
             inputs: list[Any] = [text if text_pair is None else (text, text_pair)]
         else:
@@ -216,18 +213,20 @@ class FastTokenizer:
             **({"special_tokens_mask": "special_tokens_mask"} if return_special_tokens_mask else {}),
             **({"offset_mapping": "offsets"} if return_offsets_mapping else {}),
         }
-        values = {name: [getattr(each, part) for each in encodings] for name, part in wanted.items()}
-        batch = EncodedBatch({name: each[0] for name, each in values.items()} if isinstance(text, str) else values)
+        columns = {name: [getattr(encoding, part) for encoding in encodings] for name, part in wanted.items()}
+        batch = EncodedBatch(
+            {name: column[0] for name, column in columns.items()} if isinstance(text, str) else columns
+        )
         batch.encodings = encodings
         return batch
 
     def is_faithful(self) -> bool:
         """Whether transformers, which builds most tokenizers from tokenizer_config.json, gives the same ids."""
         settings, file, model = self._settings, self._file, self._file["model"]
-        named = [value for key, value in settings.items() if key.endswith("_token")]
-        named += settings.get("added_tokens_decoder", {}).values()  # transformers adds them where the file lacks them
+        tokens = [value for key, value in settings.items() if key.endswith("_token")]
+        tokens += settings.get("added_tokens_decoder", {}).values()  # transformers adds those that the file lacks
         added = {token["content"] for token in file["added_tokens"]}
-        if not settings or not {*map(content_of, named)} - {None} <= added or OTHERWISE & {*settings}:
+        if not settings or not {*map(content_of, tokens)} - {None} <= added or OTHERWISE & {*settings}:
             return False
         if self._is_unchanged:
             return True
@@ -250,16 +249,16 @@ class FastTokenizer:
 
 
 def load_fast_tokenizer(folder: Path) -> Any:
-    """A model's tokenizer to encode with: without transformers, where tokenizer.json alone gives the same ids.
+    """A model's tokenizer to encode with; without transformers, if tokenizer.json alone gives the same ids.
 
     Raises UserError as `load_tokenizer` does.
     """
     try:
-        light = FastTokenizer(folder)
-        if light.is_faithful() and not tokenizer_fault(light, require_config(folder).get("vocab_size")):
-            return light
+        tokenizer = FastTokenizer(folder)
+        if tokenizer.is_faithful() and not tokenizer_fault(tokenizer, require_config(folder).get("vocab_size")):
+            return tokenizer
     except THEIRS:
         raise
-    except Exception:  # the file is not what it should be: the other way reports it
+    except Exception:  # transformers reports what is wrong with the files
         pass
     return load_tokenizer(folder)

@@ -1,8 +1,8 @@
 """Fast tokenizers of SentencePiece vocabularies, for model folders without tokenizer.json.
 
-transformers 5 reads those of XLM-R and CamemBERT as SentencePiece does. Of those that put a text between [CLS] and
-[SEP] it drops parts (DeBERTa's and BigBird's table of characters, so that full-width letters are unknown; RemBERT's
-[CLS]), and it knows nothing of KoBERT's. These are made here from the same file.
+transformers 5 reads XLM-R's and CamemBERT's as SentencePiece does. Of vocabularies with [CLS] and [SEP] it drops parts:
+DeBERTa's and BigBird's table of characters, without which full-width letters are unknown, and RemBERT's [CLS]; it does
+not know KoBERT's. These are made here from the same file.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 1 << 26  # of a vocabulary
 SPACE = "▁"  # before a piece that begins a word
-KINDS = ("", "Unigram", "BPE", "words", "characters")  # model types of SentencePiece by their numbers
-CONTROL, DEFINED = 3, 4  # types of pieces that are found in a text before it is split
-SPECIAL = {  # by transformers' names; the first that the vocabulary has
+KINDS = ("", "Unigram", "BPE", "words", "characters")  # SentencePiece's model types by their numbers
+CONTROL, DEFINED = 3, 4  # types of pieces that are matched before a text is split
+SPECIAL = {  # spellings by transformers' names; the first that the vocabulary has is used
     "unk_token": ("[UNK]", "<unk>"),
     "pad_token": ("[PAD]", "<pad>"),
     "cls_token": ("[CLS]",),
     "sep_token": ("[SEP]",),
     "mask_token": ("[MASK]",),
 }
-PROBE = "1  Ａ b"  # with what is easily lost: two spaces, a full-width letter
-FEWER = 100  # subtracted from the score of pieces such as `9,`: the comma is a piece of its own
+PROBE = "1  Ａ b"  # two spaces and a full-width letter, which some tokenizers lose
+FEWER = 100  # subtracted from the score of pieces such as `9,`, so that the comma is a piece by itself
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spelling:
-    """What a family does to a text before SentencePiece: lower case, accents kept, ``quotes'' and numbers cleaned."""
+    """Changes of a text before SentencePiece: lower case, accents stripped, ``quotes'' and numbers cleaned."""
 
     lower: bool = False
     accents: bool = True
@@ -55,10 +55,10 @@ SPELLINGS = {
 def sentencepiece_tokenizer(
     folder: Path, config: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> "PreTrainedTokenizerBase | None":
-    """The tokenizer of a folder whose vocabulary is SentencePiece's alone, with [CLS] and [SEP]; None for others.
+    """The tokenizer of a folder with a SentencePiece vocabulary alone that has [CLS] and [SEP]; None for others.
 
-    `config` is the model's, `settings` are those of tokenizer_config.json. Ids are those of vocab.txt, where KoBERT
-    has one, or the places of the pieces. Raises UserError where sentencepiece is not installed.
+    `config` is the model's; `settings` are tokenizer_config.json. Ids are the order of the pieces, or of KoBERT's
+    vocab.txt. Raises UserError where sentencepiece is not installed.
     """
     from transformers import PreTrainedTokenizerFast
 
@@ -76,13 +76,13 @@ def sentencepiece_tokenizer(
             )
     if not {"[CLS]", "[SEP]"} <= set(tokens):
         return None
-    special = {name: next((one for one in some if one in tokens), some[0]) for name, some in SPECIAL.items()}
-    tokens += [one for one in special.values() if one not in tokens]  # DeBERTa's [MASK] is after its pieces
-    own = SPELLINGS.get(str(config.get("model_type")), Spelling())
+    special = {name: next(filter(tokens.__contains__, forms), forms[0]) for name, forms in SPECIAL.items()}
+    tokens += [token for token in special.values() if token not in tokens]  # DeBERTa's [MASK] is after its pieces
+    family = SPELLINGS.get(str(config.get("model_type")), Spelling())
     spelling = Spelling(
-        lower=bool(settings.get("do_lower_case", own.lower)),
-        accents=bool(settings.get("keep_accents", own.accents)),
-        cleaned=own.cleaned,
+        lower=bool(settings.get("do_lower_case", family.lower)),
+        accents=bool(settings.get("keep_accents", family.accents)),
+        cleaned=family.cleaned,
     )
     backend = _untrained(model, pieces, tokens, special["unk_token"], spelling)
     _frame(backend, model, special, punctuation=bool(settings.get("split_by_punct")))
@@ -93,9 +93,9 @@ def sentencepiece_tokenizer(
 
 
 def other_pieces(folder: Path, tokenizer: "PreTrainedTokenizerBase") -> str:
-    """How a tokenizer that transformers made of a folder's vocabulary differs from SentencePiece; empty if it does not.
+    """How transformers' tokenizer of a folder's vocabulary differs from SentencePiece; empty if it does not.
 
-    It makes an empty one, or one of another kind, without a word.
+    transformers makes an empty tokenizer, or one of another kind, without an error.
     """
     if (file := vocabulary_file(folder)) is None:
         return ""
@@ -105,11 +105,12 @@ def other_pieces(folder: Path, tokenizer: "PreTrainedTokenizerBase") -> str:
     from sentencepiece import SentencePieceProcessor
 
     processor = SentencePieceProcessor(model_file=str(file))
-    known = {processor.id_to_piece(place) for place in range(processor.get_piece_size())} - {tokenizer.unk_token}
+    vocabulary = {processor.id_to_piece(number) for number in range(processor.get_piece_size())} - {tokenizer.unk_token}
     both = (processor.encode(PROBE, out_type=str), tokenizer.tokenize(PROBE))
-    # Unknown pieces are one or several.
+    # The two may divide unknown characters into different numbers of pieces.
     theirs, ours = (
-        " ".join(key for key, _ in groupby(piece if piece in known else "?" for piece in pieces)) for pieces in both
+        " ".join(key for key, _ in groupby(piece if piece in vocabulary else "?" for piece in pieces))
+        for pieces in both
     )
     return "" if theirs == ours else f"'{PROBE}' is {ours}, and {theirs} in {file.name}"
 
@@ -128,7 +129,7 @@ def vocabulary_file(folder: Path) -> Path | None:
 
 
 def _read(file: Path) -> Any:
-    """The protocol buffer of a vocabulary. Raises UserError where a package that reads it is not installed."""
+    """The protocol buffer of a vocabulary. Raises UserError where a package to read it is not installed."""
     try:
         import_module("google.protobuf")
         from sentencepiece import sentencepiece_model_pb2
@@ -146,16 +147,16 @@ def _read(file: Path) -> Any:
 def _untrained(
     model: Any, pieces: Mapping[str, Any], tokens: Sequence[str], unknown: str, spelling: Spelling
 ) -> "Tokenizer":
-    """A tokenizer with the model's pieces, whose ids are their places in `tokens`."""
+    """A tokenizer with the model's pieces; ids are the order of `tokens`."""
     from tokenizers import AddedToken, Tokenizer, models
 
-    ids, fallback = {token: place for place, token in enumerate(tokens)}, model.trainer_spec.byte_fallback
+    ids, fallback = {token: number for number, token in enumerate(tokens)}, model.trainer_spec.byte_fallback
     cleaned = {piece for piece in pieces if spelling.cleaned and piece[-1:] == "," and piece[-2:-1].isdigit()}
     scores = {name: piece.score - FEWER * (name in cleaned) for name, piece in pieces.items()}
     if KINDS[model.trainer_spec.model_type] == "Unigram":
         scored = [(token, scores.get(token, 0.0)) for token in tokens]
         backend = Tokenizer(models.Unigram(scored, ids[unknown], byte_fallback=fallback))
-    else:  # BPE, which merges those neighbours first whose whole has the best score
+    else:  # BPE: the pair whose union has the best score is merged first
         merges = [
             (piece[:cut], piece[cut:])
             for piece in sorted((name for name in pieces if name in ids), key=lambda name: -scores[name])
@@ -170,10 +171,10 @@ def _untrained(
 
 
 def _normalizer(spec: Any, spelling: Spelling) -> "normalizers.Normalizer":
-    """What is done to the characters of a text.
+    """Normalization of characters.
 
-    NFC comes first, since the library looks up single characters in the table: of the letters of Hangul, into which
-    some systems divide syllables, it would make none.
+    NFC comes before the table, in which the library looks up single characters: it would not join the letters of
+    Hangul, into which some systems divide syllables.
     """
     from tokenizers import Regex, normalizers
 
@@ -193,7 +194,7 @@ def _normalizer(spec: Any, spelling: Spelling) -> "normalizers.Normalizer":
 
 
 def _frame(backend: "Tokenizer", model: Any, special: Mapping[str, str], *, punctuation: bool) -> None:
-    """Sets how a text is divided into words, and BERT's special tokens around it."""
+    """Sets the division into words, and BERT's special tokens around a text."""
     from tokenizers import decoders, pre_tokenizers, processors
 
     scheme = "always" if model.normalizer_spec.add_dummy_prefix else "never"

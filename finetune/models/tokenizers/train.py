@@ -1,8 +1,8 @@
-"""Trains a tokenizer. Equal texts and settings give equal bytes, in other processes and with other thread counts.
+"""Trains a tokenizer. Equal texts and settings give equal bytes, whatever the process and the number of threads.
 
-The library's WordPiece training does not: it gives ids to continuing pieces in the order of a hash table. So WordPiece
-is trained here as BPE over words whose continuing characters are marked, and all characters have their ids before.
-A run on a text that names no vocabulary trains one, once, which is kept in the cache.
+The library's own WordPiece training does not: ids of continuing pieces follow the order of a hash table. So WordPiece
+is trained as BPE over words whose continuing characters are marked, after all characters have their ids. Pre-training
+on a text without a vocabulary trains one, once, in the cache.
 """
 
 import re
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 LATER = "##"  # before a piece of WordPiece that does not begin a word
-LONGEST_WORD = 100  # characters of a word of WordPiece; a longer one is unknown, as in the original code
+LONGEST_WORD = 100  # characters; a longer word is unknown, as in the original code
 OF_BERT = {
     "pad_token": "[PAD]",
     "unk_token": "[UNK]",
@@ -40,31 +40,31 @@ OF_BERT = {
 
 
 def untrained(*, lower: bool, accents: bool = False) -> "Tokenizer":
-    """BERT's tokenizer, which splits texts into words and adds special tokens, with an empty model.
+    """BERT's tokenizer with an empty model: it splits texts into words and adds special tokens.
 
-    One that is lower-cased strips accents too, unless they are to be kept.
+    Lower-casing strips accents too, unless `accents` are to stay.
     """
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
     backend, tokens = Tokenizer(models.BPE()), list(OF_BERT.values())
     sep, cls = ((OF_BERT[name], tokens.index(OF_BERT[name])) for name in ("sep_token", "cls_token"))
     bert = normalizers.BertNormalizer(lowercase=lower, strip_accents=lower and not accents)
-    # To strip accents takes Hangul's syllables apart: NFC composes them again.
+    # Stripping accents divides the syllables of Hangul: NFC composes them again.
     backend.normalizer = normalizers.Sequence([bert, normalizers.NFC()])
     backend.pre_tokenizer, backend.decoder = pre_tokenizers.BertPreTokenizer(), decoders.WordPiece(LATER)
     backend.post_processor = processors.BertProcessing(sep, cls)
     return backend
 
 
-JOINING = re.compile("[\x0b\x0c\x1c-\x1f\x85]+")  # Python splits there; BERT's normalizer removes them
-COVERED = 0.9999  # share of the text's characters; the rest are unknown tokens
-AT_MOST = 0.75  # of a vocabulary in which they do not fit
-LEAST_COVERED = 0.99  # share of the text that its characters make up
+JOINING = re.compile("[\x0b\x0c\x1c-\x1f\x85]+")  # Python splits at these characters, BERT's normalizer removes them
+COVERED = 0.9999  # share of the text that the characters of a vocabulary make up; others are unknown tokens
+AT_MOST = 0.75  # share of a small vocabulary for characters
+LEAST_COVERED = 0.99  # as COVERED, of a small vocabulary
 LEAST_COUNT = 2  # of a pair that is merged
 ACCENTS = "accents are kept: in this script marks are parts of letters, which lower-casing would strip with accents"
 HANGUL = "Hangul is kept whole: lower-casing strips accents, and syllables are composed again after it"
 SYLLABLE = re.compile("[\u1100-\u11ff\uac00-\ud7a3]")  # or a letter of one
-SHARE_OF_CHARS = 0.01  # of marks that are parts of letters in a text
+SHARE_OF_CHARS = 0.01  # of a text; if so many are marks that are parts of letters, accents stay
 KANA = "".join(char for char in map(chr, range(0x3040, 0x3100)) if unicodedata.normalize("NFD", char) != char)
 OTHERS = r"\p{Latin}\p{Greek}\p{Cyrillic}\p{Arabic}\p{Hebrew}"  # read without accents or points
 MARKS = regex.compile(rf"(?<=[\p{{L}}--[{OTHERS}]])\p{{Mn}}|[{KANA}]", regex.V1)
@@ -73,11 +73,10 @@ MARKS = regex.compile(rf"(?<=[\p{{L}}--[{OTHERS}]])\p{{Mn}}|[{KANA}]", regex.V1)
 def train_tokenizer(
     lines: Sequence[str], *, size: int, least: int | None = None, lower: bool = True, watch: Watcher = unwatched
 ) -> "PreTrainedTokenizerFast":
-    """A WordPiece with a vocabulary of `size` tokens, from lines of text, which are encoded by themselves.
+    """A WordPiece tokenizer with `size` tokens, trained on lines of text.
 
-    Where they have words for fewer tokens, these are taken if they are at least `least` (default: `size`).
-    Raises UserError for lines without a word, and for a size that is too small for their characters or too large for
-    their words.
+    A text with words for fewer tokens gives these, if they are at least `least` (default: `size`). Raises UserError for
+    a text without words, and for a `size` that is too small for its characters or too large for its words.
     """
     from tokenizers import AddedToken, models, trainers
     from transformers import PreTrainedTokenizerFast
@@ -112,7 +111,7 @@ def train_tokenizer(
             f"Give more text, or `size` {learned}",
         )
     whole = untrained(lower=lower, accents=accents)
-    whole.model = models.WordPiece(  # it has the vocabulary of BPE, and finds the longest pieces without its merges
+    whole.model = models.WordPiece(  # the vocabulary of BPE without its merges: the longest piece wins
         trained.get_vocab(),
         unk_token=OF_BERT["unk_token"],
         continuing_subword_prefix=LATER,
@@ -128,15 +127,15 @@ def train_tokenizer(
 
 
 def _alphabet(lines: Sequence[str], backend: "Tokenizer", *, room: int, watch: Watcher) -> tuple[list[str], list[str]]:
-    """The most frequent characters that together make up COVERED of the lines, of equal counts the first by code, and
-    marked those that follow another in a word, each in the order of their codes.
+    """The most frequent characters that make up COVERED of the lines (of equal counts the first by code), and the
+    marked forms of those that continue a word; both in the order of codes.
 
-    Where they do not fit into the `room`, the most frequent that take AT_MOST of it: one that follows another takes
-    two. Raises UserError where too many are left out.
+    Where they do not fit into `room` tokens, the most frequent that take AT_MOST of it; a marked form is a token too.
+    Raises UserError where these cover too little of the text.
     """
     first, later = Counter[str](), Counter[str]()
     strings = Counter(string for line in lines for string in JOINING.sub("", line).split())
-    for string, count in strings.items():  # each once
+    for string, count in strings.items():  # normalizing each string once takes less time
         for word, _ in backend.pre_tokenizer.pre_tokenize_str(backend.normalizer.normalize_str(string)):
             first[word[0]] += count
             for char in word[1:]:
@@ -168,15 +167,14 @@ SIZE = 8192  # tokens
 
 
 def trained_size(recipe: Recipe) -> int:
-    """The wanted size of the vocabulary to train first; 0 for a run that trains none."""
+    """The size of the vocabulary that a run trains first, in tokens; 0 if it trains none."""
     return 0 if recipe.tokenizer_folder or not is_new(recipe.model) else int(recipe.tokenizer or SIZE)
 
 
 def own_vocabulary(lines: Sequence[str], *, content: str, size: int, watch: Watcher) -> Path:
-    """The folder of a WordPiece of `size` tokens, or of fewer where the lines have words for no more; `content` is a
-    hash of the text.
+    """The folder of a WordPiece of at most `size` tokens, trained on these lines; `content` is a hash of the text.
 
-    Raises UserError where the cache cannot be written, and where none can be trained.
+    Raises UserError where the cache cannot be written, or none can be trained.
     """
     saved = entry("vocabularies", hash_of([FORMAT, size, content, version("tokenizers")]))
     notes: list[str] = []
@@ -205,9 +203,7 @@ def own_vocabulary(lines: Sequence[str], *, content: str, size: int, watch: Watc
 
 
 def training_notes(folder: Path, tokens: int, fingerprint: str | None, *, size: int) -> list[str]:
-    """What a run says about the vocabulary in a folder of so many tokens, of which `size` were wanted, and what its
-    training said.
-    """
+    """The notes of a run on the vocabulary in `folder`: it has so many `tokens`, where `size` were wanted."""
     fewer = f", fewer than {size:,} since the text has no more words" if tokens < size else ""
     named = f" ({fingerprint[:10]})" if fingerprint else ""
     training = (Entry(folder).facts() or {}).get("notes", [])

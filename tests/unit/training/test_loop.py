@@ -21,7 +21,7 @@ from finetune.models.feature import Feature
 from finetune.models.kernels import cpu
 from finetune.models.model_folder import load_trained, save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.runs import interrupts
+from finetune.runs import process
 from finetune.runs.events import EpochDone, EpochResult, Event, Note, Updates, unwatched
 from finetune.runs.recipe import Train
 from finetune.training.checkpoints import Checkpoints, Progress
@@ -85,10 +85,10 @@ def test_a_signal_saves_and_the_run_resumes_to_the_same_bits(
     signals: Signals, settings: Train, more: dict[str, Any], tiny_bert: Path, tmp_path: Path
 ) -> None:
     """A terminal sends Ctrl-C to the whole group, and torchrun then once more to each process: it is one request."""
-    handlers = [signal.getsignal(each) for each in interrupts.SIGNALS]
+    handlers = [signal.getsignal(each) for each in process.SIGNALS]
     whole, after = Losses(), Losses()
     _, expected = trained(tiny_bert, settings, watch=whole, **more)
-    with pytest.raises(interrupts.Interrupted) as stopped:
+    with pytest.raises(process.Interrupted) as stopped:
         trained(tiny_bert, settings, watch=signals, checkpoint=tmp_path, **more)
     done = len(signals.losses.values)
     assert stopped.value.exit_code == 128 + signals.numbers[0]
@@ -97,7 +97,7 @@ def test_a_signal_saves_and_the_run_resumes_to_the_same_bits(
     trainer, found = trained(tiny_bert, settings, watch=after, checkpoint=tmp_path, **more)
     assert signals.losses.values + after.values == whole.values
     assert all(torch.equal(ours, theirs) for ours, theirs in zip(found, expected, strict=True))
-    assert [signal.getsignal(each) for each in interrupts.SIGNALS] == handlers
+    assert [signal.getsignal(each) for each in process.SIGNALS] == handlers
     saved = torch.load(max(tmp_path.iterdir()))["parts"]  # what is trained and its moments alone
     names = {name for name, p in trainer.model.named_parameters() if p.requires_grad}
     assert saved["model"].keys() >= names and len(saved["optimizer"]["state"]) == len(names)
@@ -113,7 +113,7 @@ def test_a_signal_while_dev_is_predicted_is_not_lost_and_the_epoch_is_scored_whe
         os.kill(os.getpid(), signal.SIGTERM)
         return engine.logits(features)
 
-    with pytest.raises(interrupts.Interrupted, match="after update 16, with a checkpoint"):
+    with pytest.raises(process.Interrupted, match="after update 16, with a checkpoint"):
         trainer.fit(features, evaluate)
     trainer, features = build(cat_task(), tiny_bert, SETTINGS, checkpoint=tmp_path)
     progress, _ = trainer.fit(features, unscored)
@@ -122,7 +122,7 @@ def test_a_signal_while_dev_is_predicted_is_not_lost_and_the_epoch_is_scored_whe
 
 def test_a_second_signal_stops_at_once(tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Here while the checkpoint is written that the first one asked for."""
-    monkeypatch.setattr(interrupts, "SAME", 0.0)
+    monkeypatch.setattr(process, "SAME", 0.0)
     watch = Signals(signal.SIGINT, update=15)
     trainer, features = build(cat_task(), tiny_bert, SETTINGS, watch=watch)
     trainer.checkpoints = Checkpoints(folder=tmp_path / "checkpoints")
@@ -133,7 +133,7 @@ def test_a_second_signal_stops_at_once(tiny_bert: Path, tmp_path: Path, monkeypa
         os.kill(os.getpid(), signal.SIGINT)
 
     monkeypatch.setattr("finetune.training.checkpoints.torch.save", slow)
-    with pytest.raises(interrupts.Interrupted, match=r"^stopped by Ctrl-C$"):
+    with pytest.raises(process.Interrupted, match=r"^stopped by Ctrl-C$"):
         trainer.fit(features, unscored)
     assert list((tmp_path / "checkpoints").iterdir()) == []
 

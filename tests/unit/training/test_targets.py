@@ -13,7 +13,7 @@ from finetune.errors import UserError
 from finetune.runs.recipe import Recipe
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.first_runs import checkpoint_of, with_first_runs, with_parents
-from finetune.training.targets import expand_targets, preset_files
+from finetune.training.targets import expand_targets, files_of
 
 
 @pytest.fixture(autouse=True)
@@ -40,8 +40,8 @@ def test_a_preset_stands_for_its_settings_and_ones_own_go_before_them() -> None:
     }
     fewer = recipes_of("glue-mrpc", preset="paper-grid", train__epochs=3)
     assert (len(fewer), {recipe.train.epochs for recipe in fewer}) == (6, {3})
-    assert len(preset_files()) == 5
-    for name, file in preset_files().items():
+    assert len(files_of("presets")) == 5
+    for name, file in files_of("presets").items():
         assert f" preset={name}" in file.read_text().splitlines()[0]
         assert recipes_of("glue-rte", preset=name)
 

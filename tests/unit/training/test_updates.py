@@ -39,7 +39,7 @@ def test_every_row_is_trained_on_once_an_epoch_in_an_order_of_seed_and_epoch_wit
         assert orders.setdefault((seed, epoch), flat(batches)) == flat(batches)
     assert len({tuple(order) for order in orders.values()}) == 3
     batches = Batches(range(10), batch_size=4, data_seed=0, updates=7)  # which go on through the epochs
-    assert batches.an_epoch == 3
+    assert batches.per_epoch == 3
     assert [sorted(flat(batches[i : i + 3])) for i in (0, 3)] == [list(range(10))] * 2
     assert flat(batches[6:7]) == flat(Batches(range(10), batch_size=4, data_seed=0, updates=9)[6:7])
 

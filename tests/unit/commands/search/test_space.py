@@ -8,7 +8,7 @@ import pytest
 
 from finetune.commands.search.space import Space, count_points, parse_space, settings_at
 from finetune.errors import UserError
-from finetune.training.targets import load_target, space_files
+from finetune.training.targets import files_of, load_target
 
 BASE = load_target("codah", {})
 
@@ -71,7 +71,7 @@ def test_a_fault_is_one_line_with_its_key(text: str, words: list[str]) -> None:
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("file", space_files().values(), ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", files_of("spaces").values(), ids=lambda file: file.stem)
 def test_a_ready_space_can_be_searched(file: Path) -> None:
     assert space(file.read_text())
     assert file.read_text().startswith("# finetune search ")
