@@ -45,9 +45,6 @@ FRAME = pd.DataFrame(CELLS)
 )
 def test_every_container_gives_the_same_columns(rows: Any) -> None:
     assert columns_in(rows).cells == CELLS
-
-
-def test_a_missing_key_of_a_row_is_a_missing_cell() -> None:
     assert columns_in([{"a": "x"}, {"b": 2}]).cells == {"a": ["x", None], "b": [None, 2]}
 
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from finetune.cli.terminal import OBEYED
 from finetune.errors import UserError
 from finetune.runs.lookup import find_run, latest_run
 from finetune.runs.record_files import MOST_RECORD_BYTES, DamagedRecord, all_records, load_record
-from finetune.runs.seeds import groups
 
 
 @pytest.fixture
@@ -88,25 +86,16 @@ def test_a_record_is_a_small_regular_file(results: Path) -> None:
 def test_commands_go_on_without_a_damaged_record_and_stop_where_it_is_named(here: Finetune, results: Path) -> None:
     file, other, *_ = sorted(results.glob("mrpc/*/record.json"))
     file.write_text(json.dumps(json.loads(file.read_text()) | {"headline": "\x1b[31m\nwarning: forged"}))
-    run, second = file.parent.name, other.parent.name
-    for command in (
-        ["ls"],
-        ["show", "mrpc"],
-        ["table", "glue"],
-        ["report", "mrpc"],
-        ["compare", "mrpc", second],
-        ["compare", "mrpc", second, "--seeds"],
-    ):
+    for command in (["ls"], ["show", "mrpc"], ["report", "mrpc"], ["compare", "mrpc", other.parent.name, "--seeds"]):
         done = here(*command)
-        if command[0] != "compare":
-            assert done.returncode == 0, (command, done.stderr)
+        assert command[0] == "compare" or done.returncode == 0, (command, done.stderr)
         (warned,) = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
-        assert f"{run}/record.json" in warned
+        assert f"{file.parent.name}/record.json" in warned
         assert "\x1b" not in done.stderr + done.stdout
-    for command in (["show", run], ["report", str(file.parent)], ["compare", run, second], ["predict", run, "x.csv"]):
+    for command in (["show", file.parent.name], ["predict", file.parent.name, "x.csv"]):
         done = here(*command)
         assert done.returncode == 2, command
-        assert_error(done.stderr, run)
+        assert_error(done.stderr, file.parent.name)
 
 
 def test_no_text_of_a_record_is_a_command_to_the_terminal_or_a_line_of_its_own(here: Finetune, results: Path) -> None:
@@ -129,16 +118,6 @@ def test_no_text_of_a_record_is_a_command_to_the_terminal_or_a_line_of_its_own(h
     assert OBEYED.findall(page) == []
     assert "<b>" not in page.replace("<b dir=", "")
     assert json.loads(here("show", str(file.parent), "--json").stdout)["notes"] == [f"x {bad}"]
-
-
-def test_runs_that_were_scored_alike_are_summarised_together(results: Path) -> None:
-    file = first(results)
-    facts = json.loads(file.read_text())
-    scores = {**facts["scores"], "test": facts["scores"]["dev"]}
-    with_test = facts | {"scores": scores, "baselines": {name: {} for name in scores}, "rows": {"dev": 12, "test": 12}}
-    file.write_text(json.dumps(with_test))
-    shutil.rmtree(sorted(results.glob("mrpc/*"))[-1])
-    assert sorted(map(len, groups(all_records(results)))) == [1, 2]
 
 
 @pytest.mark.parametrize("count", [40, pytest.param(400, marks=pytest.mark.nightly)])

@@ -160,7 +160,7 @@ LEAK = DataFinding(severity="error", code="leak", split="test", what="all", reme
         (
             OWN.model_copy(update={"headline": "perplexity"}),
             "epoch 2 of 4",
-            f"; finetune evaluate {OWN.id} FILE scores",
+            f"; finetune evaluate {OWN.id} FILE scores documents that chose nothing",
         ),
         (TESTED, "epoch 2 of 4", "; those of test are not"),
         (TESTED.model_copy(update={"findings": [LEAK]}), "epoch 2 of 4", ""),
