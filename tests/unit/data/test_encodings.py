@@ -1,12 +1,10 @@
 """Files in encodings from before Unicode: each is read as it was written, or the command asks; never wrongly."""
 
-import json
 from contextlib import suppress
 from itertools import product
 from pathlib import Path
 
 import pytest
-from support.cli import InProcess, assert_error
 from support.languages import LANGUAGES, sentences
 
 from finetune.data.characters import is_mojibake, shown_jamo
@@ -131,28 +129,6 @@ def test_a_few_bad_bytes_spoil_their_rows_alone(tmp_path: Path) -> None:
         table = read_table(tmp_path / "a.csv", given)
         assert (table.form.encoding, table.form.damaged) == ("cp949", True)
         assert [fault.row for fault in table.faults] == [7]
-
-
-@pytest.mark.slow
-def test_all_commands_take_an_encoding(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
-    path, wrong = reviews(tmp_path / "a.csv", "cp1251"), "encoding=koi8-r"
-    small = [f"model={tiny_bert}", "train.epochs=1", "max_length=64", "--quiet"]
-    code, _, err = in_process("run", "a.csv", *small, data=tmp_path)
-    assert code == 2
-    assert_error(err, "encoding=cp1251")
-    assert in_process("run", "a.csv", "encoding=cp1251", *small, data=tmp_path)[::2] == (0, "")
-    (record,) = tmp_path.glob("results/*/*/record.json")
-    (note,) = [note for note in json.loads(record.read_text())["notes"] if "CP1251" in note]
-    assert note.startswith("a.csv: read as CP1251, such as '") and note.endswith("; encoding=NAME sets another")
-    code, out, _ = in_process("run", "a.csv", "encoding=windows-1251", *small, data=tmp_path)
-    assert code == 0 and record.parent.name in out  # the rows decide the id
-    code, out, _ = in_process("run", "a.csv", wrong, *small, data=tmp_path)
-    assert code == 0 and record.parent.name not in out
-    code, out, _ = in_process("init", "a.csv", "encoding=windows-1251", data=tmp_path)
-    assert 'encoding = "windows-1251"' in out
-    code, out, _ = in_process("predict", record.parent.name, "a.csv", wrong, "-o", "o.csv", "--quiet", data=tmp_path)
-    assert code == 0 and "KOI8-R" in out
-    assert read_table(tmp_path / "o.csv").columns["text"] == read_table(path, "koi8-r").columns["text"]
 
 
 def test_utf_8_that_was_read_in_another_encoding_is_mojibake() -> None:

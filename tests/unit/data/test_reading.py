@@ -18,7 +18,6 @@ from support.fuzzing import DAMAGES
 
 from finetune.commands.check import findings as checking
 from finetune.data.checksums import sha256_of
-from finetune.data.column_types import facts_of, reading_of_commas
 from finetune.data.detect import BY_SUFFIX, detect
 from finetune.data.formats.dialect import Dialect
 from finetune.data.formats.parquet import schema_of, tables_of
@@ -192,27 +191,6 @@ def test_numbers_and_lists_in_cells_of_text() -> None:
     assert as_list('["a", "b"]') == as_list("['a', 'b']") == as_list("['a' 'b']") == ["a", "b"]
     assert as_list("[0 3 0]") == [0, 3, 0]
     assert as_list("[{[]: 1}]") is as_list("[*] not a list]") is as_list("[see note]") is as_list("plain") is None
-
-
-@pytest.mark.parametrize(
-    ("cell", "reading"),
-    [("{0},{1}", "decimal"), ("0,{2}", "decimal"), ("{0}.{2},50", "decimal"), ("{3},{2}", "unclear"), ("{0}", "plain")],
-)
-def test_commas_are_read_by_the_whole_column_without_its_words(cell: str, reading: str) -> None:
-    draw = random.Random(0)
-    column = [cell.format(*(draw.randint(*ends) for ends in ((1, 5), (0, 9), (100, 999), (1, 9)))) for _ in range(120)]
-    assert reading_of_commas(column) == reading_of_commas([*column, "no idea, sorry", "n/a"]) == reading
-
-
-@pytest.mark.parametrize(
-    ("cell", "kind"),
-    [
-        *[(cell, "id") for cell in ("2024-01-{:02d}", "https://example.org/{}", "{:032x}", "1.2345{}E+17", "user{}")],
-        *[("a longer text number {}", "text"), ("{}", "number")],
-    ],
-)
-def test_ids_dates_and_links_are_no_texts(cell: str, kind: str) -> None:
-    assert facts_of("x", [cell.format(number) for number in range(1, 29)]).kind == kind
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")) | st.sampled_from(

@@ -1,6 +1,5 @@
 """Which run a name means; and that a record says where its data was without the folders of the machine above it."""
 
-import platform
 import re
 import shutil
 import subprocess
@@ -8,27 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.checked_files import reviews
 from support.cli import Finetune, assert_error
 from support.files import write
 from support.paths import ROOT
 from support.records import run as record_of
 from support.runs import FinishedRun
-from support.training import StopsAfter
 
 from finetune.data.checksums import content_hash
 from finetune.data.paths import from_here
-from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.runs.events import unwatched
 from finetune.runs.folder import folder_name
-from finetune.runs.interrupts import Interrupted
 from finetune.runs.lookup import find_run, latest_run, latest_words
 from finetune.runs.record_files import write_record
-from finetune.task_types.resolved_run import resolved_run
-from finetune.task_types.starting_recipe import starting_recipe
-from finetune.training.run import run
-from finetune.training.run_options import RunOptions
 
 OUT = Path("results")
 
@@ -137,33 +127,6 @@ def test_no_file_of_results_names_a_folder_of_a_machine() -> None:
     assert len(listed) > 80
     absolute = re.compile(r"(?<![\w.:/<-])(/(?!/)[\w.-]+){2,}|\b[A-Za-z]:\\\\")
     assert [name for name in listed if absolute.search((ROOT / name).read_text(encoding="utf-8"))] == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("outside", [False, True])
-def test_a_run_names_no_folder_of_the_machine_and_is_resumed(
-    outside: bool, here: Finetune, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    project = tmp_path / "project" if outside else tmp_path
-    project.mkdir(exist_ok=True)
-    monkeypatch.chdir(project)
-    data, test = reviews(tmp_path / "mine" / "a.csv"), reviews(tmp_path / "mine" / "test.csv", 20)
-    model = shutil.copytree(tiny_bert, tmp_path / "encoder")
-    settings = {"model": str(model), "test": str(test), "train.epochs": 2, "max_length": 16}
-    options = RunOptions(source=Source(), out=tmp_path / "results")
-    begun = resolved_run(starting_recipe(str(data), settings)[0])
-    with pytest.raises(Interrupted):
-        run(begun, options, watch=StopsAfter(1))
-    record = run(begun, options, watch=unwatched)
-    folder = options.out / "a.csv" / record.id
-    assert folder.joinpath("events.jsonl").read_text().count('"event": "start"') == 2
-    texts = {file.name: file.read_text() for file in folder.rglob("*") if file.suffix in (".json", ".jsonl", ".toml")}
-    assert {"record.json", "recipe.toml", "events.jsonl", "config.json"} <= set(texts)
-    for name in (str(tmp_path), platform.node()):
-        assert not [file for file, text in texts.items() if re.search(rf"{re.escape(name)}\b", text)], name
-    assert (record.recipe["task"], record.model) == (from_here(str(data)), from_here(str(model)))
-    if not outside:  # `here` is in the same folder
-        assert "already done" in here("run", folder / "recipe.toml").stderr
 
 
 @pytest.mark.parametrize(
