@@ -52,15 +52,12 @@ READ_TEXTS = {"column 1": ["a cat sat, it did", "a dog"], "column 2": ["4", "0"]
             "notes", r"brat \(a .ann next to a .txt\)",
             {"text": ["Ann met\nLee Fox."], "entities": [[[0, 3, "PER"], [8, 15, "PER"]]]},
         ),
-        ({"a.txt": "Ann met", "a.ann": "T1\tPER 0 3\tAnn\n"}, "a.txt", "brat",
-         {"text": ["Ann met"], "entities": [[[0, 3, "PER"]]]}),
         ({f"train/{name}": content for name, content in SLOTS.items()}, "train", "words and slots",
          READ_SLOTS | {"intent": ["flight", "fare"]}),
         ({f"dev.{name}": SLOTS[name] for name in ("seq.in", "seq.out")}, "dev.seq.in", "words and slots", READ_SLOTS),
         ({"a.json": json.dumps(DATATURKS)}, "a.json", "Dataturks",
          {"text": ["Ann met Lee"], "entities": [[[0, 3, "PER"]]]}),
         ({"train_text.txt": TEXTS, "train_labels.txt": LABELS}, "train_text.txt", "labels in another file", READ_TEXTS),
-        ({"train.txt": TEXTS, "train.labels": LABELS}, "train.txt", "labels in another file", READ_TEXTS),
     ],
 )  # fmt: skip
 def test_a_format_that_is_not_read_is_named_with_a_command_that_converts_it(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.cli import Finetune, assert_error
+from support.cli import Finetune
 from support.hostile.records import fuzz_records, write_runs
 
 from finetune.cli.terminal import OBEYED
@@ -78,21 +78,6 @@ def test_a_record_is_a_small_regular_file(results: Path) -> None:
     os.mkfifo(file)
     with pytest.warns(DamagedRecord, match="not a regular file"):
         assert len(all_records(results)) == 3
-
-
-def test_commands_go_on_without_a_damaged_record_and_stop_where_it_is_named(here: Finetune, results: Path) -> None:
-    file, other, *_ = sorted(results.glob("mrpc/*/record.json"))
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"headline": "\x1b[31m\nwarning: forged"}))
-    for command in (["ls"], ["show", "mrpc"], ["report", "mrpc"], ["compare", "mrpc", other.parent.name, "--seeds"]):
-        done = here(*command)
-        assert command[0] == "compare" or done.returncode == 0, (command, done.stderr)
-        (warned,) = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
-        assert f"{file.parent.name}/record.json" in warned
-        assert "\x1b" not in done.stderr + done.stdout
-    for command in (["show", file.parent.name], ["predict", file.parent.name, "x.csv"]):
-        done = here(*command)
-        assert done.returncode == 2, command
-        assert_error(done.stderr, file.parent.name)
 
 
 def test_no_text_of_a_record_is_a_command_to_the_terminal_or_a_line_of_its_own(here: Finetune, results: Path) -> None:
