@@ -55,10 +55,7 @@ JAMO = (
     "the vocabulary of minilm, which takes syllables apart into jamo, does not fit these texts: 2.5 tokens per "
     "syllable. Choose an encoder for the language: model=klue/bert-base, or klue/roberta-base"
 )
-RARE = {
-    "labels": {"train": {"good": 300, "odd": 6}, "dev": {"good": 90, "odd": 4}},
-    "scores": {"dev": {"accuracy": 0.9, "good/recall": 1.0, "odd/recall": 0.0}},
-}
+FEW_FOUND = {"dev": {"accuracy": 0.9, "good/recall": 1.0, "odd/recall": 0.0}}
 SMALL: dict[str, Any] = {"score": 0.8, "better": False, "rows": {"train": 400, "dev": 12}}
 CUT = {"score": 0.6, "better": False, "truncated": {"train": 0.7, "dev": 0.6}}
 UNDEFINED = {"dev": {"accuracy": math.nan}}
@@ -84,7 +81,9 @@ LONGER = "finetune run 'my reviews.csv' label=stars seed=7 train.epochs="
         (record(0.6, notes=[JAMO]), "encoder of another language", f"{AGAIN} model=klue/bert-base"),
         (record(**CUT, observed={"fitting_length": 192}), "texts cut", f"{AGAIN} max_length=192"),
         (record(**CUT, observed={"fitting_length": 900, "longest_length": 64}), "texts cut", ""),
-        (record(0.9, **RARE), "too few rows of a class", "finetune report 0000000000"),
+        *[(record(0.9, scores=FEW_FOUND, labels={"train": {"good": 380, "odd": rows}, "dev": {"good": 9, "odd": 4}}),
+           "too few rows of a class" * few, "finetune report 0000000000" * few)
+          for rows, few in ((6, True), (18, True), (22, False))],
         (record(**SMALL), "dev too small to tell", f"{AGAIN} --seeds 5"),
         # What would change nothing is not advised: to a linear solver, where the best epoch was kept, to another rate.
         (record(**SMALL, recipe={"train": {"solver": "logistic"}, "frozen": True}), "dev too small to tell", ""),

@@ -126,8 +126,8 @@ class Killed(BaseException):
 def test_a_newer_run_replaces_the_old_one_whenever_it_is_killed(
     run: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before each single removal and rename: the record is the old one, none, or the new one with all its files."""
-    expected, old = newer(run), run.record()
+    """Before each single removal and rename: there is the old record or the new one with all its files, or none."""
+    before, expected, old = contents(run.path), newer(run), run.record()
     for steps in range(100):
         copy = RunFolder(shutil.copytree(run.path, run.path.parent / f"copy-{steps}"))
         left = steps
@@ -149,8 +149,7 @@ def test_a_newer_run_replaces_the_old_one_whenever_it_is_killed(
                 copy.publish()
             except Killed:
                 found = copy.record()
-                if found is not None and found != old:
-                    assert contents(copy.path) == expected
+                assert found is None or contents(copy.path) == (before if found == old else expected)
         with copy.locked(wait=False):
             assert contents(copy.path) == expected
         if left >= 0:

@@ -117,6 +117,7 @@ GIVEN = [first(seed=seed, weights=f"given {seed}", model="new:mini", tokenizer="
         # Seeds of an earlier run are seeds, and its other settings are not.
         ([after(first(seed=seed), seed=seed) for seed in range(3)], [3], []),
         ([after(after(first(seed=seed)), seed=seed) for seed in (1, 2)], [2], []),
+        ([after(first(init_seed=seed), seed=seed) for seed in (1, 2)], [2], []),
         ([after(first()), after(first(train={"epochs": 5}))], [1, 1], ["lineage.train.epochs"]),
         ([after(first()), after(first(data="another text"))], [1, 1], []),
         ([after(first()), after(first(weights="another encoder"))], [1, 1], []),
