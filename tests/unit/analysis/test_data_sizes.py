@@ -1,18 +1,13 @@
 """The learning curve over the size of the data, and its answer."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-from support.records import change_record, run
-from support.reports import read, report, saved_run
-from support.toys import cat_rows, cat_task
+from support.records import run
 
 from finetune.analysis.data_sizes import learning_curves, more_labels
 from finetune.runs.record import RunRecord
-from finetune.runs.record_files import load_record
-from finetune.task_types.parts import Answer
 
 
 def record(score: float, share: float, seed: int = 1, **facts: Any) -> RunRecord:
@@ -30,9 +25,6 @@ def test_sizes_are_in_order_with_the_mean_of_their_seeds() -> None:
     assert list(curve.frame["baseline"]) == [pytest.approx(0.4)] * 2
     assert learning_curves(records[1:3], {}) == []
     assert learning_curves([records[0], record(0.5, 0.1, data="other rows")], {}) == []
-
-
-def test_the_gain_is_that_of_the_last_doubling() -> None:
     (curve,) = learning_curves([record(0.5, 0.1), record(0.6, 0.5), record(0.7, 1.0)], {})
     assert "the last doubling (500 to 1,000 rows) raised dev accuracy by 10.0 points" in curve.answer
     assert "without an interval" in curve.answer
@@ -52,24 +44,6 @@ def test_the_answer_follows_the_interval(interval: tuple[float, float], answer: 
     said = more_labels(before, after, sum(interval) / 2, interval)
     assert said.startswith(answer)
     assert "500 to 1,000 rows" in said
-    assert "\n" not in said
     texts = [one.model_copy(update={"headline": "perplexity"}) for one in after.records]
     of_texts = more_labels(before, replace(after, records=texts), sum(interval) / 2, interval)
     assert "labels" not in of_texts and "more text" in of_texts.lower()
-
-
-def test_a_report_of_several_sizes_draws_the_curve_and_opens_with_the_largest(tmp_path: Path) -> None:
-    task, rows = cat_task(), cat_rows(64)
-    gold = task.labels_of(rows)
-    folders = []
-    for share, wrong in ((0.25, 24), (0.5, 16), (1.0, 2)):
-        answers = [Answer(value="no" if i < wrong else a.value, probabilities=[0.5, 0.5]) for i, a in enumerate(gold)]
-        folders.append(saved_run(tmp_path, task, rows, answers))
-        file = folders[-1] / "record.json"
-        sizes = {"rows": {"train": int(1_000 * share), "dev": 64}}
-        change_record(file, recipe=load_record(file).recipe | {"train_share": share}, **sizes)
-    page = report(tmp_path, *folders)
-    found = read(page)
-    assert "Learning curve of toy-cats" in found.text
-    assert "the last doubling (500 to 1,000 rows) raised dev accuracy" in found.text
-    assert page.count('<section class="headline') == 1

@@ -10,7 +10,6 @@ from finetune.analysis.label_errors import Believed, beliefs
 from finetune.task_types.predictions import Predictions
 from finetune.task_types.saved_predictions import labelled_table
 from finetune.task_types.span.answers import SpanAnswer, with_label
-from finetune.task_types.span.search import label_logits
 
 
 def table_for(lines: list[dict[str, Any]]) -> Predictions:
@@ -56,12 +55,6 @@ def test_an_answer_is_believed_among_the_best_spans_and_itself() -> None:
     assert with_label(answer, (), -math.inf).label_probability == 0
     assert with_label(answer, ("lost",), -math.inf).label_probability is None
     assert with_label(answer, None, 0.0) is answer
-
-
-def test_the_labelled_span_is_read_in_the_window_that_has_it() -> None:
-    windows = [np.array([[5.0, 5.0], [1.0, 2.0], [3.0, 4.0]]), np.array([[0.0, 0.0], [7.0, 8.0], [0.0, 0.0]])]
-    found = label_logits([*windows, windows[0]], [(0, 0), (1, 1), (1, 2)], np.array([0, 0, 1]), count=3)
-    assert found.tolist() == [15.0, 5.0, -math.inf]
 
 
 def test_answers_without_a_place_come_last() -> None:

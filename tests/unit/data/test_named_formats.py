@@ -1,4 +1,4 @@
-"""Sheets of a workbook, and formats that are recognised and refused."""
+"""Sheets of a workbook, XML, YAML, and formats that are recognised and refused."""
 
 import json
 import subprocess
@@ -10,18 +10,12 @@ import openpyxl
 import pytest
 from support.files import write
 
-from finetune.commands.check.findings import findings_of
 from finetune.data.files import split_files
 from finetune.data.reading import read_table
 from finetune.errors import UserError
 from finetune.task_types.columns import own_data
 from finetune.task_types.own_data import own_task
 from finetune.task_types.trained_form import form_for
-
-
-def columns(path: Path) -> dict[str, list[Any]]:
-    return read_table(path).columns
-
 
 ONTONOTES = """#begin document (bn/a); part 000
 bn/a 0 0 Ann NNP (TOP(S(NP* - - - - (PERSON* (ARG0* -
@@ -36,12 +30,13 @@ bn/a 0 0 Yes UH (TOP*) - - - - * * -
 bn/a 0 0 No UH (TOP*) - - - - * * -
 #end document
 """
-
-
 SLOTS = {"seq.in": "fly to new york\nhow much\n", "seq.out": "O O B-to I-to\nO O\n", "label": "flight\nfare\n"}
+READ_SLOTS = {"words": ["fly to new york", "how much"], "tags": ["O O B-to I-to", "O O"]}
 DATATURKS = {
     "content": "Ann met Lee", "annotation": [{"label": ["PER"], "points": [{"start": 0, "end": 2, "text": "Ann"}]}],
 }  # fmt: skip
+TEXTS, LABELS = "a cat sat, it did\na dog\n", "4\n0\n"
+READ_TEXTS = {"column 1": ["a cat sat, it did", "a dog"], "column 2": ["4", "0"]}
 
 
 @pytest.mark.parametrize(
@@ -57,30 +52,12 @@ DATATURKS = {
             "notes", r"brat \(a .ann next to a .txt\)",
             {"text": ["Ann met\nLee Fox."], "entities": [[[0, 3, "PER"], [8, 15, "PER"]]]},
         ),
-        (
-            {"a.txt": "Ann met", "a.ann": "T1\tPER 0 3\tAnn\n"}, "a.txt", "brat",
-            {"text": ["Ann met"], "entities": [[[0, 3, "PER"]]]},
-        ),
-        (
-            {f"train/{name}": content for name, content in SLOTS.items()}, "train", "words and slots",
-            {"words": ["fly to new york", "how much"], "tags": ["O O B-to I-to", "O O"], "intent": ["flight", "fare"]},
-        ),
-        (
-            {"dev.seq.in": SLOTS["seq.in"], "dev.seq.out": SLOTS["seq.out"]}, "dev.seq.in", "words and slots",
-            {"words": ["fly to new york", "how much"], "tags": ["O O B-to I-to", "O O"]},
-        ),
-        (
-            {"a.json": json.dumps(DATATURKS)}, "a.json", "Dataturks",
-            {"text": ["Ann met Lee"], "entities": [[[0, 3, "PER"]]]},
-        ),
-        (
-            {"train_text.txt": "a cat sat, it did\na dog\n", "train_labels.txt": "4\n0\n"}, "train_text.txt",
-            "labels in another file", {"column 1": ["a cat sat, it did", "a dog"], "column 2": ["4", "0"]},
-        ),
-        (
-            {"train.txt": "a cat sat, it did\na dog\n", "train.labels": "4\n0\n"}, "train.txt",
-            "labels in another file", {"column 1": ["a cat sat, it did", "a dog"], "column 2": ["4", "0"]},
-        ),
+        ({f"train/{name}": content for name, content in SLOTS.items()}, "train", "words and slots",
+         READ_SLOTS | {"intent": ["flight", "fare"]}),
+        ({f"dev.{name}": SLOTS[name] for name in ("seq.in", "seq.out")}, "dev.seq.in", "words and slots", READ_SLOTS),
+        ({"a.json": json.dumps(DATATURKS)}, "a.json", "Dataturks",
+         {"text": ["Ann met Lee"], "entities": [[[0, 3, "PER"]]]}),
+        ({"train_text.txt": TEXTS, "train_labels.txt": LABELS}, "train_text.txt", "labels in another file", READ_TEXTS),
     ],
 )  # fmt: skip
 def test_a_format_that_is_not_read_is_named_with_a_command_that_converts_it(
@@ -93,68 +70,119 @@ def test_a_format_that_is_not_read_is_named_with_a_command_that_converts_it(
         own_task(str(tmp_path / name), {})
     command = error.value.way_out.partition(": ")[2]
     subprocess.run(command.replace("python -c", f"{sys.executable} -c"), shell=True, check=True, cwd=tmp_path)
-    (written,) = tmp_path.glob("rows.*")
-    assert columns(written) == found
+    (converted,) = tmp_path.glob("rows.*")
+    assert read_table(converted).columns == found
 
 
-def workbook(path: Path) -> Path:
+def workbook(path: Path, **sheets: list[list[str]]) -> Path:
     book = openpyxl.Workbook()
-    book.active.title = "About"
-    book.active.append(["what", "who"])
-    book.active.append(["reviews of films", "us"])
-    rows = book.create_sheet("All rows")
-    rows.append(["text", "label"])
-    for number in range(24):
-        rows.append(
-            [f"the film was {'good' if number % 2 else 'bad'} in {number} ways", "pos" if number % 2 else "neg"]
-        )
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
     book.save(path)
     return path
 
 
 def test_a_sheet_of_several_is_chosen_by_name(tmp_path: Path) -> None:
-    path = workbook(tmp_path / "a.xlsx")
+    rows = [["text", "label"], *([f"the film was {n % 2} in {n} ways", "pn"[n % 2]] for n in range(24))]
+    path = workbook(tmp_path / "a.xlsx", About=[["what", "who"], ["reviews", "us"]], **{"All rows": rows})
     asked = r"has 2 sheets with rows: 'About' \(2 rows\), 'All rows' \(25 rows\)\. Name .* 'sheet=All rows'"
-    for read_it in (lambda: own_task(str(path), {}), lambda: findings_of(str(path), {}), lambda: read_table(path)):
+    for read_it in (lambda: own_task(str(path), {}), lambda: read_table(path)):
         with pytest.raises(UserError, match=asked):
             read_it()
     read = own_data(own_task(str(path), {"sheet": "All rows"}))
-    assert read is not None
     assert (read.layout.text, read.layout.label, len(read.table(path))) == (("text",), ("label",), 24)
     assert str(form_for(path, read.layout, {})) == "Excel, sheet 'All rows'"
-    assert str(form_for(path, read.layout, {"sheet": "About"})) == "Excel, sheet 'About'"
     with pytest.raises(UserError, match=r"has no sheet .Rows.\. Its sheets are About, All rows"):
         own_task(str(path), {"sheet": "Rows"})
     with pytest.raises(UserError, match="which sheet= is for"):
         own_task(str(write(tmp_path / "a.csv", "text,label\na,b\n")), {"sheet": "Rows"})
+    one = workbook(tmp_path / "one.xlsx", Empty=[["text"]], Data=[["text"], ["a cat"], ["a dog"]])
+    assert read_table(one).columns == {"text": ["a cat", "a dog"]}  # a sheet without rows is not asked about
+    numbers = workbook(tmp_path / "b.xlsx", One=[["text"], *([f"{n}"] for n in range(20))])
+    assert read_table(numbers).columns == {"text": [f"{n}" for n in range(20)]}
 
 
-def test_a_sheet_without_rows_is_not_asked_about(tmp_path: Path) -> None:
-    book = openpyxl.Workbook()
-    book.active.append(["text"])
-    rows = book.create_sheet("Data")
-    for text in ("text", "a cat", "a dog"):
-        rows.append([text])
-    book.save(tmp_path / "a.xlsx")
-    assert columns(tmp_path / "a.xlsx") == {"text": ["a cat", "a dog"]}
+SEMEVAL_2014 = """<?xml version="1.0" encoding="UTF-8"?>
+<sentences>
+  <sentence id="a"><text>But the staff was horrible.</text>
+    <aspectTerms><aspectTerm term="staff" polarity="negative" from="8" to="13"/></aspectTerms></sentence>
+  <sentence id="b"><text>The food was good, as the wine.</text>
+    <aspectTerms><aspectTerm term="food" polarity="positive" from="4" to="8"/>
+    <aspectTerm term="wine" polarity="positive" from="26" to="30"/></aspectTerms></sentence>
+  <sentence id="c"><text>We were four.</text></sentence>
+</sentences>"""
+SEMEVAL_2016 = """<Reviews><Review rid="1"><sentences>
+  <sentence id="1:0"><text>The place was fair.</text>
+    <Opinions><Opinion target="place" category="R#G" polarity="neutral" from="4" to="9"/></Opinions></sentence>
+  <sentence id="1:1"><text>We were four.</text></sentence></sentences></Review>
+  <Review rid="2"><sentences><sentence id="2:0"><text>All of it was good.</text></sentence></sentences></Review>
+</Reviews>"""
+TWEETS = "".join(
+    f"<tweet><id>{n}</id><content>it was so {word}</content><sentiment><value>{n}</value></sentiment></tweet>"
+    for n, word in enumerate(("good", "bad"))
+)
 
 
-@pytest.mark.parametrize("count", [2, 20])
-def test_a_sheet_of_one_column_has_its_header_in_the_first_line(tmp_path: Path, count: int) -> None:
-    book = openpyxl.Workbook()
-    for cell in ("text", *map(str, range(count))):
-        book.active.append([cell])
-    book.save(tmp_path / "a.xlsx")
-    assert columns(tmp_path / "a.xlsx") == {"text": [*map(str, range(count))]}
+def test_an_element_of_xml_is_a_row(tmp_path: Path) -> None:
+    found = read_table(write(tmp_path / "a.xml", SEMEVAL_2014)).columns
+    assert (found["id"], found["text"][0]) == (["a", "b", "c"], "But the staff was horrible.")
+    assert [[(item["from"], item["to"], item["polarity"]) for item in cell] for cell in found["aspectTerms"]] == [
+        [(8, 13, "negative")], [(4, 8, "positive"), (26, 30, "positive")], [],
+    ]  # fmt: skip
+    later = read_table(write(tmp_path / "b.xml", SEMEVAL_2016)).columns
+    assert (later["id"], [len(cell) for cell in later["Opinions"]]) == (["1:0", "1:1", "2:0"], [1, 0, 0])
+    assert read_table(write(tmp_path / "c.xml", f"<t>{TWEETS}</t>")).columns == {
+        "id": ["0", "1"], "content": ["it was so good", "it was so bad"],
+        "sentiment": [{"value": "0"}, {"value": "1"}], "sentiment.value": ["0", "1"],
+    }  # fmt: skip
+    inline = '<d><s l="x">I met <b>Ann</b> there</s>\n<s l="y">and that is all</s></d>'
+    assert read_table(write(tmp_path / "d.xml", inline)).columns == {
+        "l": ["x", "y"], "text": ["I met Ann there", "and that is all"],
+    }  # fmt: skip
+    yaml = "- {text: a film, label: good}\n- text: no film\n  label: bad\n"
+    assert read_table(write(tmp_path / "a.yaml", yaml)).columns == {
+        "text": ["a film", "no film"],
+        "label": ["good", "bad"],
+    }
+    before, _, sentences = SEMEVAL_2014.replace("</sentences>", "").partition("<sentences>")
+    layout = own_data(own_task(str(write(tmp_path / "e.xml", f"{before}<a>{sentences * 8}</a>")), {})).layout
+    assert (layout.shape, layout.label, layout.labels) == ("tagging", ("aspectTerms",), ("negative", "positive"))
 
 
-def test_two_candidates_for_train_are_said(tmp_path: Path) -> None:
-    for name in ("a.csv", "b.csv", "test.csv"):
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.xml", "<a><b>one two</b>", "is not valid XML"),
+        ("a.xml", "<a><b>one two</b></a>", "without an element for each row"),
+        ("a.xml", '<!DOCTYPE a [<!ENTITY x "y">]><a><b>&x; two</b><b>&x;</b></a>', "entities of its own"),
+        ("a.yaml", 'version: "3.1"\nnlu:\n- intent: greet\n  examples: |\n    - hello\n', "is training data of Rasa"),
+        ("a.yaml", "a: &x [1]\nb: *x\n", "aliases"),
+        ("a.yaml", "a: [1\nb: 2\n", r"a.yaml:2: is not YAML"),
+        ("a.yaml", "a: 1\n", "YAML without a list of rows"),
+        ("a.yaml", "[" * 40_000, "a.yaml"),
+    ],
+)
+def test_xml_and_yaml_that_cannot_be_read_are_refused(name: str, content: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=said):
+        read_table(write(tmp_path / name, content))
+
+
+def test_the_files_of_a_folder_that_are_its_splits(tmp_path: Path) -> None:
+    for name in (
+        "xml/train.xml",
+        "xml/test.xml",
+        "xml/pom.xml",
+        "one/a.csv",
+        "one/config.yml",
+        "two/a.csv",
+        "two/b.csv",
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         write(tmp_path / name, "text,label\na,b\n")
+    assert split_files(tmp_path / "xml") == {name: tmp_path / "xml" / f"{name}.xml" for name in ("train", "test")}
+    assert split_files(tmp_path / "one") == {"train": tmp_path / "one" / "a.csv"}
     with pytest.raises(UserError, match=r"any of a.csv, b.csv could be the train file"):
-        split_files(tmp_path)
-    for name in ("train/a", "train/b", "training/a", "training/b"):
-        (tmp_path / "folders" / name).mkdir(parents=True)
-        write(tmp_path / "folders" / name / "1.txt", "Ann")
-    with pytest.raises(UserError, match="could both be the train file"):
-        split_files(tmp_path / "folders")
+        split_files(tmp_path / "two")

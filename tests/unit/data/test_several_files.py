@@ -1,4 +1,4 @@
-"""Rows of several files: those of both, parts of one, and folders that `datasets` or the Hub lay out."""
+"""Rows of several files, folders that `datasets` or the Hub lay out, and what is within a line or is no line."""
 
 import json
 from pathlib import Path
@@ -7,10 +7,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.cli import InProcess, assert_error
 from support.own_data import own_task
 
-from finetune.commands.check import check
+from finetune.data.reading import read_table
 from finetune.data.source import Source
 from finetune.errors import UserError
 
@@ -59,34 +58,18 @@ def test_the_rows_of_two_files_are_trained_on_and_held_out_together(tmp_path: Pa
     task: Any = own_task(f"{old},{new}")
     splits = {split: task.load(Source(), split) for split in ("train", "dev")}
     rows = [row for loaded in splits.values() for row in loaded.rows]
-    assert sorted((row.text, row.gold) for row in rows) == sorted(OLD + NEW)
-    assert len({row.id for row in rows}) == len(rows)
+    assert (sorted((row.text, row.gold) for row in rows), len({row.id for row in rows})) == (sorted(OLD + NEW), 60)
     assert any(f"row 31 of {new}" in note for note in splits["train"].notes)
-    content = splits["train"].content
     write(new, [*NEW, ("another text", "fine")])
-    again = own_task(f"{old},{new}").load(Source(), "train")
-    assert again.content != content
+    assert own_task(f"{old},{new}").load(Source(), "train").content != splits["train"].content
     assert task.name == "old.csv,new.csv"
-
-
-def test_files_with_other_columns_are_not_joined(tmp_path: Path) -> None:
-    old, new = write(tmp_path / "old.csv", OLD), write(tmp_path / "new.csv", NEW, header="text,rating")
+    both = write(tmp_path / "old.csv,new.csv", NEW[:20])
+    assert all_of(both) == sorted(NEW[:20])  # a comma in the name of a file that is there
+    write(new, NEW, header="text,rating")
     with pytest.raises(UserError, match=r"different columns: 'label' is only in .*old\.csv"):
-        own_task(f"{old},{new}")
+        own_task(f"{tmp_path / 'old.csv'},{new},{old}")
     with pytest.raises(UserError, match=r"nope\.csv: no such file"):
         own_task(f"{old},{tmp_path / 'nope.csv'}")
-
-
-def test_the_command_joins_names(in_process: InProcess, tmp_path: Path) -> None:
-    old, new = write(tmp_path / "old.csv", OLD), write(tmp_path / "new.csv", NEW, header="text,rating")
-    code, _, err = in_process("run", str(old), str(new), "--rows", "together", data="")
-    assert code == 2
-    assert_error(err, "different columns: 'label' is only in")
-
-
-def test_a_file_with_a_comma_in_its_name_is_one_file(tmp_path: Path) -> None:
-    write(tmp_path / "old.csv", OLD)
-    assert all_of(write(tmp_path / "old.csv,new.csv", NEW)) == sorted(NEW)
 
 
 @pytest.mark.parametrize("kind", [pa.ipc.new_stream, pa.ipc.new_file])
@@ -99,15 +82,11 @@ def test_a_folder_of_save_to_disk_is_read_with_its_splits_and_names(kind: Any, t
     assert read(tmp_path / "data", "train", "dev", "test") == expected
     assert all_of(tmp_path / "data" / "train") == sorted(OLD + NEW[:10])
     assert all_of(tmp_path / "data" / "train" / "data-00000-of-00002.arrow") == sorted(OLD)
-    assert check(tmp_path / "data").counted.startswith("0 errors")
-
-
-def test_a_damaged_arrow_file_is_named(tmp_path: Path) -> None:
-    saved(tmp_path / "train", OLD)
-    file = tmp_path / "train" / "data-00000-of-00001.arrow"
-    file.write_bytes(file.read_bytes()[:200])
+    saved(tmp_path / "cut", OLD)
+    cut = tmp_path / "cut" / "data-00000-of-00001.arrow"
+    cut.write_bytes(cut.read_bytes()[:200])
     with pytest.raises(UserError, match="is not a valid Arrow file"):
-        own_task(tmp_path / "train")
+        own_task(tmp_path / "cut")
 
 
 def test_the_parts_in_a_folder_of_the_hub_are_one_split(tmp_path: Path) -> None:
@@ -121,11 +100,78 @@ def test_the_parts_in_a_folder_of_the_hub_are_one_split(tmp_path: Path) -> None:
     (folder / "train-00001-of-00002.parquet").unlink()
     with pytest.raises(UserError, match="has 1 of 2 parts"):
         own_task(tmp_path)
-
-
-def test_of_several_configurations_one_is_to_be_named(tmp_path: Path) -> None:
     for name in ("english", "german"):
-        (tmp_path / name).mkdir()
-        pq.write_table(arrow(OLD), tmp_path / name / "train-00000-of-00001.parquet")
+        (tmp_path / "two" / name).mkdir(parents=True)
+        pq.write_table(arrow(OLD), tmp_path / "two" / name / "train-00000-of-00001.parquet")
     with pytest.raises(UserError, match="has several folders with data: english, german"):
-        own_task(tmp_path)
+        own_task(tmp_path / "two")
+
+
+RETURNS = [
+    (f"a fine\rday number {n}" if n % 3 == 1 else f"a bad day, number {n}", ["good", "bad"][n % 2]) for n in range(30)
+]
+
+
+@pytest.mark.parametrize(("end", "quote"), [("\n", '"'), ("\n", ""), ("\r\n", '"'), ("\r", '"')])
+def test_a_carriage_return_is_part_of_a_cell_where_line_feeds_end_the_lines(
+    end: str, quote: str, tmp_path: Path
+) -> None:
+    rows = [(text.replace("\r", " " if end == "\r" else "\r"), label) for text, label in RETURNS]
+    cells = [(f"{quote}{text}{quote}", label) for text, label in [("text", "label"), *rows]]
+    sign = "," if quote else "\t"
+    (tmp_path / "data.csv").write_bytes("".join(sign.join(row) + end for row in cells).encode())
+    table = read_table(tmp_path / "data.csv")
+    assert not table.faults
+    assert list(zip(table.columns["text"], table.columns["label"], strict=True)) == rows
+
+
+def test_a_carriage_return_ends_no_line_of_labelled_lines_or_json(tmp_path: Path) -> None:
+    (tmp_path / "data.txt").write_bytes("".join(f"__label__{label} {text}\n" for text, label in RETURNS).encode())
+    lines = [json.dumps({"text": text, "label": label}) for text, label in RETURNS]
+    (tmp_path / "data.jsonl").write_bytes(
+        "".join(f"{line[:-1]}\r}}\n" if "fine" in line else f"{line}\n" for line in lines).encode()
+    )
+    assert [len(read_table(tmp_path / name)) for name in ("data.txt", "data.jsonl")] == [30, 30]
+
+
+def tagged(*lines: str) -> str:
+    return "".join("".join(f"{line.format(n)}\n" for line in lines) + "\n" for n in range(20))
+
+
+ANN = ("Ann", "Lee", "sings")
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "tags", "noted"),
+    [
+        *[
+            (tagged(f"Ann{sign}B-PER", f"Lee{sign}I-PER", f"{blank}{sign}O", f"sings{sign}O"), ANN, "B-PER I-PER O",
+             "blank tokens with the tag O: left out (rows 1, 2, 3 and 17 more")
+            for blank, sign in ((" ", " "), ("", "\t"), ("\u00a0", "\t"))
+        ],
+        # A bare I continues the entity, and after none it is a fault.
+        (tagged("Ann B_PS", "Lee I", "sings O", "A B_LC", "B I"), (*ANN, "A", "B"), "B-PS I-PS O B-LC I-LC", ""),
+        (tagged("Ann B_PS", "Lee I", "sings O", "now O") + "Bob B_PS\nsings O\nLee I\nnow O\n\n",
+         (*ANN, "now"), "B-PS I-PS O O", "1 row that cannot be used"),
+        (tagged("$\tO", "5\tO", "Ann\tB-PER"), ("$", "5", "Ann"), "O O B-PER", ""),  # no comment
+    ],
+)  # fmt: skip
+def test_lines_of_words_that_are_odd(text: str, words: tuple[str, ...], tags: str, noted: str, tmp_path: Path) -> None:
+    (tmp_path / "train.conll").write_text(text)
+    task = own_task(tmp_path / "train.conll")
+    train, dev = (task.load(Source(), split) for split in ("train", "dev"))
+    assert {(row.words, row.gold) for row in (*train.rows, *dev.rows)} == {(words, tuple(tags.split()))}
+    assert not noted or any(noted in note for note in train.notes)
+
+
+def test_a_file_whose_sentences_all_have_a_fault_names_the_line(tmp_path: Path) -> None:
+    (tmp_path / "train.conll").write_text(tagged("Ann B-PER", "Lee I-PER", "  B-PER", "sings O"))
+    with pytest.raises(UserError, match=r"train\.conll:3: none of its 20 sentences can be read: expected 2 columns"):
+        own_task(tmp_path / "train.conll")
+
+
+@pytest.mark.parametrize("name", ["train.jsonl", "train.csv", "train.parquet"])
+def test_a_pointer_of_git_lfs_is_named(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 12\n")
+    with pytest.raises(UserError, match=r"is a pointer of git-lfs.*`git lfs pull`"):
+        own_task(tmp_path / name)

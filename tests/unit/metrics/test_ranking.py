@@ -21,7 +21,7 @@ def by_hand(grades: list[float]) -> dict[str, float]:
     }
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))
 def test_scores_are_those_of_the_definitions_and_of_scikit_learn(seed: int) -> None:
     generator = np.random.default_rng(seed)
     count = int(generator.integers(2, 30))
@@ -58,8 +58,3 @@ def test_ties_beyond_the_cut_count_as_far_as_they_reach_it() -> None:
     found = ranking_scores([*[0.0] * 19, 1.0], [0.0] * 20)
     assert found["mrr@10"] == pytest.approx(sum(1 / place for place in range(1, 11)) / 20)
     assert found["ndcg@10"] == pytest.approx(ndcg_score([[*[0] * 19, 1]], [[0] * 20], k=CUT))
-
-
-def test_the_labels_as_scores_are_perfect() -> None:
-    grades = [0.0, 3.0, 1.0, 1.0, 0.0, 2.0]
-    assert ranking_scores(grades, grades) == pytest.approx({"ndcg@10": 1, "mrr@10": 1, "map": 1})

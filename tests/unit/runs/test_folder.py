@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.runs import FinishedRun
 
@@ -22,9 +24,8 @@ from finetune.runs.folder import RESULTS, RunFolder, read_lines, read_prediction
 from finetune.runs.record_files import DamagedRecord, all_records, load_record, write_record
 
 HOLD = """
-import sys, time
+import sys
 from pathlib import Path
-from finetune.runs.events import unwatched
 from finetune.runs.folder import RunFolder
 with RunFolder(Path(sys.argv[1])).locked(wait=False):
     print("locked", flush=True)
@@ -49,27 +50,23 @@ def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-def test_without_waiting_the_error_names_who_has_the_lock(holder: subprocess.Popen[str], tmp_path: Path) -> None:
-    with (
-        pytest.raises(UserError, match=f"is being trained by process {holder.pid} on "),
-        RunFolder(tmp_path / "run").locked(wait=False),
-    ):
-        pass
-
-
-def test_the_lock_of_a_process_that_ends_or_is_killed_is_taken_over(
+def test_a_lock_names_its_process_and_is_taken_over_when_that_is_killed(
     holder: subprocess.Popen[str], tmp_path: Path
 ) -> None:
-    notes: list[str] = []
-
+    run, notes = RunFolder(tmp_path / "run"), list[str]()
+    held = f"is being trained by process {holder.pid} on "
+    with pytest.raises(UserError, match=held), run.locked(wait=False):
+        pass
+    run.clean()
+    assert (run.path / ".holder").is_file()  # of a process that lives
     threading.Timer(0.7, holder.kill).start()
     started = time.monotonic()
-    with RunFolder(tmp_path / "run").locked(wait=True, tell=notes.append):
+    with run.locked(wait=True, tell=notes.append):
         assert time.monotonic() - started > 0.5
-        assert (tmp_path / "run" / ".holder").read_text().startswith(f"process {os.getpid()} ")
-    assert len(notes) == 1
-    assert notes[0].endswith("; waiting for its record")
-    assert [file.name for file in (tmp_path / "run").iterdir()] == [".lock"]
+        assert (run.path / ".holder").read_text().startswith(f"process {os.getpid()} ")
+    (note,) = notes
+    assert held in note and note.endswith("; waiting for its record")
+    assert [file.name for file in run.path.iterdir()] == [".lock"]
 
 
 def test_a_folder_that_vanished_under_its_lock_is_noticed(tmp_path: Path) -> None:
@@ -78,21 +75,32 @@ def test_a_folder_that_vanished_under_its_lock_is_noticed(tmp_path: Path) -> Non
     with run.locked(wait=False):
         run.require_locked()
         run.path.rename(tmp_path / "gone")
-        for make in (lambda: run.path.mkdir(), lambda: (run.path / ".lock").touch()):
+        for make in (lambda: run.path.mkdir(), lambda: (run.path / ".lock").touch(), lambda: None):
             with pytest.raises(UserError, match="was removed while the run was trained"):
                 run.require_locked()
             make()
-        with pytest.raises(UserError, match="was removed"):
-            run.require_locked()
 
 
-def test_a_folder_where_files_cannot_be_made_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("no folder")
-    with (
-        pytest.raises(UserError, match=r"cannot be written or locked \(Not a directory\)"),
-        RunFolder(tmp_path / "file" / "run").locked(wait=True),
-    ):
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("file/run", r"file/.*cannot be written or locked \(Not a directory\)"),
+        ("s3://bucket/runs", "is an address"),
+        ("~/runs", "begins with ~"),
+    ],
+)
+def test_a_folder_elsewhere_is_refused_before_training(
+    place: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("no folder")
+    before = {*tmp_path.rglob("*")}
+    with pytest.raises(UserError, match=words), RunFolder.of(Path(place), "t", "1").locked(wait=True):
         pass
+    if place[0] in "s~":
+        with pytest.raises(UserError, match=words):
+            stored({"train": Columns(cells={"text": ["a"]}, names={})}, Path(place) / STORE)
+    assert {*tmp_path.rglob("*")} == before
 
 
 def newer(run: RunFolder) -> dict[str, bytes]:
@@ -118,8 +126,8 @@ class Killed(BaseException):
 def test_a_newer_run_replaces_the_old_one_whenever_it_is_killed(
     run: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before each single removal and rename: the record is the old one, none, or the new one with all its files."""
-    expected, old = newer(run), run.record()
+    """Before each single removal and rename: there is the old record or the new one with all its files, or none."""
+    before, expected, old = contents(run.path), newer(run), run.record()
     for steps in range(100):
         copy = RunFolder(shutil.copytree(run.path, run.path.parent / f"copy-{steps}"))
         left = steps
@@ -141,84 +149,24 @@ def test_a_newer_run_replaces_the_old_one_whenever_it_is_killed(
                 copy.publish()
             except Killed:
                 found = copy.record()
-                if found is not None and found != old:
-                    assert contents(copy.path) == expected
+                assert found is None or contents(copy.path) == (before if found == old else expected)
         with copy.locked(wait=False):
             assert contents(copy.path) == expected
         if left >= 0:
             break
     assert steps > 8
-    assert contents(copy.path) == expected
 
 
-def test_an_attempt_that_is_not_finished_is_left_alone(run: RunFolder) -> None:
+def test_an_attempt_that_is_not_finished_is_left_alone_also_where_the_old_record_is_gone(run: RunFolder) -> None:
     before = contents(run.path)
     newer(run)
     (run.path / "new" / "record.json").unlink()
     with run.locked(wait=False):
         assert contents(run.path) == before
-    assert run.attempt.path == run.path / "new"
-    assert (run.attempt.path / "model" / "more.txt").is_file()
-
-
-def test_an_attempt_goes_on_where_the_old_record_was_removed(run: RunFolder) -> None:
-    """Else what it has trained would stay in a folder that nobody looks at."""
-    (run.attempt.path / "checkpoints").mkdir()
     run.record_file.unlink()
     with run.locked(wait=False):
-        assert run.attempt.checkpoints.is_dir()
-
-
-def flip(file: Path) -> None:
-    content = bytearray(file.read_bytes())
-    content[len(content) // 2] ^= 1
-    file.write_bytes(content)
-
-
-def test_a_record_that_was_changed_is_an_error(run: RunFolder) -> None:
-    text = run.record_file.read_text()
-    assert '"accuracy": 1.0' in text
-    run.record_file.write_text(text.replace('"accuracy": 1.0', '"accuracy": 0.9', 1))
-    with pytest.raises(UserError, match=r"record\.json: is damaged or was edited"):
-        run.record()
-    with pytest.warns(DamagedRecord, match="is damaged or was edited"):
-        assert all_records(run.path.parents[1]) == []
-
-
-def test_predictions_that_were_changed_are_an_error(run: RunFolder) -> None:
-    assert read_lines(run, "dev")
-    flip(run.predictions("dev"))
-    with pytest.raises(UserError, match=r"predictions-dev\.parquet: is damaged.*`force`"):
-        read_lines(run, "dev")
-
-
-def test_every_file_of_a_model_is_checked(run: RunFolder, tmp_path: Path) -> None:
-    """Also of a model folder that was copied out of its run."""
-    files = sorted(file.name for file in run.model.iterdir() if file.name != checksums.ABOUT)
-    assert {"config.json", "model.safetensors", "checksums.json"} < {*files}
-    for name in files:
-        folder = RunFolder(shutil.copytree(run.path, tmp_path / f"copy {name}"))
-        flip(folder.model / name)
-        alone = shutil.copytree(folder.model, tmp_path / f"model {name}")
-        for target in (folder.path, alone):
-            with pytest.raises(UserError, match=r"is (damaged|missing)") as raised:
-                load_predictor(target)
-            assert name in str(raised.value) or name == checksums.CHECKSUMS
-
-
-def test_a_missing_file_of_a_model_is_an_error(run: RunFolder) -> None:
-    (run.model / "tokenizer_config.json").unlink()
-    with pytest.raises(UserError, match=r"tokenizer_config\.json: is missing"):
-        load_predictor(run.path)
-
-
-def test_older_records_and_models_without_checksums_are_read(run: RunFolder) -> None:
-    record = load_record(run.record_file)
-    text = record.model_copy(update={"files": {}, "checksum": ""}).model_dump_json(exclude={"files", "checksum"})
-    run.record_file.write_text(text)
-    (run.model / checksums.CHECKSUMS).unlink()
-    assert load_predictor(run.path)("the cat sat").value in ("good", "bad")
-    assert read_lines(run, "dev")
+        assert run.attempt.path == run.path / "new"
+        assert (run.attempt.path / "model" / "more.txt").is_file()
 
 
 def test_what_a_process_left_that_was_killed_after_the_run_was_finished_is_removed(run: RunFolder) -> None:
@@ -230,10 +178,53 @@ def test_what_a_process_left_that_was_killed_after_the_run_was_finished_is_remov
     assert not {".holder", "new"} & {file.name for file in run.path.iterdir()}
 
 
-def test_it_stays_where_another_process_has_the_lock(run: RunFolder) -> None:
-    with run.locked(wait=False):
-        run.clean()
-        assert (run.path / ".holder").is_file()
+def flip(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
+def test_a_record_or_predictions_that_were_changed_are_an_error(run: RunFolder) -> None:
+    assert read_lines(run, "dev")
+    flip(run.predictions("dev"))
+    with pytest.raises(UserError, match=r"predictions-dev\.parquet: is damaged.*`force`"):
+        read_lines(run, "dev")
+    text = run.record_file.read_text()
+    assert '"accuracy": 1.0' in text
+    run.record_file.write_text(text.replace('"accuracy": 1.0', '"accuracy": 0.9', 1))
+    with pytest.raises(UserError, match=r"record\.json: is damaged or was edited"):
+        run.record()
+    with pytest.warns(DamagedRecord, match="is damaged or was edited"):
+        assert all_records(run.path.parents[1]) == []
+
+
+def test_every_file_of_a_model_is_checked(run: RunFolder, tmp_path: Path) -> None:
+    """Also of a model folder that was copied out of its run."""
+    files = sorted(file.name for file in run.model.iterdir() if file.name != checksums.ABOUT)
+    assert {"config.json", "model.safetensors", "checksums.json"} < {*files}
+    for name in files:
+        for change in (flip, Path.unlink) if name == "tokenizer_config.json" else (flip,):
+            folder = RunFolder(shutil.copytree(run.path, tmp_path / f"copy {name} {change.__name__}"))
+            change(folder.model / name)
+            alone = shutil.copytree(folder.model, tmp_path / f"model {name} {change.__name__}")
+            for target in (folder.path, alone):
+                with pytest.raises(UserError, match=r"is (damaged|missing)") as raised:
+                    load_predictor(target)
+                assert name in str(raised.value) or name == checksums.CHECKSUMS
+
+
+def test_older_records_models_and_predictions_are_read(run: RunFolder, tmp_path: Path) -> None:
+    record = load_record(run.record_file)
+    text = record.model_copy(update={"files": {}, "checksum": ""}).model_dump_json(exclude={"files", "checksum"})
+    run.record_file.write_text(text)
+    (run.model / checksums.CHECKSUMS).unlink()
+    assert load_predictor(run.path)("the cat sat").value in ("good", "bad")
+    older = [{"id": "1", "text": "a", "gold": "x", "answer": "y"}]
+    pq.write_table(pa.Table.from_pylist(older), run.predictions("dev"))
+    assert read_lines(run, "dev") == [{"id": "1", "text": "a", "gold": "x", "prediction": "y"}]
+    pq.write_table(pa.Table.from_pylist([{"id": "1", "gold": "x"}]), run.predictions("dev"))
+    with pytest.raises(UserError, match="has no column prediction"):
+        read_lines(run, "dev")
 
 
 @pytest.mark.parametrize("name", ["a:b", "s3:", "~", "file:", "a?b*c#d%20e"])
@@ -242,23 +233,11 @@ def test_predictions_are_written_into_a_folder_of_any_name(
 ) -> None:
     """Where pyarrow is given a relative path, it looks for some on servers and in homes."""
     monkeypatch.chdir(tmp_path)
-    folder = Path(name) / "inside"
-    folder.mkdir(parents=True)
-    write_predictions(folder / "predictions-dev.parquet", [{"prediction": "good"}], {})
-    assert read_predictions(folder / "predictions-dev.parquet") == [{"prediction": "good"}]
-    assert [file.name for file in (tmp_path / name / "inside").iterdir()] == ["predictions-dev.parquet"]
-
-
-@pytest.mark.parametrize(("name", "words"), [("s3://bucket/runs", "is an address"), ("~/runs", "begins with ~")])
-def test_a_folder_that_would_be_elsewhere_is_refused_before_training(
-    name: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match=words), RunFolder.of(Path(name), "t", "1").locked(wait=False):
-        pass
-    with pytest.raises(UserError, match=words):
-        stored({"train": Columns(cells={"text": ["a"]}, names={})}, Path(name) / STORE)
-    assert not list(tmp_path.iterdir())
+    file = Path(name) / "inside" / "predictions-dev.parquet"
+    file.parent.mkdir(parents=True)
+    write_predictions(file, [{"prediction": "good"}], {})
+    assert read_predictions(file) == [{"prediction": "good"}]
+    assert [one.relative_to(tmp_path) for one in tmp_path.rglob("*.*") if one.is_file()] == [file]
 
 
 def test_an_advised_command_can_be_typed_whatever_the_names() -> None:

@@ -1,8 +1,9 @@
-"""Folders of runs that have no record."""
+"""Runs without a record, the log that tells how far they came, and the signals that end one."""
 
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
 import time
@@ -10,72 +11,133 @@ from pathlib import Path
 
 import pytest
 from support.cli import InProcess
+from support.signals import installed
 
+from finetune.metrics.scores import accuracy
+from finetune.runs import process
+from finetune.runs.events import (
+    Done,
+    Encoded,
+    EpochDone,
+    EpochResult,
+    Event,
+    EventLog,
+    Note,
+    Predicted,
+    Started,
+    Training,
+    Updates,
+    Working,
+    logged_events,
+    unwatched,
+)
 from finetune.runs.lookup import InterruptedRun, interrupted_runs
+
+SCORES = {"dev": {"accuracy": 0.75}}
+RESULT = EpochResult(epoch=1, loss=0.5, headline=0.75, scores=SCORES, dev_loss=0.25)
+EVENTS: list[tuple[Event, dict[str, object] | None]] = [  # with what the log has of them, from which reports are made
+    (Started(folder="f", recipe={"task": "t"}, device="c"), {"folder": "f", "recipe": {"task": "t"}, "device": "c"}),
+    (Note("watch out"), {"text": "watch out"}),
+    (
+        Training(updates=4, done=0, epochs=1, examples=8),
+        {"updates": 4, "done": 0, "epochs": 1, "examples": 8, "unit": "epoch"},
+    ),
+    (
+        Updates(update=2, epoch=1, losses=[0.9, 0.8], seconds=0.1, rates=[1e-5, 2e-5]),
+        {"update": 2, "epoch": 1, "losses": [0.9, 0.8], "seconds": 0.1, "rates": [1e-5, 2e-5]},
+    ),
+    *[(event, None) for event in (Predicted(done=1, total=2), Encoded(done=1, total=2, rate=3.0), Working("saving"))],
+    (
+        EpochDone(result=RESULT, best=0.75, metrics=(accuracy,)),
+        {"epoch": 1, "loss": 0.5, "headline": 0.75, "scores": SCORES, "dev_loss": 0.25, "best": 0.75},
+    ),
+    (Done(folder="f", scores=SCORES, seconds={"total": 1}), {"folder": "f", "scores": SCORES, "seconds": {"total": 1}}),
+]  # fmt: skip
+
+
+def test_the_log_keeps_the_keys_of_each_event_and_drops_a_line_that_a_killed_process_began(tmp_path: Path) -> None:
+    file, seen = tmp_path / "events.jsonl", list[Event]()
+    log = EventLog(file, then=seen.append)
+    for event, _ in EVENTS:
+        log(event)
+    assert seen == [event for event, _ in EVENTS]
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [line.pop("event") for line in lines] == ["start", "note", "training", "updates", "epoch", "done"]
+    assert all(line.pop("time") > 0 for line in lines)
+    assert lines == [facts for _, facts in EVENTS if facts is not None]
+    with file.open("a") as opened:
+        opened.write('{"time": 1.0, "event": "upda')
+    EventLog(file, then=unwatched)(Note("two"))
+    assert [json.loads(line)["event"] for line in file.read_text().splitlines()][-2:] == ["done", "note"]
+
+
+def test_a_line_that_is_no_event_is_none_however_deep_it_is() -> None:
+    assert [*logged_events(['{"event": "end", "time": 1}'])] == [{"event": "end", "time": 1}]
+    for line in ('{"event": "e', "[]", "{}", "1", "", "[" * 100_000, '{"event":' * 100_000, b"\xff"):
+        assert [*logged_events([line])] == []
 
 
 def left_over(out: Path, name: str, *events: dict[str, object], checkpoints: tuple[int, ...] = ()) -> Path:
     folder = out / "reviews.csv" / name
-    folder.mkdir(parents=True)
+    (folder / "checkpoints").mkdir(parents=True)
     (folder / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events) + '{"event": "upd')
     for update in checkpoints:
-        (folder / "checkpoints").mkdir(exist_ok=True)
         (folder / "checkpoints" / f"{update:08}-{'0' * 64}.pt").touch()
     return folder
 
 
 TRAINING = {"event": "training", "updates": 400, "done": 0, "epochs": 4, "examples": 800}
+REACHED = [{"event": "updates", "update": n, "epoch": e, "losses": [0.5] * 9_000} for n, e in ((50, 1), (120, 2))]
 
 
-def reached(update: int, epoch: int) -> dict[str, object]:
-    return {"event": "updates", "update": update, "epoch": epoch, "losses": [0.5] * 9_000, "seconds": 1.0}
-
-
-def test_a_run_without_a_record_says_how_far_it_came(tmp_path: Path) -> None:
-    left_over(tmp_path, "aaaaaaaaaa", TRAINING, reached(50, 1), reached(120, 2), checkpoints=(40, 110))
-    left_over(tmp_path, "bbbbbbbbbb", {"event": "start"}, {"event": "updates", "update": "many"})
-    finished = left_over(tmp_path, "cccccccccc", TRAINING)
-    (finished / "record.json").write_text("{}")
-    (tmp_path / "reviews.csv" / "something else").mkdir()
-    first, second = sorted(interrupted_runs(tmp_path), key=lambda run: run.id)
+def test_a_run_without_a_record_says_how_far_it_came(in_process: InProcess, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    begun = left_over(out, "aaaaaaaaaa", TRAINING, *REACHED, checkpoints=(40, 110))
+    left_over(out, "bbbbbbbbbb", {"event": "start"}, {"event": "updates", "update": "many"})
+    (left_over(out, "cccccccccc", TRAINING) / "record.json").write_text("{}")
+    (out / "reviews.csv" / "something else").mkdir()
+    first, second = sorted(interrupted_runs(out), key=lambda run: run.id)
     assert first == InterruptedRun(
         task="reviews.csv", id="aaaaaaaaaa", update=120, updates=400, epoch=2, epochs=4, checkpoint=110,
         last=first.last, running=False,
     )  # fmt: skip
     assert (second.id, second.update, second.checkpoint) == ("bbbbbbbbbb", 0, 0)
+    done = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    for process, running in ((os.getpid(), True), (int(done.stdout), False)):
+        (begun / ".holder").write_text(f"process {process} on {platform.node()}\n")
+        assert [run.running for run in interrupted_runs(out) if run.id == "aaaaaaaaaa"] == [running]
+    code, shown, _ = in_process("ls", data=tmp_path)
+    assert code == 0
+    assert [
+        word for word in ("aaaaaaaaaa", "120 of 400", "2 of 4", "110", "the same command") if word not in shown
+    ] == []
     assert interrupted_runs(tmp_path / "none") == []
 
 
-def test_a_run_whose_process_lives_is_running(tmp_path: Path) -> None:
-    folder = left_over(tmp_path, "aaaaaaaaaa", TRAINING)
-    done = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
-    for process, running in ((os.getpid(), True), (int(done.stdout), False)):
-        (folder / ".holder").write_text(f"process {process} on {platform.node()}\n")
-        assert [run.running for run in interrupted_runs(tmp_path)] == [running]
+class Signalled:
+    """Sends this process a signal when it is collected, where Python ignores exceptions."""
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.01)
 
 
-def test_they_are_listed_and_how_they_resume(
-    in_process: InProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    left_over(tmp_path / "results", "aaaaaaaaaa", TRAINING, reached(120, 2), checkpoints=(110,))
-    monkeypatch.setenv("COLUMNS", "80")
-    code, shown, _ = in_process("ls", data=tmp_path)
-    assert code == 0
-    table = shown[shown.index("interrupted runs") :]
-    assert "aaaaaaaaaa" in table
-    for words in ("120 of 400", "2 of 4", "110", "the same command"):
-        assert words in table
-    assert max(map(len, table.splitlines())) <= 80
-
-
-@pytest.mark.slow
-def test_ten_thousand_runs_are_looked_at_in_seconds(tmp_path: Path) -> None:
-    for number in range(10_000):
-        folder = tmp_path / "reviews.csv" / f"{number:010x}"
-        folder.mkdir(parents=True)
-        (folder / "events.jsonl").touch()
-        if number % 100:
-            (folder / "record.json").touch()
-    started = time.perf_counter()
-    assert len(interrupted_runs(tmp_path)) == 100
-    assert time.perf_counter() - started < 20  # about 1
+def test_no_signal_is_lost_during_imports_in_a_finalizer_or_by_other_code(capsys: pytest.CaptureFixture[str]) -> None:
+    done = False
+    with pytest.raises(process.Interrupted) as held_back, installed(), process.held():
+        os.kill(os.getpid(), signal.SIGTERM)  # C code would make an ImportError of it
+        done = True
+    assert (done, held_back.value.exit_code, process.stopped_by()) == (True, 143, None)
+    with pytest.raises(process.Interrupted) as stopped, installed():
+        Signalled()
+        time.sleep(10)
+    assert (stopped.value.exit_code, capsys.readouterr().err) == (143, "")
+    with installed():
+        with pytest.raises(ImportError):
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+            except process.Interrupted as error:
+                raise ImportError("initialization failed") from error
+        assert process.stopped_by().exit_code == 130
+        process.ignore()
+        os.kill(os.getpid(), signal.SIGTERM)  # of a command that only exits

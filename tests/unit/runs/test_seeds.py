@@ -1,157 +1,43 @@
-"""Groups of runs that differ in seeds alone: means, intervals and spread."""
+"""Groups of runs that differ in seeds alone, or start from others that do: means, intervals, spread, selection."""
 
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scipy import stats
 from support.records import BASE, run
 
 from finetune.analysis.run_tables import summary_lines, summary_table
-from finetune.commands.table.declaration import load_table
+from finetune.commands.table.declaration import PaperTable, TableRow, load_table
 from finetune.commands.table.lines import lines_of
 from finetune.metrics.scores import accuracy, matthews
 from finetune.metrics.words import perplexity
-from finetune.runs.record_files import all_records
-from finetune.runs.seeds import differing_settings, failed, groups, paired, summarised
+from finetune.runs.lookup import lineage_of
+from finetune.runs.record import Margin, RunRecord
+from finetune.runs.record_files import all_records, load_record, write_record
+from finetune.runs.seeds import by_share, differing_settings, failed, groups, paired, shared_encoders, summarised
 
 
-def test_a_summary_has_students_interval() -> None:
+def test_summaries_and_differences_of_pairs_are_students() -> None:
     scores = [0.84, 0.86, 0.85, 0.88]
     found = summarised(scores, accuracy)
-    expected = stats.t.interval(0.95, 3, loc=0.8575, scale=stats.sem(scores))
-    assert (found.n, found.mean, found.best) == (4, pytest.approx(0.8575), 0.88)
-    assert found.sd == pytest.approx(0.0170783, rel=1e-4)
-    assert found.interval == pytest.approx(expected)
-    assert (summarised([0.5], accuracy).sd, summarised([0.5], accuracy).interval) == (None, None)
-
-
-def test_an_interval_of_few_seeds_has_only_possible_scores() -> None:
-    found = summarised([0.5, 0.9], accuracy)
-    assert found.interval == (0.0, 1.0)
-    assert found.half == pytest.approx(12.7062 * 0.2, rel=1e-4)
-    assert summarised([-0.5, 0.9], matthews).interval == (-1.0, 1.0)
-
-
-def test_a_score_that_is_no_number_is_read_again_and_never_the_best(tmp_path: Path) -> None:
-    broken = run(math.nan, seed=1)
-    good = [run(score, seed=seed, train={"learning_rate": 1e-3}) for seed, score in ((2, 0.7), (3, 0.8))]
-    epochs = [{"epoch": 1, "loss": 0.5, "headline": math.nan, "scores": {"dev": {"accuracy": math.nan}}}]
-    broken = broken.model_copy(update={"epochs": epochs})
-    for number, record in enumerate([broken, *good]):
-        file = tmp_path / "mrpc" / str(number) / "record.json"
-        file.parent.mkdir(parents=True)
-        file.write_text(record.model_dump_json(indent=2))
-        json.loads(file.read_text(), parse_constant=pytest.fail)  # for readers that know JSON alone
-    records = all_records(tmp_path)
-    assert len(records) == 3
-    (again,) = [record for record in records if record.id == "1"]
-    assert math.isnan(again.scores["dev"]["accuracy"])
-    assert math.isnan(again.epochs[0]["headline"])
-    assert failed(again, "dev")
-    assert again.recipe["init_seed"] is None
-    with_nan = summarised([math.nan, 0.7, 0.8], accuracy)
-    assert (with_nan.best, with_nan.sd, with_nan.interval) == (0.8, None, None)
-    assert math.isnan(with_nan.mean)
-    for given in ([again, *good], [*good, again]):
-        (line,) = [line for line in lines_of(load_table("glue"), given) if line.runs and line.metric.name == "accuracy"]
-        assert line.runs == good
-        assert any("best of 2 settings" in text and "learning_rate 0.001" in text for text in summary_lines(given))
-
-
-def test_runs_that_differ_in_seeds_alone_belong_together() -> None:
-    records = [run(0.8), run(0.7, limit=5), run(0.9, seed=2), run(0.6, init_seed=9), run(0.5, data="other")]
-    found = groups(records)
-    assert [[record.scores["dev"]["accuracy"] for record in group] for group in found] == [
-        [0.8, 0.9, 0.6],
-        [0.7],
-        [0.5],
-    ]
-    folds = [run(0.8, options={"fold": fold}, data=f"{fold}") for fold in range(3)]
-    assert len(groups(folds)) == 3
-    assert len(groups(folds, over=["options.fold"])) == 1
-    rates = [run(0.8, train={"learning_rate": rate, "epochs": 3}) for rate in (1e-5, 2e-5)]
-    assert differing_settings(rates) == [{"train.learning_rate": 1e-5}, {"train.learning_rate": 2e-5}]
-
-
-def test_what_a_record_does_not_say_has_its_default() -> None:
-    """Records of older versions know fewer settings, and an option may be given or left at its default."""
-    old = run(0.8, data="d").model_copy(update={"recipe": {"task": "mrpc", "seed": 1, "model": BASE, "limit": None}})
-    new = run(0.7, seed=2, train={"learning_rate": 2e-5, "layer_decay": 1.0})
-    assert len(groups([old, new])) == 1
-    assert differing_settings([old, new]) == [{}, {}]
-    given = run(0.8, task="conll-2003", options={"context": "document"}, max_length=128)
-    left = run(0.8, seed=2, task="conll-2003", max_length=128).model_copy(update={"options": {"context": "document"}})
-    assert len(groups([given, left])) == 1
-    (line,) = [line for line in lines_of(load_table("table-7"), [given, left]) if line.runs]
-    assert (line.row.name, line.dev.n) == ("fine-tuned", 2)
-
-
-CHOSEN_ON_DEV = [{"threshold": -0.13, "threshold_em": -0.59}, {"threshold": 0.41, "threshold_em": 0.2}]
-
-
-def test_what_was_chosen_on_dev_sets_no_runs_apart() -> None:
-    records = [
-        run(0.5 + seed / 10, seed=seed, task="squad-v2").model_copy(update={"options": found, "chosen": list(found)})
-        for seed, found in enumerate(CHOSEN_ON_DEV)
-    ]
-    assert len(groups(records)) == 1
-    assert differing_settings(records) == [{}, {}]
-    assert summary_lines(records) == []
-    (line,) = [line for line in lines_of(load_table("squad"), records) if line.runs and line.metric.name == "f1"]
-    assert (line.choices, line.dev.n, line.dev.mean) == (1, 2, pytest.approx(0.55))
-    given = [
-        run(0.5, seed=seed, task="squad-v2", options={"threshold": value}).model_copy(
-            update={"options": {"threshold": value, "threshold_em": None}, "chosen": []}
-        )
-        for seed, value in enumerate((0.0, 0.0, 1.0))
-    ]
-    assert [len(group) for group in groups(given)] == [2, 1]
-    assert differing_settings(given)[2] == {"options.threshold": 1.0}
-    labels = [{"options": {"thresholds": [seed / 9]}, "chosen": ["thresholds"]} for seed in range(3)]
-    several = [run(0.5, seed=seed).model_copy(update=facts) for seed, facts in enumerate(labels)]
-    assert len(groups(several)) == 1
-
-
-def test_an_option_that_a_record_does_not_know_is_as_the_others_have_it() -> None:
-    """Before options were recorded, a run had what others of its task's version have by default."""
-    before = run(0.8)
-    after = run(0.7, seed=2).model_copy(update={"options": {"class_weight": "none", "windows": False}})
-    other = run(0.7, seed=3, options={"class_weight": "balanced"}).model_copy(
-        update={"options": {"class_weight": "balanced", "windows": False}}
+    assert (found.n, found.mean, found.best, found.sd) == (
+        4,
+        pytest.approx(0.8575),
+        0.88,
+        pytest.approx(stats.tstd(scores)),
     )
-    assert [len(group) for group in groups([before, after, other])] == [2, 1]
-    assert differing_settings([before, other]) == [{}, {"options.class_weight": "balanced"}]
-    newer = after.model_copy(update={"task_version": 2})
-    assert len(groups([before, newer])) == 2
-
-
-def test_every_dev_split_is_summarised() -> None:
-    """MNLI has two."""
-    both = [run(score, test=score - 0.1, seed=seed) for seed, score in ((1, 0.8), (2, 0.9))]
-    for record in both:
-        record.scores["dev-mismatched"] = {"accuracy": record.scores["dev"]["accuracy"] - 0.05}
-        record.baselines["dev-mismatched"] = {"majority": {"accuracy": 0.5}}
-    table = summary_table(both)
-    assert [row[5] for row in table.rows] == ["dev accuracy", "dev f1", "dev em", "dev-mismatched accuracy"]
-    assert [row[6] for row in table.rows] == ["85.0", "85.0", "85.0", "80.0"]
-    assert {row[4] for row in table.rows} == {"0"}
-
-
-def test_the_set_that_chose_a_setting_is_named() -> None:
-    records = [run(0.8 + rate, test=0.7 + rate, train={"learning_rate": rate}) for rate in (0.01, 0.03, 0.02)]
-    (line,) = summary_lines(records)
-    assert "train.learning_rate 0.03; 73.0 on test" in line
-
-
-def test_the_difference_of_pairs_is_that_of_a_t_test() -> None:
-    pairs = [(0.5, 0.52), (0.7, 0.73), (0.6, 0.61)]
-    found = paired(pairs, accuracy)
-    expected = stats.ttest_rel([b for _, b in pairs], [a for a, _ in pairs]).confidence_interval()
-    assert found.interval == pytest.approx((expected.low, expected.high))
-    assert found.half == pytest.approx(stats.t.ppf(0.975, 2) * found.sd / math.sqrt(3))
-    assert found.half == pytest.approx(2.48 * found.sd, rel=1e-2)
+    assert found.interval == pytest.approx(stats.t.interval(0.95, 3, loc=0.8575, scale=stats.sem(scores)))
+    assert (summarised([0.5], accuracy).sd, summarised([0.5], accuracy).interval) == (None, None)
+    few = summarised([0.5, 0.9], accuracy)
+    assert (few.interval, few.half) == ((0.0, 1.0), pytest.approx(12.7062 * 0.2, rel=1e-4))
+    assert summarised([-0.5, 0.9], matthews).interval == (-1.0, 1.0)
+    apart = paired([(0.5, 0.52), (0.7, 0.73), (0.6, 0.61)], accuracy)
+    expected = stats.ttest_rel([0.52, 0.73, 0.61], [0.5, 0.7, 0.6]).confidence_interval()
+    assert apart.interval == pytest.approx((expected.low, expected.high))
+    assert apart.half == pytest.approx((expected.high - expected.low) / 2)
     assert paired([(0.1, 0.9), (0.9, 0.1)], accuracy).interval == (-1.0, 1.0)
 
 
@@ -160,8 +46,153 @@ def test_perplexities_are_summarised_by_their_ratios() -> None:
     half = stats.t.ppf(0.975, 2) * log / math.sqrt(3)
     assert found.mean == pytest.approx(1_000)
     assert found.interval == pytest.approx((1_000 / math.exp(half), 1_000 * math.exp(half)))
-    assert summarised([42.0], perplexity).mean == 42.0
     same = paired([(100.0, 50.0), (1_000.0, 400.0), (10_000.0, 6_000.0)], perplexity)
-    steps = stats.ttest_1samp([math.log(ratio) for ratio in (0.5, 0.4, 0.6)], 0).confidence_interval()
-    assert same.interval is not None and same.interval[1] < 0 and steps.high < 0
-    assert same.interval[0] < same.mean < same.interval[1]
+    assert same.interval[0] < same.mean < same.interval[1] < 0
+
+
+def test_a_score_that_is_no_number_is_read_again_and_never_the_best(tmp_path: Path) -> None:
+    epochs = [{"epoch": 1, "loss": 0.5, "headline": math.nan, "scores": {"dev": {"accuracy": math.nan}}}]
+    broken = run(math.nan, seed=1).model_copy(update={"epochs": epochs})
+    good = [run(score, seed=seed, train={"learning_rate": 1e-3}) for seed, score in ((2, 0.7), (3, 0.8))]
+    for number, record in enumerate([broken, *good]):
+        file = tmp_path / "mrpc" / str(number) / "record.json"
+        file.parent.mkdir(parents=True)
+        file.write_text(record.model_dump_json(indent=2))
+        json.loads(file.read_text(), parse_constant=pytest.fail)  # for readers that know JSON alone
+    (again,) = [record for record in all_records(tmp_path) if record.id == "1"]
+    assert math.isnan(again.scores["dev"]["accuracy"]) and math.isnan(again.epochs[0]["headline"])
+    assert failed(again, "dev") and again.recipe["init_seed"] is None
+    with_nan = summarised([math.nan, 0.7, 0.8], accuracy)
+    assert (with_nan.best, with_nan.sd, with_nan.interval, math.isnan(with_nan.mean)) == (0.8, None, None, True)
+    for given in ([again, *good], [*good, again]):
+        (line,) = [line for line in lines_of(load_table("glue"), given) if line.runs and line.metric.name == "accuracy"]
+        assert line.runs == good
+        assert any("best of 2 settings" in text and "learning_rate 0.001" in text for text in summary_lines(given))
+
+
+def with_options(record: RunRecord, *chosen: str, version: int = 1, **options: Any) -> RunRecord:
+    return record.model_copy(update={"options": options, "chosen": [*chosen], "task_version": version})
+
+
+def first(*, seed: int = 1, task: str = "corpus.txt", weights: str = "w", **recipe: Any) -> RunRecord:
+    """A run on a text."""
+    record = run(0.5, task=task, seed=seed, **{"model": "minilm", **recipe})
+    return record.model_copy(update={"id": f"{task[:2]}{seed}", "weights": weights})
+
+
+def after(earlier: RunRecord, score: float = 0.5, *, seed: int = 1, model: str = "adapt", **recipe: Any) -> RunRecord:
+    """A run from the encoder of another, whose weights are its own."""
+    record = run(score, seed=seed, model=model, **recipe)
+    return record.model_copy(update={"lineage": lineage_of(earlier), "weights": f"weights of {earlier.id}"})
+
+
+OLD = run(0.8).model_copy(update={"recipe": {"task": "mrpc", "seed": 1, "model": BASE, "limit": None}})
+UNTRAINED = {"model": "new:mini", "train_share": 0.5}
+SHARES = [first(seed=seed, weights=f"{seed}", **UNTRAINED) for seed in (1, 2, 3)]
+GIVEN = [first(seed=seed, weights=f"given {seed}", model="new:mini", tokenizer="vocabulary") for seed in (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("records", "sizes", "differing"),
+    [
+        ([run(0.8), run(0.7, limit=5), run(0.9, seed=2), run(0.6, init_seed=9)], [3, 1], ["limit"]),
+        ([run(0.8, train={"learning_rate": rate}) for rate in (1e-5, 2e-5)], [1, 1], ["train.learning_rate"]),
+        ([run(0.8, options={"fold": fold}, data=f"{fold}") for fold in range(3)], [1, 1, 1], ["options.fold"]),
+        # Records of older versions know fewer settings, and an option may be given or left at its default.
+        ([OLD, run(0.7, seed=2, train={"learning_rate": 2e-5, "layer_decay": 1.0})], [2], []),
+        ([run(0.8, options={"context": "document"}), with_options(run(0.8, seed=2), context="document")], [2], []),
+        ([run(0.8), with_options(run(0.7, seed=2), class_weight="none")], [2], []),
+        (
+            [run(0.8), with_options(run(0.7, options={"class_weight": "balanced"}), class_weight="balanced")],
+            *([1, 1], ["options.class_weight"]),
+        ),
+        ([run(0.8), with_options(run(0.7, seed=2), class_weight="none", version=2)], [1, 1], ["options.class_weight"]),
+        # What was chosen on dev sets no runs apart.
+        ([with_options(run(0.5, seed=seed), "threshold", threshold=seed / 9) for seed in range(3)], [3], []),
+        (
+            [with_options(run(0.5, seed=n, options={"threshold": n // 2}), threshold=n // 2) for n in range(3)],
+            *([2, 1], ["options.threshold"]),
+        ),
+        # Seeds of an earlier run are seeds, and its other settings are not.
+        ([after(first(seed=seed), seed=seed) for seed in range(3)], [3], []),
+        ([after(after(first(seed=seed)), seed=seed) for seed in (1, 2)], [2], []),
+        ([after(first(init_seed=seed), seed=seed) for seed in (1, 2)], [2], []),
+        ([after(first()), after(first(train={"epochs": 5}))], [1, 1], ["lineage.train.epochs"]),
+        ([after(first()), after(first(data="another text"))], [1, 1], []),
+        ([after(first()), after(first(weights="another encoder"))], [1, 1], []),
+        ([after(first()), after(first(task="other.txt"))], [1, 1], ["lineage.task"]),
+        # New encoders whose vocabularies differ by seed belong together, since a share of the text decides it.
+        (SHARES, [3], []),
+        ([*SHARES[:1], first(weights="1", model="new:small", train_share=0.5)], [1, 1], ["model"]),
+        ([*SHARES[:1], first(weights="1", tokenizer=4096, **UNTRAINED)], [1, 1], ["tokenizer"]),
+        (GIVEN, [1, 1], []),
+        ([after(record, seed=seed) for seed, record in enumerate(SHARES)], [3], []),
+        ([after(record) for record in GIVEN], [1, 1], []),
+    ],
+)  # fmt: skip
+def test_runs_that_differ_in_seeds_alone_belong_together(
+    records: list[RunRecord], sizes: list[int], differing: list[str]
+) -> None:
+    assert [len(group) for group in groups(records)] == sizes
+    assert sorted({key for settings in differing_settings(records) for key in settings}) == differing
+
+
+def test_folds_and_shares_of_the_data_are_taken_together_where_asked() -> None:
+    folds = [run(0.8, options={"fold": fold}, data=f"{fold}") for fold in range(3)]
+    assert len(groups(folds, over=["options.fold"])) == 1
+    (sizes,) = by_share([first(seed=seed, train_share=share) for share in (1.0, 0.5) for seed in (1, 2)])
+    assert [(share, len(some)) for share, some in sizes.items()] == [(0.5, 2), (1.0, 2)]
+
+
+def test_every_dev_split_is_summarised_and_the_set_that_chose_a_setting_is_named() -> None:
+    both = [run(score, test=score - 0.1, seed=seed) for seed, score in ((1, 0.8), (2, 0.9))]
+    for record in both:
+        record.scores["dev-mismatched"] = {"accuracy": record.scores["dev"]["accuracy"] - 0.05}
+        record.baselines["dev-mismatched"] = {"majority": {"accuracy": 0.5}}
+    rows = {row[5]: row[6] for row in summary_table(both).rows}
+    assert rows == {"dev accuracy": "85.0", "dev f1": "85.0", "dev em": "85.0", "dev-mismatched accuracy": "80.0"}
+    records = [run(0.8 + rate, test=0.7 + rate, train={"learning_rate": rate}) for rate in (0.01, 0.03, 0.02)]
+    assert "train.learning_rate 0.03; 73.0 on test" in summary_lines(records)[0]
+
+
+def test_an_interval_over_seeds_covers_the_earlier_run_unless_it_is_shared() -> None:
+    scores = [0.8, 0.84, 0.9]
+    mine = [
+        after(first(seed=seed), score, seed=seed).model_copy(
+            update={"margins": {"dev": Margin(interval=(score - 1e-6, score + 1e-6))}}
+        )
+        for seed, score in enumerate(scores)
+    ]
+    (row,) = [row for row in summary_table(mine).rows if "dev accuracy" in row]
+    assert "3" in row and "72.2 to 97.2" in row  # Student's t of the three, whose margins have no sketches
+    shared = [after(first(seed=1), score, seed=seed) for seed, score in enumerate(scores)]
+    assert "3 runs start from the encoder of run co1" in shared_encoders(shared)
+    assert "encoders of 2 runs" in shared_encoders([*shared, mine[2]])
+    assert shared_encoders(mine) == shared_encoders([run(0.5), run(0.6, seed=2)]) == ""
+
+
+def test_a_lineage_is_of_what_differs_in_records_and_selects_lines_of_a_table(tmp_path: Path) -> None:
+    earlier = first(seed=7, train={"epochs": 5, "learning_rate": 2e-5}, options={"objective": "ltr"})
+    lineage = lineage_of(earlier)
+    assert (lineage.run, lineage.task, lineage.model, lineage.seed) == ("co7", "corpus.txt", "minilm", 7)
+    assert lineage.settings == {"train.epochs": 5, "options.objective": "ltr"}
+    record = after(after(earlier), 0.7, model="ltr")
+    assert record.lineage.lineage == lineage
+    assert (record.lineage.checkpoint, record.lineage.words) == (
+        *("minilm", "minilm, trained on corpus.txt (co7), then on mrpc (1)"),
+    )
+    write_record(tmp_path / "record.json", record)
+    assert load_record(tmp_path / "record.json").lineage == record.lineage
+    facts = json.loads((tmp_path / "record.json").read_text()) | {"checksum": "", "lineage": {"run": "../x"}}
+    (tmp_path / "record.json").write_text(json.dumps(facts))
+    with pytest.raises(Exception, match="not a whole record"):
+        load_record(tmp_path / "record.json")
+    others = [after(first(seed=seed), 0.8, seed=seed, model="mlm") for seed in (1, 2)]
+    for settings, model, count in (
+        ({"lineage.lineage.options.objective": "ltr"}, "ltr", 1),
+        ({"lineage.task": "corpus.txt", "lineage.seed": 2}, "mlm", 1),
+        ({"lineage.task": "elsewhere"}, "", 0),
+    ):
+        row = TableRow(name="x", task="mrpc", metric="accuracy", settings=settings)
+        line = lines_of(PaperTable(title="t", source="none", row=[row]), [record, *others, run(0.9)])[0]
+        assert (line.model, len(line.runs)) == (model, count)

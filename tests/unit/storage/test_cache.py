@@ -40,30 +40,22 @@ def mine() -> Entry:
     return one
 
 
-def test_text_is_counted_and_evicted_in_the_order_of_its_use(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entries_are_evicted_in_the_order_of_their_use(monkeypatch: pytest.MonkeyPatch) -> None:
     newer, older = written("corpora", "newer", used=3), written("corpora", "older", used=4)
-    states = written("states", "states", used=2)
-    limit(monkeypatch, 3.5)
+    states, small = written("states", "states", used=2), written("vocabularies", "small", used=9)
+    limit(monkeypatch, 3.5)  # a small entry is neither counted nor evicted
     assert mine().make_room(SIZE // 2, evict=False) and not mine().make_room(SIZE, evict=False)
+    assert not mine().make_room(4 * SIZE) and older.exists()  # what cannot help stays
     assert mine().make_room(SIZE)
-    assert (older.exists(), newer.exists(), states.exists()) == (False, True, True)
+    assert [file.exists() for file in (older, newer, states, small)] == [False, True, True, True]
 
 
 def test_text_that_a_run_may_read_again_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     text, states = written("corpora", "text", used=0.5), written("states", "states", used=0.1)
     limit(monkeypatch, 2)
-    assert not mine().make_room(2 * SIZE)
-    assert text.exists() and states.exists()  # what cannot help stays
+    assert not mine().make_room(2 * SIZE) and states.exists()
     assert mine().make_room(SIZE)
     assert text.exists() and not states.exists()
-
-
-def test_small_entries_are_neither_counted_nor_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
-    small = [written(kind, "small", used=9) for kind in ("vocabularies", "untrained")]  # type: ignore[arg-type]
-    limit(monkeypatch, 1)
-    assert mine().make_room(SIZE)
-    assert not mine().make_room(2 * SIZE)
-    assert all(file.exists() for file in small)
 
 
 def test_what_a_run_needs_and_cannot_have_is_one_error(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,6 +63,8 @@ def test_what_a_run_needs_and_cannot_have_is_one_error(cache: Path, monkeypatch:
     mine().require_room(SIZE, what="it needs little")
     with pytest.raises(UserError, match=r"it needs much, for which .*FINETUNE_CACHE_GB is 1e-06"):
         mine().require_room(2 * SIZE, what="it needs much")
+    facts = [1, 8192, "text", "0.22"]
+    assert entry("vocabularies", hash_of(facts)).folder == cache / "vocabularies" / "57bdc12dccdbb6a95bf6"
     (cache / "untrained").write_text("a file")
     one = entry("untrained", "a")
     with pytest.raises(UserError, match=r"cannot be used.*FINETUNE_CACHE"), one.locked():
@@ -94,11 +88,6 @@ def test_no_file_elsewhere_is_evicted_or_written_through_a_link(
             pass
 
 
-def test_the_names_of_entries_stay(cache: Path) -> None:
-    facts = [1, 8192, "text", "0.22"]
-    assert entry("vocabularies", hash_of(facts)).folder == cache / "vocabularies" / "57bdc12dccdbb6a95bf6"
-
-
 def test_an_entry_is_made_once_and_again_where_it_is_damaged() -> None:
     one, made = mine(), list[str]()
 
@@ -120,14 +109,10 @@ def test_an_entry_is_made_once_and_again_where_it_is_damaged() -> None:
     assert (read(), len(made)) == ((1, "content"), 5)
 
 
-def test_what_is_not_sealed_is_not_read() -> None:
-    one = mine()
-    one.ensure(lambda: None)
-    assert one.facts() is None
-
-
 def test_files_are_sealed_one_after_another() -> None:
     one = mine()
+    one.ensure(lambda: None)
+    assert one.facts() is None  # what is not sealed is not read
     for name in ("a", "b"):
         (one.folder / name).write_text(name)
         one.seal([name])

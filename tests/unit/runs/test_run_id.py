@@ -1,4 +1,4 @@
-"""The fingerprint of rows, of which run ids are made: it may become faster, and never another."""
+"""The id of a run, with the fingerprint of its rows: if one changed, all finished runs would be run again."""
 
 import hashlib
 import json
@@ -10,6 +10,8 @@ from support.toys import every_shape
 
 from finetune.data.rows import ADDED_LATER, data_fingerprint
 from finetune.data.source import Source
+from finetune.runs.recipe import Recipe
+from finetune.runs.resolve import parse, run_id, with_settings
 from finetune.task_types.plugins.intents import IntentRow
 
 
@@ -45,3 +47,26 @@ def test_the_fingerprint_is_that_of_the_first_version(rows: list[Any]) -> None:
                     facts.pop(name, None)
             digest.update(json.dumps([split, facts], sort_keys=True, ensure_ascii=True, default=str).encode())
     assert data_fingerprint({"train": rows, "dev": rows}) == digest.hexdigest()
+
+
+def identified(changes: dict[str, Any] | None = None, **settings: Any) -> str:
+    one: Recipe = with_settings(parse({"task": "mrpc"}, origin="test"), settings, origin="test")
+    facts = {"task": "toy-cats", "version": 1, "data": "d", "weights": "w", "precision": "fp32"} | (changes or {})
+    return run_id(one, **facts)
+
+
+def test_the_id_is_of_what_decides_the_result() -> None:
+    assert identified(**{"train.learning_rate": 2e-4}) == "211dce9549"
+    same: list[dict[str, Any]] = [
+        {},
+        {"seed": 42, "train.epochs": 3, "train.precision": "fp32"},  # the defaults
+        {"init_seed": 42, "data_seed": 42, "seed": 7},  # the same seeds said otherwise
+        {"model": "elsewhere/the-same-weights"},
+        {"grid": {"seed": [42]}},
+        {"train_share": 1.0},
+    ]
+    assert len({identified(**settings) for settings in same}) == 1
+    other = [{"seed": 43}, {"data_seed": 43}, {"init_seed": 43}, {"limit": 10}, {"max_length": 64}, {"train.epochs": 4}]
+    facts = [{"data": "x"}, {"weights": "x"}, {"precision": "bf16"}, {"task_file": "hash of a file"}, {"version": 2}]
+    found = [*(identified(**settings) for settings in [*other, {"train_share": 0.5}]), *map(identified, facts)]
+    assert len({identified(), *found}) == 13
