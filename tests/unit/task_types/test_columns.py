@@ -1,0 +1,280 @@
+"""What the columns of a file are taken for, by their names, types and cells; what is asked; and what is refused."""
+
+import csv
+import json
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.own_data import own_task
+from support.tables import rows_with, table_of, text
+
+import finetune
+from finetune.data.source import Source
+from finetune.errors import UserError
+
+COUNT = 60
+DRAW = random.Random(26)
+WORDS = ["river", "market", "garden", "window", "letter", "winter", "valley", "bridge", "doctor", "island", "summer"]
+TEXTS = [" ".join(DRAW.choices(WORDS, k=9)) + "." for _ in range(COUNT)]
+OTHERS = [" ".join(DRAW.choices([word[::-1] for word in WORDS], k=9)) + "?" for _ in range(COUNT)]
+FOLLOWING = [" ".join(text.split()[:5]) + " by the sea" for text in TEXTS]
+DATES = [f"{DRAW.randint(1, 28)}. {DRAW.choice(['März', 'Mai'])} {DRAW.randint(2015, 2024)}" for _ in range(COUNT)]
+CLASSES = [DRAW.choice(["good", "bad", "mixed"]) for _ in range(COUNT)]
+FLAGS = [[str(DRAW.randint(0, 1)) for _ in range(COUNT)] for _ in range(3)]
+STARS = [str(DRAW.randint(1, 5)) for _ in range(COUNT)]
+
+
+def again(*values: Any) -> list[Any]:
+    return [values[number % len(values)] for number in range(COUNT)]
+
+
+def written(path: Path, *columns: Sequence[Any], header: str = "") -> str:
+    """A file of columns at tabs, without a header where none is given."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        rows = [*([header.split(",")] if header else []), *zip(*columns, strict=True)]
+        csv.writer(file, delimiter="\t").writerows(rows)
+    return str(path)
+
+
+def layout(data: str | Path, **settings: str) -> Any:
+    return own_task(data, settings).read.layout  # type: ignore[attr-defined]
+
+
+def rows_of(data: str | Path, **settings: str) -> list[Any]:
+    task = own_task(data, settings)
+    rows = [row for split in ("train", "dev") for row in task.load(Source(), split).rows]
+    return sorted(rows, key=lambda row: int(row.id))
+
+
+def offered(data: str | Path, **settings: str) -> list[str]:
+    with pytest.raises(UserError) as caught:
+        own_task(data, settings)
+    error: Any = caught.value
+    return [setting for setting, _ in error.choices]
+
+
+@pytest.mark.parametrize(
+    ("columns", "shape", "texts", "label"),
+    [
+        ({"note": text, "kind": lambda i: "xyz"[i % 3]}, "classification", "note", "kind"),
+        ({"id": str, "document": text, "label": lambda i: i % 2}, "classification", "document", "label"),
+        ({"발화": text, "방언": lambda i: "경전"[i % 2], "화자": lambda i: f"s{i // 2}"},
+         "classification", "발화", "방언"),
+        ({"title": text, "body": text, "topic": lambda i: "ab"[i % 2]}, "classification", "title,body", "topic"),
+        ({"a": text, "b": lambda i: text(i + 1), "y": lambda i: i % 2}, "classification", "a,b", "y"),
+        ({"sentence1": text, "sentence2": text, "score": lambda i: i / 8},
+         "regression", "sentence1,sentence2", "score"),
+        ({"text": text, "tags": lambda i: ["art", "art|new", "new", "old|new"][i % 4]}, "multi-label", "text", "tags"),
+        ({"text": text, "rude": lambda i: i % 2, "sad": lambda i: i // 2 % 2}, "multi-label", "text", "rude,sad"),
+        ({"text": text, "rude": lambda i: i % 2 > 0, "sad": lambda i: i % 3 > 0},
+         "multi-label", "text", "rude,sad"),
+        ({"text": text, "mood": lambda i: 1 + i % 2, "place": lambda i: 1 + i // 2 % 2},
+         "classification", "text", "mood"),
+        ({"tokens": lambda i: ["in", "Bonn"], "ner_tags": lambda i: ["O", "B-LOC"]}, "tagging", "tokens", "ner_tags"),
+        ({"question": lambda i: f"who is {i}?", "context": text, "answer": lambda i: f"number {i}"},
+         "span", "question,context", "answer"),
+        ({"query": text, "passage": lambda i: text(i + 1), "label": lambda i: i % 2},
+         "classification", "query,passage", "label"),
+        ({"question": text, "passage": lambda i: text(i + 1), "answer": lambda i: i % 2 == 0},
+         "classification", "question,passage", "answer"),
+    ],
+)  # fmt: skip
+def test_a_table_is_read_by_names_and_cells(
+    columns: dict[str, Any], shape: str, texts: str, label: str, tmp_path: Path
+) -> None:
+    path = table_of(tmp_path, rows_with(**columns)).path
+    found = layout(path)
+    assert (found.shape, ",".join(found.text), ",".join(found.label)) == (shape, texts, label)
+    assert (found.id == "id") == ("id" in columns)
+    assert len(rows_of(path)) == 40
+
+
+@pytest.mark.parametrize(
+    ("columns", "header", "texts", "label"),
+    [
+        ((CLASSES, TEXTS, FOLLOWING), "", "column 2,column 3", "column 1"),  # texts that share words are a pair
+        ((CLASSES, TEXTS, DATES), "", "column 2", "column 1"),
+        ((TEXTS, STARS, ["good" if star > "3" else "bad" for star in STARS]),
+         "text,rating,sentiment", "text", "sentiment"),
+        ((TEXTS, *FLAGS[:2]), "text,is_test,spam", "text", "spam"),
+        ((TEXTS, *FLAGS[:3]), "text,is_toxic,has_toxic,is_spam", "text", "is_toxic,has_toxic,is_spam"),
+        ((TEXTS, *FLAGS[:2]), "text,new,open", "text", "new,open"),
+        ((TEXTS, *FLAGS), "comment,age,language,clean", "comment", "age,language,clean"),
+        ((TEXTS, again("none", "gender"), again("none", "hate")), "comments,bias,hate", "comments", "hate"),  # g
+        ((TEXTS, again("ham", "spam")), "sentences,spam", "sentences", "spam"),  # a header that is a value
+        (([f"{place} at 6:30" for place in TEXTS], again("a", "b")), "text,label", "text", "label"),  # f13
+    ],
+)  # fmt: skip
+def test_columns_are_read_as_a_careful_person_reads_them(
+    columns: tuple[list[str], ...], header: str, texts: str, label: str, tmp_path: Path
+) -> None:
+    data = written(tmp_path / "train.tsv", *columns, header=header)
+    found = layout(data)
+    assert (",".join(found.text), ",".join(found.label), len(rows_of(data))) == (texts, label, COUNT)
+
+
+ONE, OTHER, THIRD = FLAGS
+
+
+@pytest.mark.parametrize(
+    ("columns", "header", "settings"),
+    [
+        ((CLASSES, TEXTS, OTHERS), "", ["text=column 2", "text=column 3", "text=column 2,column 3"]),
+        ((TEXTS, OTHERS, CLASSES), "q1,q2,mood", ["text=q1"]),
+        ((CLASSES, TEXTS, [text.lower().strip(".") for text in TEXTS]), "", ["text=column 2"]),
+        ((TEXTS, STARS, CLASSES), "text,rating,sentiment", ["label=sentiment", "label=rating"]),
+        ((TEXTS, CLASSES, ONE, CLASSES[::-1]), "text,mood,topic,source", ["label=topic", "label=mood", "label=source"]),
+        ((ONE, TEXTS, OTHER, DATES, THIRD), "new,text,open,when,urgent",
+         ["label=new,open,urgent", "label=new", "label=open", "label=urgent"]),
+        ((TEXTS, *FLAGS), "text,hasImage,toxic,obscene",
+         ["label=hasImage,toxic,obscene", "label=toxic,obscene", "label=hasImage", "label=toxic", "label=obscene"]),
+        ((TEXTS, *FLAGS[:2]), "text,toxic,is_member", ["label=toxic,is_member", "label=toxic", "label=is_member"]),
+        ((ONE, TEXTS, OTHER, THIRD), "is_member,text,toxic,obscene",
+         ["label=is_member,toxic,obscene", "label=toxic,obscene"]),
+        ((TEXTS, OTHERS, FOLLOWING, OTHERS[::-1], [str(int(star) % 3) for star in STARS]), "",
+         ["shape=choice text=column 1,column 2,column 3,column 4"]),
+        ((TEXTS, again("1.0", "1.1", "1.2")), "note,release", ["shape=classification", "shape=regression"]),  # f07
+        ((again("a", "b"), TEXTS, again("FAVOR", "AGAINST", "NONE")), "Target,Tweet,Stance",
+         ["label=Target", "label=Stance"]),
+        ((TEXTS, DATES, again("a", "b")), "text,posted,mark", []),
+    ],
+)  # fmt: skip
+def test_what_may_mean_several_things_is_asked_about(
+    columns: tuple[list[str], ...], header: str, settings: list[str], tmp_path: Path
+) -> None:
+    data = written(tmp_path / "train.tsv", *columns, header=header)
+    if not settings:  # a label of dates, where the user names it
+        assert offered(data, label="posted") == ["label=mark", "shape=classification"]
+        return
+    found = offered(data)
+    assert [one for one in settings if one not in found] == [] and len({*found}) == len(found)
+    assert settings[0] == found[0] or "text=" in settings[0]
+    if settings[0].startswith("shape=choice"):
+        return  # which asks for the label next
+    chosen = dict(one.split("=") for one in settings[0].replace(" text=", "|text=").split("|"))
+    assert rows_of(data, **{**({"label": header.split(",")[-1]} if "release" in header else {}), **chosen})
+
+
+def test_columns_are_named_by_the_user(tmp_path: Path) -> None:
+    path = table_of(tmp_path, rows_with(text=text, label=lambda i: i % 2, other=text, stars=lambda i: i % 5)).path
+    found = layout(path, text="other", label="stars", group="label")
+    assert (found.shape, found.text, found.label, found.group) == ("classification", ("other",), ("stars",), "label")
+    assert layout(path, label="stars", shape="regression").shape == "regression"
+    for given, said in (
+        ({"text": "txt"}, "'txt'.*Did you mean 'text'"),
+        ({"label": "lable"}, "Did you mean 'label'"),
+        ({"shape": "pairs"}, "shape is 'pairs'"),
+        ({"text": "text,label,other"}, "3 text columns"),
+        ({"shape": "span"}, "span"),
+        ({"text": "text+body"}, "has no column 'body'"),
+        ({"text": "text+other", "shape": "tagging", "label": "label"}, "this data has shape=tagging"),
+        ({"label": "label,stars", "shape": "regression"}, "reads one label, and the columns label, stars are several"),
+    ):
+        with pytest.raises(UserError, match=said):
+            layout(path, **given)
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"text": text, "label": "a"}, r"all 40.*'a'"),
+        ({"text": text, "other": lambda i: text(i + 1)}, "label"),
+        ({"text": text, "lang": lambda i: ["de", "fr"][i % 2]}, "label=COLUMN, one of lang"),
+    ],
+)
+def test_a_file_without_a_label_is_refused(columns: dict[str, Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=said):
+        own_task(table_of(tmp_path, rows_with(**columns)).path)
+
+
+@pytest.mark.parametrize("codes", [["008.45", "250.00", "401.9"], ["1.10", "1.1", "2.3"], ["007", "010", "100"]])
+def test_numbers_with_a_zero_before_them_or_in_two_spellings_are_names(codes: list[str], tmp_path: Path) -> None:
+    data = written(tmp_path / "data.tsv", TEXTS, again(*codes), header="note,code")
+    assert [row.gold for row in rows_of(data)] == again(*codes)
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype", "golds"),
+    [
+        (["1.5", "2.5"], "object", ["1.5", "2.5"]),
+        ([1.5, 2.5], "category", ["1.5", "2.5"]),
+        ([1.5, 2.5], None, [1.5, 2.5]),
+    ],
+)
+def test_numbers_of_a_frame_are_classes_where_it_says_so(
+    values: list[Any], dtype: str | None, golds: list[Any], tmp_path: Path
+) -> None:
+    import pandas as pd
+
+    from finetune.data.in_memory import splits_in, stored
+
+    frame = pd.DataFrame({"text": TEXTS, "score": pd.Series(again(*values), dtype=dtype)})
+    assert [row.gold for row in rows_of(stored(splits_in(frame), tmp_path))[:2]] == golds
+
+
+def put_book(path: Path, rows: list[list[Any]]) -> None:
+    from openpyxl import Workbook
+
+    book = Workbook()
+    for row in rows:
+        book.active.append(row)  # type: ignore[union-attr]
+    book.save(path)
+
+
+def put_csv(path: Path, rows: list[list[Any]]) -> None:
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+
+
+@pytest.mark.parametrize(("name", "put"), [("data.xlsx", put_book), ("data.csv", put_csv)])
+def test_groups_above_the_names_of_columns_are_no_header(
+    name: str, put: Callable[[Path, list[list[Any]]], None], tmp_path: Path
+) -> None:
+    data = [[n, text, 10 + n % 3, "ab"[n % 2]] for n, text in enumerate(TEXTS)]
+    put(tmp_path / name, [["Sentence", None, "Difficulty", None], ["ID", "Text", "Votes", "Label"], *data])
+    assert [(row.text, row.gold) for row in rows_of(tmp_path / name)] == list(zip(TEXTS, again("a", "b"), strict=True))
+
+
+def test_votes_next_to_the_label_of_a_pair_are_no_choices(tmp_path: Path) -> None:
+    kinds = again("entailment", "neutral", "contradiction")
+    votes = [[kinds[(n + (n % 5 == number)) % COUNT] for n in range(COUNT)] for number in range(5)]
+    header = "sentence1,sentence2,gold_label,label0,label1,label2,label3,label4"
+    data = written(tmp_path / "data.tsv", TEXTS, OTHERS, kinds, *votes, header=header)
+    for settings, label in (({}, "gold_label"), ({"label": "label3"}, "label3")):
+        found = layout(data, **settings)
+        assert (found.shape, found.text, found.label) == ("classification", ("sentence1", "sentence2"), (label,))
+
+
+def test_an_empty_half_of_a_pair_is_an_empty_text_and_joined_columns_are_one(tmp_path: Path) -> None:
+    subjects = ["" if number % 6 == 0 else f"About {number}" for number in range(COUNT)]
+    texts = ["" if number in (0, 1) else text for number, text in enumerate(TEXTS)]
+    data = written(tmp_path / "data.tsv", subjects, texts, CLASSES, header="Subject,Description,queue")
+    rows = rows_of(data, text="Subject,Description")
+    assert [(row.text, row.pair) for row in rows[:2]] == [("About 1", ""), ("About 2", TEXTS[2])]
+    assert len(rows) == COUNT - 1  # one has neither
+    notes = " ".join(own_task(data, {"text": "Subject,Description"}).load(Source(), "train").notes)
+    assert "'Subject' that are empty: read so (rows 7, 13, 19 and 6 more" in notes
+    joined = rows_of(data, text="Subject+Description")
+    assert [(row.text, row.pair) for row in joined[:2]] == [("About 1", None), (f"About 2 {TEXTS[2]}", None)]
+
+
+@pytest.mark.parametrize("cell", [{"a": 1}, [{"a": 1}], [["a"], ["b"]]], ids=str)
+def test_an_object_as_text_is_an_unusable_row(cell: Any, tmp_path: Path) -> None:
+    rows = rows_with(text=lambda i: cell if i == 3 else text(i), label=lambda i: "ab"[i % 2])
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (finding,) = (one for one in finetune.check(str(tmp_path / "rows.jsonl")).findings if one.code == "unusable")
+    assert finding.rows == (4,) and "'text'" in finding.what
+
+
+def test_rows_without_a_text_or_a_label_are_left_out_with_their_numbers(tmp_path: Path) -> None:
+    changed = {3: {"label": None}, 5: {"text": " "}, 8: {"label": ""}}
+    rows = [row | changed.get(i, {}) for i, row in enumerate(rows_with(text=text, label=lambda i: "ab"[i % 2]))]
+    path = table_of(tmp_path, rows).path
+    assert [int(row.id) for row in rows_of(path)] == [n for n in range(1, 41) if n not in (4, 6, 9)]
+    notes = own_task(path).load(Source(), "train").notes
+    assert sorted(note.split("(")[-1] for note in notes if "left out" in note) == [
+        "row 6); left out", "rows 4, 9); left out",
+    ]  # fmt: skip
