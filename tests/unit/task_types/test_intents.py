@@ -66,12 +66,12 @@ def file_of(folder: Path, make: Callable[[int], Fields] = asked, **changed: Any)
 def test_words_with_tags_or_spans_and_an_intent_are_this_form(
     make: Any, settings: Fields, label: tuple[str, ...] | None, tmp_path: Path
 ) -> None:
+    data = file_of(tmp_path, make)
     if label is None:
-        data = file_of(tmp_path, make)
-        with pytest.raises(UserError, match="cannot infer.*label="):
+        with pytest.raises(UserError, match=r"cannot infer.*label="):
             own_task(data, settings)
         return
-    task: Any = own_task(file_of(tmp_path, make), settings)
+    task: Any = own_task(data, settings)
     assert (task.read.layout.shape, task.read.layout.label) == (BOTH, label)
     rows = task.load(Source(), "train").rows
     assert {(row.gold[0], row.gold[1][2:4]) for row in rows} == {

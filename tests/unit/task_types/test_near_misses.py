@@ -98,7 +98,7 @@ TAGS = ("B-PER", "I-PER", "O", "O", "B-LOC", "O")
          "three lines each", {"text": "text,term"}, (ROWS[0][0].replace("The ", "The owner of the "), "bad")),
         ([f'7\t"<e1>One</e1> and <e2>two</e2> {text}"\n{label}\nComment: x\n' for text, label in ROWS],
          "SemEval-2010", {"text": "text"}, (f"<e1>One</e1> and <e2>two</e2> {ROWS[0][0]}", "bad")),
-        ([f"<PER>{name}</PER> lives in <LOC>Rome</LOC> ." for name in NAMES * 10], r"marked in it \(LOC, PER", {}, TAGS),
+        ([f"<PER>{name}</PER> lives in <LOC>Rome</LOC> ." for name in NAMES * 9], r"marked in it \(LOC, PER", {}, TAGS),
         ([f"[PER {name}] lives in [LOC Rome] ." for name in NAMES * 10], r"marked in it \(LOC, PER\)", {}, TAGS),
         ([f"[{name}](PER) lives in [Rome](LOC) ." for name in NAMES * 10], r"marked in it \(LOC, PER\)", {}, TAGS),
         ([f"{name.replace(' ', '/B-PER ')}/I-PER lives/O here/O" + " too/O" * n for n, name in enumerate(NAMES * 9)],

@@ -149,10 +149,11 @@ def test_what_is_labelled_is_found_again(
     """Through windows, labels and characters, with every family's tokenizer: the answers are the gold texts."""
     filler = " ".join(["the dog ran , but it was old ."] * 6)
     rows = [
-        replace(row, context=f"{filler} {row.context} {filler}", start=row.start and row.start + len(filler) + 1)
+        replace(row, context=f"{filler} {row.context} {filler}", start=row.start + len(filler) + 1)
+        if row.start
+        else row
         for row in span_task(unanswerable=unanswerable).load(Source(), "train").rows
     ]
-    rows = [replace(row, start=row.start or None) for row in rows]
     task: SpanTask = toy(SpanTask, rows, name="toy", unanswerable=unanswerable, stride=stride)
     features = task.encode(rows, AutoTokenizer.from_pretrained(tiny_vocabulary), max_length)
     assert max(map(len, features)) <= max_length

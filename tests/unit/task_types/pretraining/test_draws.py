@@ -1,0 +1,242 @@
+"""What is read of a corpus and drawn of it: tokens and pieces, masks with the paper's shares, pairs of texts."""
+
+import random
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+from sklearn.tree import DecisionTreeClassifier
+from support.corpora import TOKENIZERS, documents, piece_features
+from support.encoders import WORDS as VOCABULARY
+from support.own_data import own_task
+
+from finetune.data.documents import Document
+from finetune.errors import UserError
+from finetune.models.feature import Feature
+from finetune.models.tokenizers.load import load_tokenizer
+from finetune.models.tokenizers.train import train_tokenizer
+from finetune.runs.events import unwatched
+from finetune.runs.run_id import CANONICAL
+from finetune.task_types.pretraining import pieces as pieces_module
+from finetune.task_types.pretraining.draw import IS_NEXT, IS_RANDOM, next_words, with_masks, with_next_sentence
+from finetune.task_types.pretraining.pieces import (
+    NEXT,
+    SPECIAL,
+    STARTS,
+    WORDS,
+    Piece,
+    PieceFeatures,
+    Tokens,
+    tokens_of,
+    vocabulary_of,
+)
+from finetune.task_types.pretraining.task import TextTask
+from finetune.task_types.types import columns_of, layout_of
+
+BY_CHANCE = 1e-3  # the least p-value; seeds are fixed
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "albert", "xlm_roberta"])
+def test_tokens_are_those_of_a_call_for_each_line(
+    family: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces_module, "CHARS_AT_ONCE", 300)
+    drawn, odd = random.Random(0), ["catlike", "Überraschung", "don't", "3.14", "...", "한국어", "x" * 120]
+    lines = [" ".join(drawn.choices([*VOCABULARY, *odd], k=drawn.randint(1, 12))) for _ in range(360)]
+    corpus = [Document(str(n), tuple(lines[n * 3 : n * 3 + 3])) for n in range(120)]
+    tokenizer = load_tokenizer(request.getfixturevalue(f"tiny_{family}"))
+    found, expected = tokens_of(corpus, tokenizer), [tokenizer(line, add_special_tokens=False) for line in lines]
+    assert [found.ids[a:b].tolist() for a, b in pairwise(found.lines)] == [one["input_ids"] for one in expected]
+    assert np.diff(found.documents).tolist() == [3] * 120
+    for one, (begin, end) in zip(expected, pairwise(found.lines), strict=True):
+        words = one.word_ids()
+        starts = [at == 0 or words[at] != words[at - 1] for at in range(len(words))]
+        assert found.starts[begin:end].tolist() == starts
+    features = PieceFeatures(found, vocabulary_of(tokenizer), size=1_000)
+    for feature, document in zip(features, corpus, strict=True):
+        inner = [number for line in document.lines for number in tokenizer(line, add_special_tokens=False)["input_ids"]]
+        first, last = tokenizer("")["input_ids"]
+        assert list(feature.input_ids) == [first, *inner, last]
+        assert np.flatnonzero(feature.note.units == SPECIAL).tolist() == [0, len(feature) - 1]
+
+
+@pytest.mark.parametrize(
+    ("documents", "expected"),
+    [
+        ([[[1] * 5], [[1] * 9]], [(0, 5), (5, 14)]),  # never across documents
+        ([[[1] * 130]], [(0, 65), (65, 130)]),  # not 126 and 4
+        ([[[1] * 120, [1] * 60]], [(0, 120), (120, 180)]),  # at the end of a line
+        ([[[1] * 60, [1] * 220]], [(0, 126), (126, 203), (203, 280)]),  # which would waste too much
+        ([[[1] * 120, *[[4]] * 40]], [(0, 124), (124, 200), (200, 280)]),
+        ([[[1] * 125 + [3] * 20]], [(0, 125), (125, 185)]),
+        ([[[1] * 20 + [100] + [10]]], [(0, 20), (20, 130)]),  # half of it would be within a word
+        ([[[300]]], [(0, 126), (126, 252), (252, 300)]),  # a word that is longer than a piece
+    ],
+)
+def test_pieces(documents: list[list[list[int]]], expected: list[tuple[int, int]], tiny_bert: Path) -> None:
+    """Of documents of lines of words with so many tokens."""
+    words = [word for lines in documents for line in lines for word in line]
+    tokens = Tokens(
+        ids=np.arange(sum(words)),
+        starts=np.concatenate([[True] + [False] * (word - 1) for word in words]),
+        lines=np.cumsum([0, *(sum(line) for lines in documents for line in lines)]),
+        documents=np.cumsum([0, *map(len, documents)]),
+        offsets=np.zeros((0, 2)),
+    )
+    features = PieceFeatures(tokens, vocabulary_of(load_tokenizer(tiny_bert)), size=126)
+    assert list(zip(features.starts.tolist(), features.ends.tolist(), strict=True)) == expected
+    assert features.rows.tolist() == (np.searchsorted(tokens.bounds, features.starts, side="right") - 1).tolist()
+
+
+@pytest.mark.parametrize("unit", ["tokens", "words"])
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_15_percent_are_predicted_of_which_80_become_mask_10_random_and_10_stay(
+    name: str, unit: Any, request: pytest.FixtureRequest
+) -> None:
+    folder = request.getfixturevalue(name)
+    features = piece_features(documents(30, lines=(9, 12)), folder, size=100)[:]
+    vocabulary = vocabulary_of(load_tokenizer(folder))
+    counts, other, shares = Counter[str](), Counter[int](), list[int]()
+    for seed in range(40):
+        masked = with_masks(features, np.random.default_rng(seed), share=0.15, unit=unit)
+        shares.append(sum(len(after.reads) for after in masked))  # type: ignore[arg-type]
+        for before, after in zip(features, masked, strict=True):
+            reads, now, was = np.asarray(after.reads), np.asarray(after.input_ids), np.asarray(before.input_ids)
+            assert np.asarray(after.label[WORDS]).tolist() == was[reads].tolist()
+            assert np.array_equal(np.delete(now, reads), np.delete(was, reads))
+            kinds = np.where(
+                now[reads] == vocabulary.mask_id, "mask", np.where(now[reads] == was[reads], "same", "other")
+            )
+            counts.update(kinds.tolist())
+            other.update(now[reads][kinds == "other"].tolist())
+            if unit == "words":  # whole ones
+                starts = [*np.flatnonzero(before.note.units == STARTS).tolist(), len(now) - 1]
+                read = np.isin(np.arange(len(now)), reads)
+                assert all(read[a:b].all() or not read[a:b].any() for a, b in pairwise(starts))
+    tokens, error = sum(np.count_nonzero(one.note.units) for one in features), np.std(shares, ddof=1) / np.sqrt(40)
+    assert abs(np.mean(shares) - 0.15 * tokens) < 3.5 * error < 0.01 * tokens
+    by_luck = 0.1 / len(vocabulary.ordinary)  # the random token is the one that was there
+    expected = np.array([0.8, 0.1 + by_luck, 0.1 - by_luck]) * counts.total()
+    assert chisquare([counts[kind] for kind in ("mask", "same", "other")], expected).pvalue > BY_CHANCE
+    assert {*other} <= {*vocabulary.ordinary.tolist()}  # none is special
+    assert chisquare([other[number] for number in vocabulary.ordinary.tolist()]).pvalue > BY_CHANCE
+    for before, after in zip(features, next_words(features), strict=True):
+        assert after.reads.tolist() == list(range(len(before) - 2))  # type: ignore[union-attr]
+        assert after.label[WORDS].tolist() == np.asarray(before.input_ids)[1:-1].tolist()
+
+
+@pytest.mark.slow
+def test_special_tokens_that_a_text_names_are_never_predicted() -> None:
+    tokenizer = train_tokenizer(("the red cat sat " * 9,), size=270, least=0)
+    cls, sep, mask = tokenizer.cls_token, tokenizer.sep_token, tokenizer.mask_token
+    lines = (f"cat {sep} red {mask}cat", cls, f"the {cls} cat", f"{sep} {sep}", f"{mask}red")
+    rows = [Document(str(n), tuple(lines[(n + at) % 5] for at in range(1 + n % 6))) for n in range(30)]
+    special, predicted = {*tokenizer.all_special_ids} - {tokenizer.unk_token_id}, Counter[int]()
+    task = TextTask(name="text", read=None)  # type: ignore[arg-type]
+    features = list(task.train_features(rows, tokenizer, 12, unwatched))
+    assert sum(int(number) in special for feature in features for number in feature.input_ids[1:-1]) > 20
+    for seed in range(20):
+        generator = np.random.default_rng(seed)
+        for some in (features, with_next_sentence(features, generator, size=10)):
+            found = [with_masks(some, generator, share=0.5, unit=unit) for unit in ("tokens", "words")]  # type: ignore[arg-type]
+            for feature in (*next_words(some), *found[0], *found[1], *task.encode(rows, tokenizer, 12)):
+                predicted.update(feature.label[WORDS].tolist())
+    assert predicted and not special & predicted.keys()
+
+
+def lined(rows: int, lines: list[int], folder: Path) -> list[Feature]:
+    """Features of lines of these lengths; a token's id is its row times 1000 and its place in the text."""
+    vocabulary, total = vocabulary_of(load_tokenizer(folder)), sum(lines)
+    before, after = vocabulary.single.before, vocabulary.single.after
+    units = np.array([SPECIAL, *[STARTS] * total, SPECIAL], np.int8)
+    note = Piece(units=units, lines=np.cumsum([0, *lines])[:-1] + 1, vocabulary=vocabulary)
+    return [
+        Feature(row=n, input_ids=np.array([*before, *(n * 1000 + np.arange(total)), *after]), note=note)
+        for n in range(rows)
+    ]
+
+
+def texts_of(pair: Feature) -> tuple[list[int], list[int]]:
+    """Ids of the two texts of a pair, between special tokens."""
+    positions = np.flatnonzero(pair.note.units != SPECIAL)
+    (gap,) = np.flatnonzero(np.diff(positions) > 1)
+    ids = np.asarray(pair.input_ids)[positions].tolist()
+    return ids[: gap + 1], ids[gap + 1 :]
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_half_of_the_pairs_follow_each_other(name: str, request: pytest.FixtureRequest) -> None:
+    features = lined(16, [4, 5, 6, 3], request.getfixturevalue(name))
+    labels, cuts = Counter[int](), Counter[int]()
+    for seed in range(100):
+        pairs = with_next_sentence(features, np.random.default_rng(seed), size=18)
+        for feature, pair in zip(features, pairs, strict=True):
+            first, second = texts_of(pair)
+            assert first == list(range(first[0], first[0] + len(first)))
+            assert (first[0] // 1000, pair.row) == (feature.row, feature.row)
+            assert second[0] % 1000 in (4, 9, 15)  # it begins with a line
+            assert (second[0] == first[-1] + 1) == (second[0] // 1000 == feature.row) == (pair.label[NEXT] == IS_NEXT)
+            labels[pair.label[NEXT]] += 1
+            cuts[first[-1] % 1000] += 1
+    assert chisquare([labels[IS_NEXT], labels[IS_RANDOM]]).pvalue > BY_CHANCE
+    assert {*cuts} == {3, 8, 14} and chisquare([*cuts.values()]).pvalue > BY_CHANCE  # they end with a line
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+@pytest.mark.parametrize("size", [2, 7, 25])
+def test_truncation_keeps_what_is_near(size: int, name: str, request: pytest.FixtureRequest) -> None:
+    features = lined(6, [9, 16], request.getfixturevalue(name))
+    template = features[0].note.vocabulary.pair
+    for pair in with_next_sentence(features, np.random.default_rng(0), size=size):
+        first, second = texts_of(pair)
+        assert len(pair) == len(pair.note.units) == len(first) + len(second) + template.special_tokens
+        assert len(first) + len(second) <= size and len(first) == min(9, max(size - 16, size // 2))
+        assert (first[-1] % 1000, second[0] % 1000) == (8, 9)
+        if name == "tiny_bert":
+            assert pair.token_type_ids.tolist() == [0] * (len(first) + 2) + [1] * (len(second) + 1)  # type: ignore[union-attr]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("lines", "words"), [((2, 4), (2, 12)), ((10, 40), (3, 15)), ((3, 9), (1, 3)), ((2, 6), (20, 60))]
+)
+def test_lengths_do_not_tell_which_text_follows(
+    lines: tuple[int, int], words: tuple[int, int], tiny_bert: Path
+) -> None:
+    draw, tokenizer = np.random.default_rng(1), load_tokenizer(tiny_bert)
+    rows = [
+        Document(str(n), tuple(" ".join(draw.choice(VOCABULARY, size)) for size in draw.integers(*words, count)))
+        for n, count in enumerate(draw.integers(*lines, 700))
+    ]
+    task = TextTask(name="text", read=None, objective="mlm-nsp")  # type: ignore[arg-type]
+    features = list(task.train_features(rows, tokenizer, 64, unwatched))
+    batches = [features[begin : begin + 16] for begin in range(0, len(features) - 16, 16)]
+    made = [one for _ in range(3) for some in batches for one in with_next_sentence(some, draw, size=61)]
+    dev = [feature for feature in task.encode(rows, tokenizer, 64) if feature.note.pair is not None]
+    for pairs in (made, dev):
+        sizes: Any = [(sum(f.token_type_ids == 0), sum(f.token_type_ids == 1), f.label[NEXT]) for f in pairs]  # type: ignore[arg-type]
+        data = np.array([(a, b, a + b, label) for a, b, label in sizes if label >= 0])
+        train, test = np.array_split(data, 2)
+        tree = DecisionTreeClassifier(min_samples_leaf=20, random_state=0).fit(train[:, :3], train[:, 3])
+        assert len(test) > 300
+        assert abs(tree.score(test[:, :3], test[:, 3]) - 0.5) < 3 * 0.5 / np.sqrt(len(test))
+
+
+def test_the_column_of_a_table_is_kept_by_the_model_and_changes_no_id(tmp_path: Path) -> None:
+    """Ids of earlier runs are of these facts: this test may not be changed."""
+    path = tmp_path / "a.csv"
+    path.write_text("review,mark\n" + "".join(f"the cat number {n} sat on the mat,{n % 2}\n" for n in range(30)))
+    tasks = [own_task(path, {"shape": "text", **given}) for given in ({}, {"text": "review"})]
+    assert [(layout_of(task) or {})["text"] for task in tasks] == [("review",)] * 2
+    assert [CANONICAL(columns_of(task)) for task in tasks] == [
+        '{"shape": "text", "text": []}',
+        '{"shape": "text", "text": ["review"]}',
+    ]
+    path.write_text("title,body\n" + "".join(f"the cat {n} sat on a mat,the dog {n} ran\n" for n in range(30)))
+    for given in ({}, {"text": "title,body"}):
+        with pytest.raises(UserError, match="text=title"):
+            own_task(path, {"shape": "text", **given})

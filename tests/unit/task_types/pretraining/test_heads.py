@@ -1,0 +1,257 @@
+"""Heads for pre-training, as saved: equal to transformers' classes; encoders that read from left to right."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from support.corpora import documents
+from support.toys import cat_task, choice_task, span_task, tag_task, text_task
+from support.training import CPU, build, loss_of, named_inputs
+from transformers import (
+    AutoModel,
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForPreTraining,
+    AutoModelForTokenClassification,
+    AutoTokenizer,
+    ElectraForPreTraining,
+)
+
+from finetune.errors import UserError
+from finetune.models import pretrained
+from finetune.models.batch import Batch, collate
+from finetune.models.building import build_model
+from finetune.models.feature import Feature, label_counts
+from finetune.models.fingerprint import OWN_WEIGHTS
+from finetune.models.head import EncoderWithHead, Head
+from finetune.models.kernels import dropout
+from finetune.models.model_folder import load_trained, save_checkpoint
+from finetune.models.tokenizers.load import load_tokenizer
+from finetune.runs.recipe import Recipe
+from finetune.runs.recipe_tables import Train
+from finetune.task_types.pretraining.head import NextSentenceHead, NextWordHead, WordHead
+from finetune.task_types.pretraining.pieces import NEXT, WORDS
+from finetune.task_types.task import Task
+
+PAIRS = [("the cat sat on a house", "it was red"), ("a dog ran", "the moon was big and old"), ("she saw", "a bird")]
+TEXTS = ["the cat sat on a house", "a dog", "the big old moon was not under a tree"]
+
+
+def built(folder: Path, head: Callable[..., Head], **settings: Any) -> EncoderWithHead:
+    model, _ = build_model(folder, head, Recipe(**{"task": "any", "seed": 0} | settings), device=CPU)
+    return model
+
+
+def saved(model: EncoderWithHead, encoder: Path, folder: Path) -> Path:
+    save_checkpoint(model.eval(), folder, AutoTokenizer.from_pretrained(encoder), {"max_length": 32})
+    return folder
+
+
+def masked_batch(folder: Path, *, nexts: bool = False) -> tuple[Batch, list[Feature]]:
+    """Pairs of texts with masked tokens at some positions, of other numbers in each."""
+    tokenizer, features = load_tokenizer(folder), []
+    for row, (one, two) in enumerate(PAIRS):
+        encoded = tokenizer(one, two)
+        ids = np.array(encoded["input_ids"])
+        positions = sorted({1, 3 + row, len(ids) - 2})[: 3 - row % 2]
+        label = {WORDS: ids[positions].tolist()} | ({NEXT: row % 2} if nexts else {})
+        ids[positions] = tokenizer.mask_token_id
+        segments = encoded.get("token_type_ids")
+        features.append(Feature(row=row, input_ids=ids, token_type_ids=segments, reads=positions, label=label))
+    return collate(features, pad_id=tokenizer.pad_token_id), features
+
+
+def at_positions(logits: torch.Tensor, batch: Batch) -> torch.Tensor:
+    return logits[torch.arange(len(logits)).unsqueeze(1), batch.positions.clamp(min=0)]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("lora", [0, 2])
+def test_masked_words_and_their_loss_are_those_of_transformers_in_every_family(
+    lora: int, tiny_encoder: Path, tmp_path: Path
+) -> None:
+    ours = built(tiny_encoder, WordHead, lora=lora)
+    for name, parameter in ours.named_parameters():
+        if "lora_" in name or name == "head.bias":
+            torch.nn.init.normal_(parameter, std=0.2)
+    batch, features = masked_batch(tiny_encoder)
+    with torch.no_grad():
+        found = ours.eval()(*batch.inputs())
+        loss = float(ours.head.losses(found, batch.labels)[WORDS])
+        nats = ours.head.reduced(found, batch.labels)[..., 0]
+    saved(ours, tiny_encoder, tmp_path)
+    theirs, info = AutoModelForMaskedLM.from_pretrained(tmp_path, dtype=torch.float32, output_loading_info=True)
+    assert not info["missing_keys"]
+    with torch.no_grad():
+        expected = at_positions(theirs.eval()(**named_inputs(theirs, batch)).logits, batch)
+        assert torch.allclose(found, expected, atol=1e-5) and expected.std() > 0.05
+        assert loss / label_counts(features)[WORDS] == pytest.approx(float(loss_of(theirs, batch)), abs=1e-5)
+        assert float(nats.sum()) == pytest.approx(loss, abs=1e-4)
+        assert torch.allclose(load_trained(tmp_path, WordHead).eval()(*batch.inputs()), found, atol=1e-5)
+    if getattr(ours.backbone.config, "tie_word_embeddings", True):  # in the model and in the file it is one tensor
+        words = ours.backbone.encoder.get_input_embeddings().weight
+        assert [p.shape for p in ours.parameters()].count(words.shape) == 1
+        stored = load_file(tmp_path / "model.safetensors")
+        assert sum(t.shape == words.shape and torch.equal(t, words) for t in stored.values()) == 1
+    again, new = build_model(tmp_path, WordHead, Recipe(task="any"), device=CPU)
+    assert new == []  # a checkpoint's own head is kept
+    with torch.no_grad():
+        assert torch.allclose(again.eval()(*batch.inputs()), found, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["tiny_bert", "tiny_albert"])
+def test_next_sentences_are_those_of_transformers(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    folder = request.getfixturevalue(name)
+    ours = built(folder, NextSentenceHead)
+    torch.nn.init.normal_(ours.head.next.weight)
+    saved(ours, folder, tmp_path)
+    theirs, info = AutoModelForPreTraining.from_pretrained(tmp_path, dtype=torch.float32, output_loading_info=True)
+    assert not info["missing_keys"] and not info["unexpected_keys"]
+    batch, _ = masked_batch(folder, nexts=True)
+    with torch.no_grad():
+        found, expected = ours(*batch.inputs()), theirs.eval()(**named_inputs(theirs, batch))
+        again = load_trained(tmp_path, NextSentenceHead).eval()(*batch.inputs())
+    assert torch.allclose(found[NEXT], expected.get("seq_relationship_logits", expected.get("sop_logits")), atol=1e-5)
+    assert torch.allclose(found[WORDS], at_positions(expected.prediction_logits, batch), atol=1e-5)
+    assert torch.allclose(again[NEXT], found[NEXT], atol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "own"), [("tiny_electra", False), ("tiny_bert", True)])
+def test_replaced_tokens_load_in_transformers_or_in_our_own_format(
+    name: str, own: bool, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    folder, task = request.getfixturevalue(name), text_task("rtd")
+    model = built(folder, task.head)
+    torch.nn.init.normal_(model.head.output.weight)
+    saved(model, folder, tmp_path)
+    assert (tmp_path / OWN_WEIGHTS).is_file() == own
+    features = task.encode(documents(5), load_tokenizer(folder), 32)
+    batch = collate(features, pad_id=0)
+    with torch.no_grad():
+        logits = model(*batch.inputs())
+        assert torch.allclose(load_trained(tmp_path, task.head).eval()(*batch.inputs()), logits, atol=1e-5)
+        if not own:
+            theirs, info = ElectraForPreTraining.from_pretrained(tmp_path, output_loading_info=True)
+            assert not info["missing_keys"] and not info["unexpected_keys"]
+            scores = theirs(input_ids=batch.input_ids, attention_mask=batch.attention_mask).logits
+            reads = features[0].reads
+            assert torch.allclose(logits[0, : len(reads), 0], scores[0, reads], atol=1e-5)  # type: ignore[arg-type, index]
+
+
+def test_a_head_that_a_checkpoint_lacks_is_new_and_the_pooler_is_kept(tiny_bert: Path, tmp_path: Path) -> None:
+    head = [f"cls.predictions.transform.{name}" for name in ("LayerNorm.bias", "LayerNorm.weight")]
+    head += [f"cls.predictions.transform.dense.{name}" for name in ("bias", "weight")]
+    model, new = build_model(tiny_bert, WordHead, Recipe(task="any"), device=CPU)
+    assert new == ["cls.predictions.bias", *head]
+    assert model.head.dense.weight.abs().max() <= 0.04
+    assert not any(p.requires_grad for n, p in model.named_parameters() if "pooler" in n)  # two processes would stop
+    kept, first = AutoModel.from_pretrained(saved(model, tiny_bert, tmp_path)), AutoModel.from_pretrained(tiny_bert)
+    assert torch.equal(kept.pooler.dense.weight, first.pooler.dense.weight)
+    _, new = build_model(tiny_bert, NextSentenceHead, Recipe(task="any"), device=CPU)
+    assert new == ["cls.predictions.bias", *head, "cls.seq_relationship.bias", "cls.seq_relationship.weight"]
+
+
+def test_an_untrained_encoder_has_no_dropout_and_its_saved_config_the_usual(
+    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FINETUNE_CACHE", str(tmp_path / "cache"))
+    files = pretrained.resolve("new:1x32x1", tokenizer=str(tiny_bert))
+    for given, used, kept in ((None, 0.0, 0.1), (0.2, 0.2, 0.2)):
+        model = built(files.folder, WordHead, model="new:1x32x1", train=Train(dropout=given))
+        assert {m.p for m in model.modules() if isinstance(m, torch.nn.Dropout)} == {used}
+        config = AutoModelForMaskedLM.from_pretrained(saved(model, files.folder, tmp_path / f"{kept}")).config
+        assert config.hidden_dropout_prob == config.attention_probs_dropout_prob == kept
+    adapted = built(tmp_path / "0.1", WordHead)
+    assert {m.p for m in adapted.modules() if isinstance(m, torch.nn.Dropout)} == {0.1}
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "message"),
+    [
+        ("roberta", NextSentenceHead, "'roberta' have no pooler for next sentences.*objective=mlm.*BERT, ALBERT"),
+        ("distilbert", NextWordHead, "'distilbert' cannot read from left to right.*BERT, RoBERTa, XLM-R, ELECTRA"),
+        ("roberta", text_task("rtd").head, "type 'roberta' have no generator for objective=rtd here"),
+    ],
+)
+def test_a_family_that_cannot_is_one_line(name: str, head: Any, message: str, request: pytest.FixtureRequest) -> None:
+    with pytest.raises(UserError, match=message):
+        built(request.getfixturevalue(f"tiny_{name}"), head)
+
+
+@pytest.fixture(params=["bert", "roberta", "xlm_roberta", "electra"])
+def encoder(request: pytest.FixtureRequest) -> Path:
+    return request.getfixturevalue(f"tiny_{request.param}")  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_a_later_token_changes_no_earlier_logit(training: bool, encoder: Path) -> None:
+    """On our attention, in a padded batch, with dropout and without."""
+    model = built(encoder, NextWordHead, train=Train(dropout=0.1 if training else None)).train(training)
+    tokenizer = load_tokenizer(encoder)
+    ids = [tokenizer(text)["input_ids"] for text in TEXTS]
+    features = [Feature(row=i, input_ids=each, reads=np.arange(len(each))) for i, each in enumerate(ids)]
+    batch = collate(features, pad_id=tokenizer.pad_token_id)
+    for place in range(1, len(ids[0])):
+        changed = batch.input_ids.clone()  # type: ignore[union-attr]
+        changed[0, place : len(ids[0])] = ids[2][2]
+        outputs = []
+        for given in (batch.input_ids, changed):
+            dropout.seed(3)
+            outputs.append(model(given, *batch.inputs()[1:])[0])
+        assert torch.equal(outputs[0][:place], outputs[1][:place])
+        assert not torch.allclose(outputs[0][place : len(ids[0])], outputs[1][place : len(ids[0])])
+
+
+def test_what_is_saved_is_a_causal_language_model_of_transformers(encoder: Path, tmp_path: Path) -> None:
+    ours = built(encoder, NextWordHead)
+    saved(ours, encoder, tmp_path)
+    theirs, info = AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float32, output_loading_info=True)
+    assert not info["missing_keys"] and not info["unexpected_keys"]
+    batch, _ = masked_batch(encoder)
+    with torch.no_grad():
+        found = ours(*batch.inputs())
+        expected = at_positions(theirs.eval()(**named_inputs(theirs, batch)).logits, batch)
+        assert torch.allclose(found, expected, atol=1e-5)
+        assert torch.allclose(found, load_trained(tmp_path, NextWordHead).eval()(*batch.inputs()), atol=1e-5)
+    further, new = build_model(tmp_path, NextWordHead, Recipe(task="any"), device=CPU)
+    assert new == [] and torch.equal(further.head.dense.weight, ours.head.dense.weight)
+
+
+@pytest.mark.parametrize("task", [cat_task(), choice_task(), tag_task(), span_task()], ids=lambda task: task.name)
+def test_fine_tuned_it_stays_left_to_right_and_pools_the_last_token(
+    task: Task, tiny_bert: Path, tmp_path: Path
+) -> None:
+    folder = saved(built(tiny_bert, NextWordHead), tiny_bert, tmp_path / "encoder")
+    trainer, features = build(task, folder, Train(), max_length=64)
+    model = trainer.model.eval()
+    assert model.backbone.left_to_right and not any("pooler" in name for name, _ in model.named_parameters())
+    batch = collate(features[:6], pad_id=trainer.engine.pad_id)
+    save_checkpoint(model, tmp_path / "model", load_tokenizer(folder), {"task": task.name})
+    again = load_trained(tmp_path / "model", task.head).eval()
+    with torch.no_grad():
+        found, logits = again(*batch.inputs()), model(*batch.inputs())
+    assert again.backbone.left_to_right and torch.allclose(found, logits, atol=1e-5)
+    pooled = task.name in ("toy-cats", "toy-choices")
+    assert (tmp_path / "model" / OWN_WEIGHTS).is_file() == pooled  # no class of transformers pools the last token
+    if task.name == "toy-cats":
+        plain = AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
+        with torch.no_grad():
+            hidden, _ = model.hidden(batch)
+            every = plain(**named_inputs(plain, Batch(batch.input_ids, batch.attention_mask, batch.token_type_ids)))
+        last = batch.attention_mask.sum(1) - 1
+        assert torch.allclose(hidden, every.last_hidden_state[torch.arange(len(last)), last], atol=1e-5)
+    if task.name.startswith("toy-tags"):
+        theirs = AutoModelForTokenClassification.from_pretrained(tmp_path / "model", dtype=torch.float32).eval()
+        with torch.no_grad():
+            assert torch.allclose(at_positions(theirs(**named_inputs(theirs, batch)).logits, batch), logits, atol=1e-5)
+
+
+def test_no_answer_is_refused_where_the_first_token_sees_no_other(tiny_bert: Path, tmp_path: Path) -> None:
+    folder, task = saved(built(tiny_bert, NextWordHead), tiny_bert, tmp_path), replace(span_task(), unanswerable=True)
+    with pytest.raises(UserError, match=r"left to right.*bilstm=true"):
+        built(folder, task.head)
+    assert built(folder, task.head, bilstm=True) and built(folder, span_task().head)

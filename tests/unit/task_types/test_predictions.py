@@ -1,0 +1,131 @@
+"""Predictions of a run as a table wherever they are read, their margin over the best baseline, and unknown labels."""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy.stats import binomtest
+from support.cli import InProcess
+from support.records import change_record
+from support.reports import saved_run
+from support.runs import FinishedRun
+from support.toys import cat_rows, cat_task
+
+import finetune
+from finetune.metrics import Metric, accuracy, f1_of, macro_f1, matthews
+from finetune.runs.folder import RunFolder, read_lines, write_predictions
+from finetune.runs.record_files import load_record
+from finetune.task_types.parts import Answer
+from finetune.task_types.predictions import ADDED, Predictions
+from finetune.task_types.registry import find
+from finetune.task_types.resampling import difference_of, margin
+from finetune.task_types.saved_predictions import run_predictions
+from finetune.task_types.span.answers import SpanAnswer
+from finetune.task_types.span.questions import SpanRow
+
+
+def table_of_dev(folder: Path) -> Predictions:
+    run = RunFolder(folder)
+    table = run_predictions(load_record(run.record_file), run, "dev")
+    assert table is not None
+    return table
+
+
+def test_label_names_are_those_of_the_model_or_of_the_scores(copied_run: FinishedRun) -> None:
+    folder = copied_run("multilabel")
+    table = table_of_dev(folder)
+    assert (table.names, table.several) == (["a", "b"], True)
+    shutil.rmtree(folder / "model")
+    assert table_of_dev(folder).names == ["a", "b"]
+
+
+def test_an_answer_is_right_by_the_scores_of_its_task(tmp_path: Path) -> None:
+    task = find("korquad")
+    row = SpanRow(id="1", question="누가 썼나?", context="박경리의 《토지》", answers=("《토지》",), start=5)
+    for one, wrong in ((task, False), (replace(task, name="other"), True)):  # its script overlooks these brackets
+        table = table_of_dev(saved_run(tmp_path, one, [row], [SpanAnswer(value="토지", start=6)]))
+        assert table.wrong.tolist() == [wrong]
+
+
+@pytest.mark.parametrize("layout", [[1], {"order": 7, "levels": None}, {"order": ["a", 1]}, None])
+def test_a_damaged_layout_leaves_predictions_without_what_it_cannot_tell(layout: Any, copied_run: FinishedRun) -> None:
+    folder = RunFolder(copied_run("sentence"))
+    config = folder.model / "config.json"
+    saved = json.loads(config.read_text(encoding="utf-8"))
+    saved["finetune"] |= {"layout": layout}
+    config.write_text(json.dumps(saved), encoding="utf-8")
+    table = table_of_dev(folder.path)
+    assert all(isinstance(name, str) for name in (*table.order, *table.names))
+
+
+def test_files_have_what_is_computed_of_their_other_columns(copied_run: FinishedRun) -> None:
+    folder = RunFolder(copied_run("sentence"))
+    lines, saved = read_lines(folder, "dev"), list(table_of_dev(folder.path).saved())
+    assert [{name: line[name] for name in ADDED} for line in lines] == saved
+    older = [{name: value for name, value in line.items() if name not in ADDED} for line in lines]
+    write_predictions(folder.predictions("dev"), older, {})
+    change_record(folder.record_file)
+    assert list(table_of_dev(folder.path).saved()) == saved
+
+
+def test_a_model_answers_no_object(finished_run: Callable[[str], Path]) -> None:
+    model = finetune.load(finished_run("sentence"))
+    name = model.predictor.layout.text[0] if model.predictor.layout else "text"
+    with pytest.raises(finetune.UserError):
+        model({name: {"a": 1}})
+
+
+def test_intents_are_predicted_and_scored_and_an_unknown_one_is_named(
+    copied_run: FinishedRun, tmp_path: Path, in_process: InProcess
+) -> None:
+    run = copied_run("intent")
+    rows = [{"text": "play the cat now", "slots": "O O B-PET O", "intent": kind} for kind in ("music", "nap")]
+    (tmp_path / "new.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    code, out, err = in_process("predict", str(run), "new.jsonl", "-o", "out.jsonl", data="")
+    assert code == 0 and "'intent: nap'" in out + err and "row 2" in out + err
+    first = json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0])
+    assert {"prediction", "predicted intent", "intent probability", "entities"} <= {*first}
+    assert first["intent"] == "music" and {*first["prediction"]} == {"intent", "slots"}
+    code, out, err = in_process("evaluate", str(run), "new.jsonl", data="")
+    assert code == 0 and "exact match" in out and "'intent: nap'" in out + err
+
+
+ROWS = cat_rows(200)
+
+
+def answers(wrong: int) -> list[Answer]:
+    """Predictions of which the first `wrong` are wrong."""
+    other = {"yes": "no", "no": "yes"}
+    return [Answer(value=other[str(row.gold)] if i < wrong else row.gold) for i, row in enumerate(ROWS)]
+
+
+def test_the_margin_is_over_the_best_baseline_on_the_same_rows() -> None:
+    found = margin(cat_task(ROWS), ROWS, answers(20), {"good": answers(60), "bad": answers(100)})
+    assert (found.baseline, found.difference) == ("good", pytest.approx(0.2))
+    # the rows in which the two differ are 40 of 200, so the difference has the spread of a share of 0.2
+    assert found.difference_interval == pytest.approx((0.145, 0.255), abs=0.01)
+    assert found.interval == pytest.approx((0.858, 0.942), abs=0.01)
+    assert found.p is not None and found.p < 0.001
+    low, high = margin(cat_task(ROWS), ROWS, answers(0), {"bad": answers(200)}).difference_interval or (0, 0)
+    assert 0.95 < low < high == 1
+
+
+@pytest.mark.parametrize("right", [0, 200])
+def test_where_all_rows_are_alike_the_interval_is_wilsons(right: int) -> None:
+    found = margin(cat_task(ROWS), ROWS, answers(200 - right), {"good": answers(60)})
+    assert found.interval == pytest.approx(binomtest(right, 200).proportion_ci(method="wilson"))
+
+
+@pytest.mark.parametrize(("metric", "counting"), [(f1_of("yes"), 10), (macro_f1, 40), (accuracy, 40), (matthews, 40)])
+def test_a_perfect_score_has_the_interval_of_the_rows_that_it_counts(metric: Metric, counting: int) -> None:
+    gold = ["yes"] * 10 + ["no"] * 30
+    assert metric.sums is not None
+    right, least = metric.sums(gold, gold), metric.range[0]
+    low = least + (1 - least) * binomtest(counting, counting).proportion_ci(method="wilson").low
+    both = difference_of(metric, [right], [right], resamples=200)
+    assert (both.value, both.p) == (0, 1)
+    assert both.interval == pytest.approx((low - 1, 1 - low))  # of two perfect sides, which other rows may tell apart

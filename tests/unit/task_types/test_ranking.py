@@ -1,0 +1,143 @@
+"""Rankings: which files are some, what is refused, BM25, losses by hand, and scores by query."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from support.checked_files import write_csv
+from support.own_data import own_task
+from support.toys import ranking_task
+
+from finetune.data.source import Source
+from finetune.errors import UserError
+from finetune.models.batch import collate
+from finetune.models.tokenizers.load import read_tokenizer
+from finetune.task_types.options import resolved
+from finetune.task_types.parts import Answer
+from finetune.task_types.plugins.ranking import RankingRow
+from finetune.task_types.plugins.ranking_head import RankingHead
+from finetune.task_types.prepare import load_splits
+from finetune.task_types.resampling import margin, resampled_metrics
+
+
+def file_of(path: Path, names: str, *, queries: int = 20, each: int = 4, grade: Any = None) -> str:
+    """Queries with passages, of which the first is relevant, or as `grade` says."""
+    grade = grade or (lambda query, place: int(place == query % each))
+    cells = [
+        (f"where is the cat {i}", f"the animal {i} of {k} sat", grade(i, k))
+        for i in range(queries)
+        for k in range(each)
+    ]
+    return str(write_csv(path, [names.split(","), *cells]))
+
+
+@pytest.mark.parametrize(
+    ("names", "given", "ranked"),
+    [
+        ("query,passage,label", {}, True),
+        ("question,document,relevance", {"queries": 4, "each": 30}, True),
+        ("질의,문단,관련도", {"grade": lambda i, k: k}, True),
+        ("search_term,product_title,relevance", {}, True),
+        ("query,doc,label", {"grade": lambda i, k: int(k == 1 and i % 3 > 0)}, True),  # some without a relevant one
+        ("query,passage,label", {"queries": 80, "each": 1, "grade": lambda i, k: i % 2}, False),
+        ("question,passage,label", {"queries": 40, "each": 2}, False),  # pairs of right and wrong
+        ("question,answer,score", {"grade": lambda i, k: (i + k) % 6}, False),
+        ("query,text,label", {"queries": 4, "each": 20, "grade": lambda i, k: int(k % 5 == 0)}, False),  # aspects
+        ("premise,hypothesis,label", {"each": 3, "grade": lambda i, k: k}, False),
+        ("sentence1,sentence2,label", {}, False),
+        ("query,passage,label", {"grade": lambda i, k: ("yes", "no")[k % 2]}, False),
+        ("query,passage,label", {"grade": lambda i, k: int(k > 0)}, False),  # mostly right
+    ],
+)
+def test_rankings_are_recognised_and_other_pairs_are_not(names: str, given: Any, ranked: bool, tmp_path: Path) -> None:
+    path = file_of(tmp_path / "rows.csv", names, **given)
+    try:
+        task: Any = own_task(path)
+    except UserError:
+        assert not ranked
+        return
+    assert (task.read.layout.shape == "ranking") == ranked
+    if ranked:
+        back: Any = own_task(path, {"shape": "classification", "text": ",".join(task.read.layout.text)})
+        assert back.read.layout.shape == "classification"
+
+
+@pytest.mark.parametrize(
+    ("names", "given", "said"),
+    [
+        ("query,passage,label", {"grade": lambda i, k: 0}, "there is nothing to rank"),
+        ("query,passage,label", {"grade": lambda i, k: 1}, "there is nothing to rank"),
+        ("query,passage,label", {"each": 1, "grade": lambda i, k: i % 2}, "there is nothing to rank"),
+        ("query,passage,label", {"grade": lambda i, k: "good"}, "'good', which is not a number"),
+        ("query,passage,label", {"grade": lambda i, k: -1}, "-1"),
+    ],
+)
+def test_what_cannot_be_ranked_is_refused(names: str, given: Any, said: str, tmp_path: Path) -> None:
+    path = file_of(tmp_path / "rows.csv", names, **given)
+    with pytest.raises(UserError, match=said):
+        load_splits(resolved(path, {"shape": "ranking"})[1], Source())
+    with pytest.raises(UserError, match="'loss=pairwise' was taken out"):
+        resolved(path, {"shape": "ranking", "loss": "pairwise"})
+
+
+def test_dev_has_other_queries_of_which_some_have_a_relevant_passage(tmp_path: Path) -> None:
+    grade = {"queries": 24, "grade": lambda i, k: int(k == 0 and i < 5)}
+    task = own_task(file_of(tmp_path / "rows.csv", "query,passage,relevance", **grade), {"shape": "ranking"})
+    train, dev = (task.load(Source(), split).rows for split in ("train", "dev"))
+    assert train and not {row.query for row in train} & {row.query for row in dev}
+    assert any(row.gold for row in dev)
+
+
+def test_bm25_is_the_formula() -> None:
+    passages, mean = ["red cat", "red red dog house", "blue"], 7 / 3
+
+    def term(df: int, tf: int, length: int) -> float:
+        idf = math.log(1 + (3 - df + 0.5) / (df + 0.5))
+        return idf * tf * (1.2 + 1) / (tf + 1.2 * (1 - 0.75 + 0.75 * length / mean))
+
+    rows = [RankingRow(id=str(n), text="Red cat?", pair=passage, gold=0.0) for n, passage in enumerate(passages)]
+    found = [answer.value for answer in ranking_task().baselines([], rows)["bm25"]]
+    assert found == pytest.approx([term(2, 1, 2) + term(1, 1, 2), term(2, 2, 4), 0])
+    odd = [
+        RankingRow(id=str(n), text=one, pair=two, gold=0.0)
+        for n, (one, two) in enumerate([("?", "!"), ("고양이", "고양이는")])
+    ]
+    assert [answer.value > 0 for answer in ranking_task().baselines([], odd)["bm25"]] == [False, True]
+
+
+def test_losses_are_those_of_the_papers(tiny_bert: Path) -> None:
+    grades, scores = [[2.0, 0.0, 1.0], [0.0, 1e300]], [[0.3, -0.2, 0.9], [1.5, 0.1]]
+    asked = [
+        RankingRow(id="", text=f"query {number}", pair=f"passage {place}", gold=grade)
+        for number, some in enumerate([*grades, [1.0, 1.0]])
+        for place, grade in enumerate(some)
+    ]
+    features = ranking_task("listwise").train_features(asked, read_tokenizer(tiny_bert), 32, print)
+    assert features is not None and len(features) == 2  # the query of equal passages is left out
+    head = RankingHead.__new__(RankingHead)
+    torch.nn.Module.__init__(head)
+    head.learns = "listwise"  # type: ignore[assignment]
+    logits = torch.tensor([[0.3, -0.2, 0.9], [1.5, 0.1, -torch.inf]], requires_grad=True)
+    loss = head.loss(logits, collate(features, pad_id=0).labels["label"])
+    loss.backward()
+    assert logits.grad is not None and logits.grad.isfinite().all()
+    chances = [np.exp(some) / np.exp(some).sum() for some in scores]
+    listwise = -(2 / 3 * np.log(chances[0][0]) + 1 / 3 * np.log(chances[0][2]) + np.log(chances[1][1]))
+    assert float(loss.detach()) == pytest.approx(listwise)
+    head.learns = "row"  # type: ignore[assignment]
+    row = head.loss(torch.tensor([[0.3], [-0.2]]), torch.tensor([1.0, 0.0]))
+    assert float(row) == pytest.approx(math.log1p(math.exp(-0.3)) + math.log1p(math.exp(-0.2)))
+
+
+def test_scores_are_means_over_queries_with_a_relevant_passage() -> None:
+    given = [RankingRow(id=str(i), text="abc"[i // 3], pair=str(i), gold=float(i in (0, 4))) for i in range(9)]
+    task, answers = ranking_task(), [Answer(value=float(-i)) for i in range(9)]
+    scores = task.score(answers, given)
+    assert scores["mrr@10"] == pytest.approx((1 + 1 / 2) / 2)
+    assert all(metric.size == 2 for metric in resampled_metrics(task, answers, given).values())
+    assert margin(task, given, answers, {"bm25": answers[::-1]}).interval is not None
+    shuffled = np.random.default_rng(0).permutation(9).tolist()
+    assert task.score([answers[i] for i in shuffled], [given[i] for i in shuffled]) == scores
