@@ -1,5 +1,6 @@
 """Packed features: equal to those encoded at once, in parts of the rows that may be apart."""
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from finetune.task_types.task import Task
 def plain(value: Any) -> Any:
     """A feature's fields, and theirs, as lists and numbers."""
     if isinstance(value, Feature):
-        return {name: plain(inner) for name, inner in vars(value).items()}
+        return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
     if isinstance(value, dict):
         return {name: plain(inner) for name, inner in value.items()}
     if isinstance(value, tuple) and value and isinstance(value[0], Feature):

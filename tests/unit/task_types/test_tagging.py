@@ -38,7 +38,7 @@ def test_every_word_is_labelled_exactly_once(context: str, max_length: int, tiny
         assert list(feature.reads) == sorted(set(feature.reads))
         golds = [rows[feature.row + after].gold[word] for after, word in feature.note.tolist()]
         assert [task.labels[label] for label in feature.label] == golds
-    assert (len(features) < len(rows)) == (max_length == 128)
+    assert max_length < 128 or len(features) < len(rows)
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -115,6 +115,7 @@ def test_a_word_is_explained_by_the_tags_of_its_characters(word: str, label: str
 WORDS = ["der", "Zug", "hielt", "an", "einem", "Feld", "und", "fuhr", "weiter", "."]
 PARTS = ["DET", "NOUN", "VERB", "ADP", "DET", "NOUN", "CCONJ", "VERB", "ADV", "PUNCT"]
 SENTENCES = [(WORDS[n % 5 : 6 + n % 4], PARTS[n % 5 : 6 + n % 4]) for n in range(40)]
+CLASSES = tuple(sorted({*PARTS} - {"PUNCT"}))
 
 
 def conllu(folder: Path) -> str:
@@ -150,7 +151,7 @@ def test_plain_tags_are_taken_where_the_user_names_them_else_offered(write: Any,
         task: Any = own_task(data, settings)
         rows = {row.words: row.gold for split in ("train", "dev") for row in task.load(Source(), split).rows}
         assert rows == {tuple(words): tuple(parts) for words, parts in SENTENCES}
-    assert task.labels == tuple(sorted({*PARTS}))
+    assert task.labels == CLASSES
     with pytest.raises(UserError) as caught:
         own_task(data)
     error: Any = caught.value
@@ -177,7 +178,7 @@ def test_columns_next_to_each_other(tmp_path: Path) -> None:
     both = lists(tmp_path, ner=lambda words: ["B-LOC", *["O"] * (len(words) - 1)])
     assert own_task(both).load(Source(), "train").rows[0].gold[0] == "B-LOC"
     named: Any = own_task(both, {"label": "upos"})
-    assert named.labels == tuple(sorted({*PARTS}))
+    assert named.labels == CLASSES
     other = lists(tmp_path, lemma=lambda words: [f"{len(words)}{n}{id(words)}" for n in range(len(words))])
     with pytest.raises(UserError, match=r"'lemma' cannot be tags: it has \d+ different items in \d+ words"):
         own_task(other, {"label": "lemma", "shape": "tagging"})
