@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from support.own_data import own_task
-from support.quizzes import exam, quiz, rows, text, write
+from support.quizzes import exam, rows, text, write
 from support.toys import choice_task, toy
 
 from finetune.data.source import Source
@@ -75,13 +75,6 @@ def test_numbers_that_count_from_0_or_from_1_are_asked_about(label: Any, tmp_pat
         assert {(row.gold - label(int(row.id) - 1)) for row in loaded} == {-way}
 
 
-@pytest.mark.parametrize("first", [0, 1])
-def test_numbers_of_columns_tell_from_which_labels_count(first: int, tmp_path: Path) -> None:
-    columns = texts(*(f"choice{first + n}" for n in range(4)))
-    _, found = read(write(tmp_path, rows(**NINE, **columns, label=lambda i: 1 + i % 3)))
-    assert [row.gold for row in found[:3]] == [1 - first, 2 - first, 3 - first]
-
-
 @pytest.mark.parametrize(
     ("columns", "label"),
     [
@@ -134,26 +127,12 @@ def test_a_passage_and_a_question_are_both_read(columns: dict[str, Any], context
     assert (found[4].context, found[4].choices, found[4].gold) == (context, (text(4), text(5)), 0)
 
 
-def test_the_texts_of_choices_are_read_and_not_their_letters(tmp_path: Path) -> None:
-    def asked(i: int) -> dict[str, Any]:
-        return {"stem": f"where {text(i)}?", "choices": [{"label": "AB"[n], "text": text(i + n)} for n in range(2)]}
-
-    _, found = read(write(tmp_path, rows(question=asked, answerKey=lambda i: "AB"[i % 2])))
-    assert (found[3].context, found[3].choices, found[3].gold) == (f"where {text(3)}?", (text(3), text(4)), 1)
-
-
 def test_a_label_that_is_a_number_and_the_text_of_another_choice_is_asked_about(tmp_path: Path) -> None:
     columns: dict[str, Any] = {f"choice{1 + n}": lambda i, n=n: str(1 + (i + n) % 3) for n in range(3)}
     data = exam(tmp_path, **columns, label=lambda i: 1 + i % 3)
     assert offered(data) == ["choices_by=text", "choices_by=1"]
     _, found = read(data, choices_by="text")
     assert [row.choices[row.gold] for row in found] == [str(1 + i % 3) for i in range(60)]
-
-
-def test_a_passage_with_lettered_choices_is_no_search_for_a_span(tmp_path: Path) -> None:
-    data = quiz(tmp_path, passage=lambda i: text(i, 40), answer=lambda i: text(i + i % 3, 2))
-    layout, found = read(data)
-    assert (layout.shape, layout.contexts, {len(row.choices) for row in found}) == ("choice", 2, {3})
 
 
 def test_rows_whose_choices_say_nothing_are_left_out(tmp_path: Path) -> None:

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 from support.own_data import own_task
-from support.tables import rows_with, table_of, text
-from support.toys import cat_rows, cat_task, every_shape, tag_task
+from support.toys import cat_rows, cat_task, every_shape
 
 from finetune.data.rows import Rows
 from finetune.data.source import Source
@@ -56,20 +55,6 @@ def test_dev_stays_small_whatever_the_labels_and_groups_are() -> None:
         assert 10 <= len(chosen) <= 40 and max(chosen) < 40
     assert len(dev_rows(["a", "b", "c"], ["x", "y", "y"], ["one", "two", "two"])) == 1
     assert dev_rows(["a", "b", "c"], ["x", "x", "once"]) in ({0}, {1})
-
-
-@pytest.mark.parametrize(
-    "columns",
-    [
-        {"question": lambda i: f"who is {i}?", "context": "only one context", "answer": "one"},
-        {"text": text, "labels": lambda i: [f"label {i}", f"label {i + 1}"]},  # no label set comes twice
-        {"text": text, "score": lambda i: i / 7},
-        {"words": lambda i: f"word{i} and", "tags": "B-X O"},
-    ],
-)
-def test_dev_is_a_tenth_of_a_file(columns: dict[str, Any], tmp_path: Path) -> None:
-    task = own_task(table_of(tmp_path, rows_with(**columns)).path)
-    assert [len(task.load(Source(), split).rows) for split in ("train", "dev")] == [36, 4]
 
 
 def test_dev_is_not_empty_where_all_rows_are_one_document_and_a_file_is_read_once(tmp_path: Path) -> None:
@@ -138,12 +123,3 @@ def test_labels_keep_their_shares_and_no_class_is_lost() -> None:
     for share, wanted in ((0.1, (70, 29, 1)), (0.5, (350, 145, 5)), (0.003, (1, 1, 1))):
         kept = Counter(labels[int(name)] for name in share_of(cat_task(rows), rows, share))
         assert [kept[label] for label in "abc"] == pytest.approx(wanted, abs=share > 0.01)
-
-
-def test_sentences_that_are_read_together_stay_together() -> None:
-    task = tag_task(context="document")
-    rows = [
-        replace(row, document=f"{i // 4}", id=str(i)) for i, row in enumerate(task.load(Source(), "train").rows[:40])
-    ]
-    kept = {int(name) for name in share_of(task, rows, 0.3)}
-    assert len(kept) == 12 and {i // 4 * 4 + k for i in kept for k in range(4)} == kept

@@ -1,11 +1,9 @@
 """Whether an encoder fits the user's texts: its vocabulary and their language, its length and theirs."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
-from support.cli import InProcess
 from support.languages import LANGUAGES, sentences
 
 from finetune.models import pretrained as weights
@@ -37,16 +35,6 @@ def test_texts_that_a_vocabulary_does_not_fit_are_told_with_encoders_that_do() -
     german = ["Der Film war leider sehr langweilig und viel zu lang geraten"] * 12
     assert foreign_rows([*ENGLISH, *german], tokenizer) == [*range(3, 15)]
     assert foreign_rows([*ENGLISH, *german[:2]], tokenizer) == []
-
-
-def test_a_run_says_it_and_keeps_it_in_the_record(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
-    rows = [json.dumps({"text": text, "label": "ab"[i % 2]}) for i, text in enumerate(sentences("Russian", 40, 0))]
-    (tmp_path / "a.jsonl").write_text("\n".join(rows))
-    code, _, err = in_process("run", "a.jsonl", f"model={tiny_bert}", "train.epochs=1", data=tmp_path)
-    said = f"the vocabulary of {os.path.relpath(tiny_bert, tmp_path)} does not fit these texts: "
-    assert code == 0 and f"note: {said}" in err
-    (record,) = tmp_path.glob("results/*/*/record.json")
-    assert [note for note in json.loads(record.read_text(encoding="utf-8"))["notes"] if note.startswith(said)]
 
 
 def encoder(folder: Path, *, positions: int, tokens: int) -> str:

@@ -1,7 +1,6 @@
 """Intents and slots: from the file to both answers, their scores, and the loss of a plain computation."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,6 @@ from finetune.models.feature import IGNORED, label_counts
 from finetune.runs.recipe import Recipe
 from finetune.task_types.parts import Answer
 from finetune.task_types.plugins.intents import IntentRow, IntentTask
-from finetune.training.keep_labels import carry_head
 
 Fields = dict[str, Any]
 BOTH = "intent-and-slots"
@@ -95,18 +93,6 @@ def test_a_row_without_one_of_both_is_named_and_left_out(cells: Fields, note: st
     notes = own_task(path).load(Source(), "train").notes
     assert any(note in one and "row 8" in one and "a.jsonl" in one for one in notes), notes
     assert findings_of(path, {}).findings
-
-
-def test_a_kept_head_carries_the_rows_of_both_layers_by_their_labels(tiny_bert: Path) -> None:
-    new_task = replace(TASK, types=("b", "c"), intents=("new", "stop"))
-    trained, new = (build_model(tiny_bert, one.head, Recipe(task="any"), device=CPU)[0] for one in (TASK, new_task))
-    before = new.head.heads[1].output.weight[0].clone()
-    with torch.no_grad():
-        carry_head(trained, new)
-    (theirs, of_intents), (ours, intents) = ([head.output.weight for head in one.head.heads] for one in (trained, new))
-    for name in ("O", "B-b", "I-b"):
-        assert torch.equal(ours[new_task.tagger.labels.index(name)], theirs[TASK.tagger.labels.index(name)])
-    assert torch.equal(intents[1], of_intents[1]) and torch.equal(intents[0], before)
 
 
 def test_the_loss_is_that_of_a_plain_computation(tiny_bert: Path, tiny_roberta: Path) -> None:

@@ -87,16 +87,6 @@ def test_lists_that_are_no_positions(tmp_path: Path) -> None:
     assert golds(two, shape="multi-label")[1:3] == [("label 2",), ("label 1",)]
 
 
-def test_numbers_and_a_comma_or_a_sentence_among_classes(tmp_path: Path) -> None:
-    marks = [str(i % 3 + 1) for i in range(60)]
-    for last, settings in (("I could not decide, sorry about that", {}), ("1,5", {"shape": "classification"})):
-        rows = [("text", "mark"), *((f"the cat sat on {i}", one) for i, one in enumerate([*marks, last]))]
-        path = write_csv(tmp_path / "a.csv", rows)
-        assert {"1", "2", "3"} <= {*own_task(path, settings).labels}  # type: ignore[attr-defined]
-    with pytest.raises(UserError, match=r"shape=classification \(each of the 4 values is a class\)"):
-        own_task(path)
-
-
 def graded(path: Path, labels: Sequence[str], column: str = "topic") -> Path:
     each = itertools.islice(itertools.cycle(labels), 60)
     return write_csv(path, [("text", column), *((f"the cat sat {number}", label) for number, label in enumerate(each))])

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from support.checked_files import write_jsonl
 from support.own_data import own_task
-from support.relations import klue_rows
 
 from finetune.commands.check.findings import findings_of
 from finetune.data.source import Source
@@ -76,14 +75,6 @@ def test_spans_in_columns_or_in_texts_are_marked(rows: Any, given: Any, expected
     assert read(tmp_path, rows, **given) == {n + 1: expected[n % 3] for n in range(24)}
 
 
-def test_klues_own_rows_and_the_texts_of_objects_that_csv_files_have(tmp_path: Path) -> None:
-    rows = klue_rows(24)
-    found = read(tmp_path, [{name: cell for name, cell in row.items() if name != "guid"} for row in rows])
-    assert found[3] == "2번째로 <obj:LOC>서울</obj:LOC>에서 <subj:PER>손흥민</subj:PER>은 노래했다."
-    as_text = [row | {name: str(row[name]) for name in ("subject_entity", "object_entity")} for row in rows]
-    assert read(tmp_path, [{name: c for name, c in row.items() if name != "guid"} for row in as_text]) == found
-
-
 @pytest.mark.parametrize(
     ("columns", "settings"),
     [
@@ -122,23 +113,6 @@ def test_a_row_whose_spans_do_not_fit_its_text_is_left_out(span: Any, why: str, 
 
 
 @pytest.mark.parametrize(
-    ("marked", "why"),
-    [
-        ("<e1>a</e1> b", "has no <e2>"),
-        ("<e1>a</e1> <e1>b</e1> <e2>c</e2>", "has <e1> 2 times"),
-        ("</e1>a<e1> b <e2>c</e2>", "has </e1> before <e1>"),
-        ("<e1> </e1> b <e2>c</e2>", "has no text between <e1> and </e1>"),
-        ("<e1>a <e2>c</e2>", "has no </e1>"),
-    ],
-)
-def test_a_text_whose_markers_are_wrong_is_left_out(marked: str, why: str, tmp_path: Path) -> None:
-    rows = [{"text": f"<e1>Ann {n}</e1> met <e2>Bo</e2>", "label": "ab"[n % 2]} for n in range(24)]
-    rows[3]["text"] = marked
-    assert [*read(tmp_path, rows)] == [n for n in range(1, 25) if n != 4]
-    assert any(why in one.what and one.rows == (4,) for one in findings_of(str(tmp_path / "data.jsonl"), {}).findings)
-
-
-@pytest.mark.parametrize(
     ("given", "message"),
     [
         ({"spans": "e1"}, "Name two columns, or two markers"),
@@ -161,17 +135,6 @@ def test_a_model_keeps_its_spans_and_nothing_where_it_has_none(tmp_path: Path) -
         task = own_task(write_jsonl(tmp_path / "data.jsonl", rows))
         assert (layout_of(task) or {}).get("marked") == kept
         assert columns_of(task).get("markers") == decisive
-
-
-def test_a_text_is_on_one_side_of_dev_whatever_is_marked_in_it(tmp_path: Path) -> None:
-    rows = []
-    for number in range(120):
-        names = [f"Ann{number}", f"Bo{number}", f"Cleo{number}"]
-        pairs = ((0, 1, "a"), (1, 2, "b"), (2, 0, "a"))
-        rows += [{"text": " met ".join(names), "e1": names[a], "e2": names[b], "label": y} for a, b, y in pairs]
-    task = own_task(write_jsonl(tmp_path / "data.jsonl", rows), {"spans": "e1,e2"})
-    train, dev = ({(int(row.id) - 1) // 3 for row in task.load(Source(), split).rows} for split in ("train", "dev"))
-    assert len(dev) > 5 and not train & dev
 
 
 SHORT = "the <e1>cat</e1> saw the <e2>dog</e2>"

@@ -1,15 +1,12 @@
 """Predictions of a run as a table wherever they are read, their margin over the best baseline, and unknown labels."""
 
-import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from scipy.stats import binomtest
-from support.cli import InProcess
 from support.records import change_record
 from support.reports import saved_run
 from support.runs import FinishedRun
@@ -51,17 +48,6 @@ def test_an_answer_is_right_by_the_scores_of_its_task(tmp_path: Path) -> None:
         assert table.wrong.tolist() == [wrong]
 
 
-@pytest.mark.parametrize("layout", [[1], {"order": 7, "levels": None}, {"order": ["a", 1]}, None])
-def test_a_damaged_layout_leaves_predictions_without_what_it_cannot_tell(layout: Any, copied_run: FinishedRun) -> None:
-    folder = RunFolder(copied_run("sentence"))
-    config = folder.model / "config.json"
-    saved = json.loads(config.read_text(encoding="utf-8"))
-    saved["finetune"] |= {"layout": layout}
-    config.write_text(json.dumps(saved), encoding="utf-8")
-    table = table_of_dev(folder.path)
-    assert all(isinstance(name, str) for name in (*table.order, *table.names))
-
-
 def test_files_have_what_is_computed_of_their_other_columns(copied_run: FinishedRun) -> None:
     folder = RunFolder(copied_run("sentence"))
     lines, saved = read_lines(folder, "dev"), list(table_of_dev(folder.path).saved())
@@ -77,21 +63,6 @@ def test_a_model_answers_no_object(finished_run: Callable[[str], Path]) -> None:
     name = model.predictor.layout.text[0] if model.predictor.layout else "text"
     with pytest.raises(finetune.UserError):
         model({name: {"a": 1}})
-
-
-def test_intents_are_predicted_and_scored_and_an_unknown_one_is_named(
-    copied_run: FinishedRun, tmp_path: Path, in_process: InProcess
-) -> None:
-    run = copied_run("intent")
-    rows = [{"text": "play the cat now", "slots": "O O B-PET O", "intent": kind} for kind in ("music", "nap")]
-    (tmp_path / "new.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    code, out, err = in_process("predict", str(run), "new.jsonl", "-o", "out.jsonl", data="")
-    assert code == 0 and "'intent: nap'" in out + err and "row 2" in out + err
-    first = json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0])
-    assert {"prediction", "predicted intent", "intent probability", "entities"} <= {*first}
-    assert first["intent"] == "music" and {*first["prediction"]} == {"intent", "slots"}
-    code, out, err = in_process("evaluate", str(run), "new.jsonl", data="")
-    assert code == 0 and "exact match" in out and "'intent: nap'" in out + err
 
 
 ROWS = cat_rows(200)

@@ -83,14 +83,6 @@ def test_what_cannot_be_ranked_is_refused(names: str, given: Any, said: str, tmp
         resolved(path, {"shape": "ranking", "loss": "pairwise"})
 
 
-def test_dev_has_other_queries_of_which_some_have_a_relevant_passage(tmp_path: Path) -> None:
-    grade = {"queries": 24, "grade": lambda i, k: int(k == 0 and i < 5)}
-    task = own_task(file_of(tmp_path / "rows.csv", "query,passage,relevance", **grade), {"shape": "ranking"})
-    train, dev = (task.load(Source(), split).rows for split in ("train", "dev"))
-    assert train and not {row.query for row in train} & {row.query for row in dev}
-    assert any(row.gold for row in dev)
-
-
 def test_bm25_is_the_formula() -> None:
     passages, mean = ["red cat", "red red dog house", "blue"], 7 / 3
 

@@ -174,18 +174,6 @@ def test_plain_tags_are_scored_by_the_accuracy_of_words(tmp_path: Path) -> None:
     assert (name, answers[0].value) == ("most-frequent-tag", ["VB", "NN"])
 
 
-def test_columns_next_to_each_other(tmp_path: Path) -> None:
-    both = lists(tmp_path, ner=lambda words: ["B-LOC", *["O"] * (len(words) - 1)])
-    assert own_task(both).load(Source(), "train").rows[0].gold[0] == "B-LOC"
-    named: Any = own_task(both, {"label": "upos"})
-    assert named.labels == CLASSES
-    other = lists(tmp_path, lemma=lambda words: [f"{len(words)}{n}{id(words)}" for n in range(len(words))])
-    with pytest.raises(UserError, match=r"'lemma' cannot be tags: it has \d+ different items in \d+ words"):
-        own_task(other, {"label": "lemma", "shape": "tagging"})
-    task = own_task(lists(tmp_path, tone=lambda words: "ab"[len(words) % 2]), {"text": "tokens", "label": "tone"})
-    assert {row.text for row in task.load(Source(), "train").rows} <= {" ".join(words) for words, _ in SENTENCES}
-
-
 TOKENISED = "EU\tB-ORG\n,\tO\nParis\tB-LOC\n.\tO\n\nAnna\tB-PER\nslept\tO\n.\tO\n\nShe\tO\nleft\tO\n;\tO\nbye\tO\n"
 JOINED = TOKENISED.replace("\n,\tO", "\nLtd,\tO").replace("\n;\tO", "\nso;\tO")
 

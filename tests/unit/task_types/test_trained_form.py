@@ -150,16 +150,6 @@ def test_a_file_is_read_as_in_training(
         assert ("tags" in found) <= (kind != "words" or "tags" in expected)
 
 
-def test_a_file_for_a_shipped_task_keeps_its_first_row_where_it_names_no_columns(tmp_path: Path) -> None:
-    for name in ("b.txt", "b.csv", "b.dat", "b"):
-        assert list(columns(lines(tmp_path / name, TWO), None, ["sentence"]).values()) == [TWO]
-    pairs = lines(tmp_path / "new.txt", ["a cat sat\tthe cat sat", "a dog ran\tno dog ran"])
-    found = columns(pairs, None, ["sentence1", "sentence2"])
-    assert found == {"sentence1": ["a cat sat", "a dog ran"], "sentence2": ["the cat sat", "no dog ran"]}
-    other = lines(tmp_path / "other.csv", ["he wrote,she wrote", "where is it?,in Rome", "who came?,nobody did"])
-    assert list(columns(other, None)) == ["he wrote", "she wrote"]
-
-
 @pytest.mark.parametrize(
     "file",
     [

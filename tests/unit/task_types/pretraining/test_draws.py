@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.stats import chisquare
-from sklearn.tree import DecisionTreeClassifier
 from support.corpora import TOKENIZERS, documents, piece_features
 from support.encoders import WORDS as VOCABULARY
 from support.own_data import own_task
@@ -198,32 +197,6 @@ def test_truncation_keeps_what_is_near(size: int, name: str, request: pytest.Fix
         assert (first[-1] % 1000, second[0] % 1000) == (8, 9)
         if name == "tiny_bert":
             assert pair.token_type_ids.tolist() == [0] * (len(first) + 2) + [1] * (len(second) + 1)  # type: ignore[union-attr]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("lines", "words"), [((2, 4), (2, 12)), ((10, 40), (3, 15)), ((3, 9), (1, 3)), ((2, 6), (20, 60))]
-)
-def test_lengths_do_not_tell_which_text_follows(
-    lines: tuple[int, int], words: tuple[int, int], tiny_bert: Path
-) -> None:
-    draw, tokenizer = np.random.default_rng(1), load_tokenizer(tiny_bert)
-    rows = [
-        Document(str(n), tuple(" ".join(draw.choice(VOCABULARY, size)) for size in draw.integers(*words, count)))
-        for n, count in enumerate(draw.integers(*lines, 700))
-    ]
-    task = TextTask(name="text", read=None, objective="mlm-nsp")  # type: ignore[arg-type]
-    features = list(task.train_features(rows, tokenizer, 64, unwatched))
-    batches = [features[begin : begin + 16] for begin in range(0, len(features) - 16, 16)]
-    made = [one for _ in range(3) for some in batches for one in with_next_sentence(some, draw, size=61)]
-    dev = [feature for feature in task.encode(rows, tokenizer, 64) if feature.note.pair is not None]
-    for pairs in (made, dev):
-        sizes: Any = [(sum(f.token_type_ids == 0), sum(f.token_type_ids == 1), f.label[NEXT]) for f in pairs]  # type: ignore[arg-type]
-        data = np.array([(a, b, a + b, label) for a, b, label in sizes if label >= 0])
-        train, test = np.array_split(data, 2)
-        tree = DecisionTreeClassifier(min_samples_leaf=20, random_state=0).fit(train[:, :3], train[:, 3])
-        assert len(test) > 300
-        assert abs(tree.score(test[:, :3], test[:, 3]) - 0.5) < 3 * 0.5 / np.sqrt(len(test))
 
 
 def test_the_column_of_a_table_is_kept_by_the_model_and_changes_no_id(tmp_path: Path) -> None:

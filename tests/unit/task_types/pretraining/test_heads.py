@@ -23,7 +23,6 @@ from transformers import (
 )
 
 from finetune.errors import UserError
-from finetune.models import pretrained
 from finetune.models.batch import Batch, collate
 from finetune.models.building import build_model
 from finetune.models.feature import Feature, label_counts
@@ -153,33 +152,6 @@ def test_a_head_that_a_checkpoint_lacks_is_new_and_the_pooler_is_kept(tiny_bert:
     assert torch.equal(kept.pooler.dense.weight, first.pooler.dense.weight)
     _, new = build_model(tiny_bert, NextSentenceHead, Recipe(task="any"), device=CPU)
     assert new == ["cls.predictions.bias", *head, "cls.seq_relationship.bias", "cls.seq_relationship.weight"]
-
-
-def test_an_untrained_encoder_has_no_dropout_and_its_saved_config_the_usual(
-    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FINETUNE_CACHE", str(tmp_path / "cache"))
-    files = pretrained.resolve("new:1x32x1", tokenizer=str(tiny_bert))
-    for given, used, kept in ((None, 0.0, 0.1), (0.2, 0.2, 0.2)):
-        model = built(files.folder, WordHead, model="new:1x32x1", train=Train(dropout=given))
-        assert {m.p for m in model.modules() if isinstance(m, torch.nn.Dropout)} == {used}
-        config = AutoModelForMaskedLM.from_pretrained(saved(model, files.folder, tmp_path / f"{kept}")).config
-        assert config.hidden_dropout_prob == config.attention_probs_dropout_prob == kept
-    adapted = built(tmp_path / "0.1", WordHead)
-    assert {m.p for m in adapted.modules() if isinstance(m, torch.nn.Dropout)} == {0.1}
-
-
-@pytest.mark.parametrize(
-    ("name", "head", "message"),
-    [
-        ("roberta", NextSentenceHead, "'roberta' have no pooler for next sentences.*objective=mlm.*BERT, ALBERT"),
-        ("distilbert", NextWordHead, "'distilbert' cannot read from left to right.*BERT, RoBERTa, XLM-R, ELECTRA"),
-        ("roberta", text_task("rtd").head, "type 'roberta' have no generator for objective=rtd here"),
-    ],
-)
-def test_a_family_that_cannot_is_one_line(name: str, head: Any, message: str, request: pytest.FixtureRequest) -> None:
-    with pytest.raises(UserError, match=message):
-        built(request.getfixturevalue(f"tiny_{name}"), head)
 
 
 @pytest.fixture(params=["bert", "roberta", "xlm_roberta", "electra"])
