@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 from support.own_data import own_task
 from support.quizzes import exam, rows, text, write
-from support.toys import choice_task, toy
+from support.toys import choice_task
 
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.task_types import baselines
-from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
+from finetune.task_types.choice.task import ChoiceRow
 
 
 def texts(*names: str) -> dict[str, Any]:
@@ -111,22 +110,6 @@ def test_what_may_be_choices_is_offered(columns: dict[str, Any], setting: str, l
         assert read(data, label=[*columns][-1], **chosen)[0].text[1:] == tuple(layout.split(","))
 
 
-@pytest.mark.parametrize(
-    ("columns", "context"),
-    [
-        (
-            {"context": lambda i: text(i, 20), "question": lambda i: f"which {text(i)}?"},
-            f"{text(4, 20)}\nwhich {text(4)}?",
-        ),
-        ({"premise": lambda i: text(i, 20), "question": lambda i: f"which {'ab'[i % 2]}?"}, f"{text(4, 20)}\nwhich a?"),
-    ],
-)
-def test_a_passage_and_a_question_are_both_read(columns: dict[str, Any], context: str, tmp_path: Path) -> None:
-    more = {"why": lambda i: f"since {text(i, 9)}"}
-    _, found = read(write(tmp_path, rows(**columns, **texts("choice1", "choice2"), label=lambda i: i % 2, **more)))
-    assert (found[4].context, found[4].choices, found[4].gold) == (context, (text(4), text(5)), 0)
-
-
 def test_a_label_that_is_a_number_and_the_text_of_another_choice_is_asked_about(tmp_path: Path) -> None:
     columns: dict[str, Any] = {f"choice{1 + n}": lambda i, n=n: str(1 + (i + n) % 3) for n in range(3)}
     data = exam(tmp_path, **columns, label=lambda i: 1 + i % 3)
@@ -142,38 +125,6 @@ def test_rows_whose_choices_say_nothing_are_left_out(tmp_path: Path) -> None:
         loaded = own_task(exam(tmp_path, **columns)).load(Source(), "train")
         assert why in " ".join(loaded.notes) and "6" not in {row.id for row in loaded.rows}
     assert len(read(exam(tmp_path, choice3="none of these"))[0].text) == 4
-
-
-@pytest.mark.parametrize(
-    ("settings", "what"),
-    [
-        ({"choices_by": "letters"}, r"choices_by is 'letters'\. Did you mean 'letter'"),
-        ({"choices_by": "column"}, r"'choices_by=column' was taken out.*Set choices_by=letter"),
-        ({"choices_by": "1", "shape": "classification", "text": "question"}, r"shape=classification"),
-        ({"dev": "counts from 1"}, r"count the choices from 1 .*expected from 0. Subtract 1"),
-    ],
-)
-def test_settings_that_do_not_fit_are_refused(settings: dict[str, str], what: str, tmp_path: Path) -> None:
-    if "dev" in settings:
-        (tmp_path / "dev").mkdir()
-        settings = {"dev": exam(tmp_path / "dev", label=lambda i: 1 + i % 3)}
-    with pytest.raises(UserError, match=what):
-        own_task(exam(tmp_path), settings).load(Source(), "dev")
-
-
-@pytest.mark.parametrize(
-    ("fields", "expected"),
-    [
-        ({"choices": ("one",)}, "row 'r'.*two choices"),
-        ({"choices": ("one", " ")}, "row 'r'.*two choices"),
-        ({"context": " "}, "row 'r' has an empty context"),
-        ({"gold": 2}, "row 'r'.*2 choices"),
-    ],
-)
-def test_faults_of_rows_are_named(fields: dict[str, object], expected: str) -> None:
-    row = ChoiceRow(**({"id": "r", "context": "a", "choices": ("one", "two"), "gold": 0} | fields))  # type: ignore[arg-type]
-    with pytest.raises(UserError, match=expected):
-        toy(ChoiceTask, [row], name="toy").load(Source(), "train")
 
 
 def test_fewer_choices_are_masked_and_change_nothing(tiny_bert: Path) -> None:
@@ -209,9 +160,3 @@ def test_each_choice_is_paired_with_its_context(tiny_bert: Path) -> None:
     assert given == ["[CLS] the cat sat [SEP] on the house [SEP]", "[CLS] the cat sat [SEP] under a tree [SEP]"]
     assert (feature.label, feature.row, feature.truncated) == (1, 0, False)
     assert choice_task().encode([row], tokenizer, 8)[0].truncated
-
-
-def test_the_baseline_picks_the_choice_most_like_the_context() -> None:
-    asked = [("the red cat sat", ["a dog ran", "the cat sat down"]), ("big river", ["river road", "moon", "sun"])]
-    assert baselines.most_similar([part for context, some in asked for part in (context, *some)], asked) == [1, 0]
-    assert baselines.most_similar(["a"], [("a", ["b", "c"])]) == [0]

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.own_data import own_task
 from support.toys import cat_rows, cat_task, every_shape
 
 from finetune.data.rows import Rows
@@ -55,16 +54,6 @@ def test_dev_stays_small_whatever_the_labels_and_groups_are() -> None:
         assert 10 <= len(chosen) <= 40 and max(chosen) < 40
     assert len(dev_rows(["a", "b", "c"], ["x", "y", "y"], ["one", "two", "two"])) == 1
     assert dev_rows(["a", "b", "c"], ["x", "x", "once"]) in ({0}, {1})
-
-
-def test_dev_is_not_empty_where_all_rows_are_one_document_and_a_file_is_read_once(tmp_path: Path) -> None:
-    path = tmp_path / "tags.conll"
-    path.write_text("-DOCSTART- O\n\n" + "".join(f"word{i} B-X\nand O\n\n" for i in range(40)))
-    task = own_task(path)
-    train, dev = (task.load(Source(), split).rows for split in ("train", "dev"))
-    assert (len(train), len(dev)) == (36, 4)
-    path.write_text(path.read_text().replace("and", "but"))  # a command's rows stay those that it began with
-    assert task.load(Source(), "train").rows == train
 
 
 @pytest.fixture

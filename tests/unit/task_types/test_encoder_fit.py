@@ -7,7 +7,6 @@ import pytest
 from support.languages import LANGUAGES, sentences
 
 from finetune.models import pretrained as weights
-from finetune.models.encoder_size import longest_input
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.task_types.starting_recipe import starting_recipe
 from finetune.task_types.vocabulary import foreign_rows, misfit
@@ -62,13 +61,3 @@ def test_texts_are_read_whole_by_an_encoder_for_long_ones_and_in_windows_by_othe
     model = encoder(tmp_path / "encoder", positions=positions, tokens=tokens)
     started, _ = starting_recipe(str(data), {"model": model})
     assert (started.max_length, started.train.accumulation) == (length, parts)
-
-
-def test_the_tokens_that_an_encoder_reads_are_those_of_its_files_or_its_name(tmp_path: Path) -> None:
-    assert longest_input("answerdotai/ModernBERT-base") == 8_192
-    assert longest_input("google-bert/bert-base-uncased") == longest_input("new:mini") == 512
-    assert longest_input(encoder(tmp_path / "a", positions=8_192, tokens=2_048)) == 2_048
-    assert longest_input(odd := encoder(tmp_path / "b", positions=8_192, tokens=10**30)) == 8_192
-    (tmp_path / "b" / "config.json").write_text("[]")
-    (tmp_path / "b" / "tokenizer_config.json").write_text("{")
-    assert longest_input(odd) == 512

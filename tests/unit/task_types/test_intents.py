@@ -16,7 +16,6 @@ from transformers import AutoTokenizer
 
 from finetune.commands.check.findings import findings_of
 from finetune.data.source import Source
-from finetune.errors import UserError
 from finetune.models.batch import collate
 from finetune.models.building import build_model
 from finetune.models.feature import IGNORED, label_counts
@@ -44,37 +43,6 @@ def file_of(folder: Path, make: Callable[[int], Fields] = asked, **changed: Any)
     """A file of such rows; row 8 with other cells."""
     rows = [make(number) | (changed if number == 7 else {}) for number in range(40)]
     return str(write_jsonl(folder / "a.jsonl", rows))
-
-
-@pytest.mark.parametrize(
-    ("make", "settings", "label"),
-    [
-        (asked, {}, ("slots", "intent")),
-        (spans, {}, ("slots", "intent")),
-        (spans, {"label": "slots,intent"}, ("slots", "intent")),
-        (lambda n: asked(n, intent="의도", text="문장", slots="태그"), {}, ("태그", "의도")),
-        (lambda n: asked(n, intent="domain"), {"label": "domain,slots", "shape": BOTH}, ("slots", "domain")),
-        (lambda n: asked(n) | {"intent": {"name": asked(n)["intent"]}}, {}, ("slots", "intent.name")),
-        (asked, {"shape": BOTH, "label": "intent"}, None),
-        (lambda n: asked(n, intent="domain"), {"shape": BOTH}, None),
-        (lambda n: asked(n) | {"domain": "ab"[n % 2]}, {"shape": BOTH, "label": "intent,domain"}, None),
-        (lambda n: asked(n) | {"intent": ["a", "b"]}, {"shape": BOTH, "label": "slots,intent"}, None),
-    ],
-)
-def test_words_with_tags_or_spans_and_an_intent_are_this_form(
-    make: Any, settings: Fields, label: tuple[str, ...] | None, tmp_path: Path
-) -> None:
-    data = file_of(tmp_path, make)
-    if label is None:
-        with pytest.raises(UserError, match=r"cannot infer.*label="):
-            own_task(data, settings)
-        return
-    task: Any = own_task(data, settings)
-    assert (task.read.layout.shape, task.read.layout.label) == (BOTH, label)
-    rows = task.load(Source(), "train").rows
-    assert {(row.gold[0], row.gold[1][2:4]) for row in rows} == {
-        (kind, ("B-thing", "I-thing")) for kind in ("music", "book")
-    }
 
 
 @pytest.mark.parametrize(

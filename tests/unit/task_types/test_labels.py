@@ -10,7 +10,6 @@ from support.checked_files import labels, reviews, write_csv, write_jsonl
 from support.cli import InProcess, assert_error
 from support.own_data import own_task
 
-from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.task_types.columns import Layout
@@ -55,22 +54,13 @@ def test_each_position_is_a_label_in_any_notation(form: str, tmp_path: Path) -> 
     assert golds(file_of(tmp_path, list(map(FORMS[form], MARKS)))) == named("label 1", "label 2", "label 3")
 
 
-def test_names_of_positions_are_those_of_a_file_or_of_the_data_set(tmp_path: Path) -> None:
-    from datasets import ClassLabel, Dataset, Features, Value
-    from datasets import Sequence as Items
-
-    from finetune.data.in_memory import splits_in, stored
-
-    names = ("late", "broken", "cold")
-    (listed := tmp_path / "names.txt").write_text("late\nbroken\ncold\n")
+def test_names_of_positions_are_those_of_a_file(tmp_path: Path) -> None:
+    (names := tmp_path / "names.txt").write_text("late\nbroken\ncold\n")
     data = file_of(tmp_path, MARKS)
-    assert golds(data, labels=str(listed)) == named(*names)
-    listed.write_text("late\nbroken\n")
+    assert golds(data, labels=str(names)) == named("late", "broken", "cold")
+    names.write_text("late\nbroken\n")
     with pytest.raises(UserError, match=r"2 different names.*of 3 labels"):
-        own_task(data, {"labels": str(listed)})
-    kind = Features({"text": Value("string"), "labels": Items(ClassLabel(names=list(names)))})
-    rows = Dataset.from_dict({"text": TEXTS, "labels": MARKS}, features=kind)
-    assert golds(str(stored(splits_in(rows), tmp_path))) == named(*names)
+        own_task(data, {"labels": str(names)})
 
 
 def test_lists_that_are_no_positions(tmp_path: Path) -> None:
@@ -190,15 +180,6 @@ def test_labels_are_kept_and_dropped_by_name(tmp_path: Path) -> None:
     assert "goood" in own_task(data, {"dev": str(dev)}).labels  # type: ignore[attr-defined]
     header = own_task(reviews(tmp_path / "b.csv", text={20: "text"}, label={20: "label"}))
     assert {*header.labels} == {*labels(60)}  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize("cell", ["{}", '{"a": 1}', "[[1, 2]]"])
-def test_an_object_in_one_row_is_a_fault_of_that_row(cell: str, tmp_path: Path) -> None:
-    loaded: Rows = own_task(reviews(tmp_path / "a.csv", label={7: cell})).load(Source(), "train")
-    (note,) = [note for note in loaded.notes if "expected labels" in note]
-    assert "row 7" in note and note.endswith("left out")
-    with pytest.raises(UserError, match="not labels"):
-        own_task(reviews(tmp_path / "b.csv", label=dict.fromkeys(range(1, 50), "{}")))
 
 
 KNOWN: dict[str, Any] = {"text": ("text",), "label": ("label",), "labels": ("긍정", "부정")}

@@ -14,7 +14,6 @@ from finetune.errors import UserError
 from finetune.models.tokenizers.load import add_tokens, load_tokenizer
 from finetune.task_types.classification.marked import distinct_markers, encode_marked
 from finetune.task_types.classification.texts import TextRow
-from finetune.task_types.types import columns_of, layout_of
 
 TEXTS = ["Ann met Bo in Rome", "Bo saw Cleo in Paris", "Cleo wrote to Ann Lee"]
 SPANS = [([0, 3], [8, 10]), ([0, 2], [7, 11]), ([0, 4], [14, 21])]
@@ -124,17 +123,6 @@ def test_a_row_whose_spans_do_not_fit_its_text_is_left_out(span: Any, why: str, 
 def test_settings_that_name_no_spans_are_refused(given: dict[str, str], message: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=message):
         read(tmp_path, made(objects(0), objects(1)), **given)
-
-
-def test_a_model_keeps_its_spans_and_nothing_where_it_has_none(tmp_path: Path) -> None:
-    plain = [{"text": f"{TEXTS[n % 3]} {n}", "label": "ab"[n % 2]} for n in range(24)]
-    for rows, kept, decisive in (
-        (plain, None, None),
-        (made(objects(0), objects(1)), ("e1", "e2"), ("<subj>", "<obj>")),
-    ):
-        task = own_task(write_jsonl(tmp_path / "data.jsonl", rows))
-        assert (layout_of(task) or {}).get("marked") == kept
-        assert columns_of(task).get("markers") == decisive
 
 
 SHORT = "the <e1>cat</e1> saw the <e2>dog</e2>"

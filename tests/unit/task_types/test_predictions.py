@@ -1,7 +1,5 @@
 """Predictions of a run as a table wherever they are read, their margin over the best baseline, and unknown labels."""
 
-import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +10,6 @@ from support.reports import saved_run
 from support.runs import FinishedRun
 from support.toys import cat_rows, cat_task
 
-import finetune
 from finetune.metrics import Metric, accuracy, f1_of, macro_f1, matthews
 from finetune.runs.folder import RunFolder, read_lines, write_predictions
 from finetune.runs.record_files import load_record
@@ -32,14 +29,6 @@ def table_of_dev(folder: Path) -> Predictions:
     return table
 
 
-def test_label_names_are_those_of_the_model_or_of_the_scores(copied_run: FinishedRun) -> None:
-    folder = copied_run("multilabel")
-    table = table_of_dev(folder)
-    assert (table.names, table.several) == (["a", "b"], True)
-    shutil.rmtree(folder / "model")
-    assert table_of_dev(folder).names == ["a", "b"]
-
-
 def test_an_answer_is_right_by_the_scores_of_its_task(tmp_path: Path) -> None:
     task = find("korquad")
     row = SpanRow(id="1", question="누가 썼나?", context="박경리의 《토지》", answers=("《토지》",), start=5)
@@ -56,13 +45,6 @@ def test_files_have_what_is_computed_of_their_other_columns(copied_run: Finished
     write_predictions(folder.predictions("dev"), older, {})
     change_record(folder.record_file)
     assert list(table_of_dev(folder.path).saved()) == saved
-
-
-def test_a_model_answers_no_object(finished_run: Callable[[str], Path]) -> None:
-    model = finetune.load(finished_run("sentence"))
-    name = model.predictor.layout.text[0] if model.predictor.layout else "text"
-    with pytest.raises(finetune.UserError):
-        model({name: {"a": 1}})
 
 
 ROWS = cat_rows(200)

@@ -11,15 +11,12 @@ from support.checked_files import write_csv
 from support.own_data import own_task
 from support.toys import ranking_task
 
-from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.batch import collate
 from finetune.models.tokenizers.load import read_tokenizer
-from finetune.task_types.options import resolved
 from finetune.task_types.parts import Answer
 from finetune.task_types.plugins.ranking import RankingRow
 from finetune.task_types.plugins.ranking_head import RankingHead
-from finetune.task_types.prepare import load_splits
 from finetune.task_types.resampling import margin, resampled_metrics
 
 
@@ -63,24 +60,6 @@ def test_rankings_are_recognised_and_other_pairs_are_not(names: str, given: Any,
     if ranked:
         back: Any = own_task(path, {"shape": "classification", "text": ",".join(task.read.layout.text)})
         assert back.read.layout.shape == "classification"
-
-
-@pytest.mark.parametrize(
-    ("names", "given", "said"),
-    [
-        ("query,passage,label", {"grade": lambda i, k: 0}, "there is nothing to rank"),
-        ("query,passage,label", {"grade": lambda i, k: 1}, "there is nothing to rank"),
-        ("query,passage,label", {"each": 1, "grade": lambda i, k: i % 2}, "there is nothing to rank"),
-        ("query,passage,label", {"grade": lambda i, k: "good"}, "'good', which is not a number"),
-        ("query,passage,label", {"grade": lambda i, k: -1}, "-1"),
-    ],
-)
-def test_what_cannot_be_ranked_is_refused(names: str, given: Any, said: str, tmp_path: Path) -> None:
-    path = file_of(tmp_path / "rows.csv", names, **given)
-    with pytest.raises(UserError, match=said):
-        load_splits(resolved(path, {"shape": "ranking"})[1], Source())
-    with pytest.raises(UserError, match="'loss=pairwise' was taken out"):
-        resolved(path, {"shape": "ranking", "loss": "pairwise"})
 
 
 def test_bm25_is_the_formula() -> None:

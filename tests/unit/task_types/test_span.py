@@ -44,8 +44,6 @@ def read(path: Path) -> list[tuple[tuple[str, ...], int | None]]:
         lambda a, s: {
             "answers": f"{{'answer_start': array([{s}], dtype=int32), 'text': array(['{a}'],\n dtype=object)}}"
         },
-        lambda a, s: {"answers": f"[{{'text': '{a}', 'answer_start': {s}}}]"},
-        lambda a, s: {"answers": f'{{"text": ["{a}"]}}'},
         lambda a, s: {"answers": {"text": [a], "answer_start": [s + 3]}},  # a wrong start is fixed
         lambda a, s: {"answers": f"['{a}']"},
         lambda a, s: {"answers": a},

@@ -16,12 +16,10 @@ from transformers import AutoTokenizer
 
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.models.feature import Feature
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.task_types.explained import Asked
 from finetune.task_types.options import configured
 from finetune.task_types.parts import Answer
-from finetune.task_types.tagging.task import TaggingRow, TaggingTask
+from finetune.task_types.tagging.task import TaggingRow
 from finetune.task_types.types import layout_from, layout_of, trained_task
 
 
@@ -85,31 +83,6 @@ def test_decoding_puts_each_word_back_with_its_probabilities(tiny_bert: Path) ->
         assert answer.label_probabilities == pytest.approx(own)
     bare = [replace(row, gold=None) for row in rows]
     assert task.decode(logits, task.encode(bare, tokenizer, 10), bare)[0].label_probabilities is None
-
-
-RUNNING = TaggingTask(name="x", read=None, types=("PER", "LOC"), running_text=True)  # type: ignore[arg-type]
-KOREAN = RUNNING.row("정하늘은 서울에서 산다.")
-TAGS = ["B-PER", "I-PER", "I-PER", "O", "B-LOC", "I-LOC", *["O"] * 5]
-
-
-@pytest.mark.parametrize(
-    ("word", "label", "explained"),
-    [
-        ("", None, ["PER: 정하늘", "LOC: 서울"]),
-        ("서울", None, ["B-LOC I-LOC: 서울"]),
-        ("서울에서", None, ["B-LOC I-LOC O O: 서울에서"]),
-        ("서울", "B-PER", ["B-PER I-PER: 서울"]),
-    ],
-)
-def test_a_word_is_explained_by_the_tags_of_its_characters(word: str, label: str | None, explained: list[str]) -> None:
-    places = np.array([(0, number) for number in range(len(KOREAN.words))])
-    feature = Feature(row=0, input_ids=[], token_type_ids=None, label=None, reads=[], note=places)
-    answer = Answer(value=TAGS, probabilities=[0.9] * len(TAGS))
-    found = RUNNING.explain_target(KOREAN, answer, [feature], Asked(word=word, label=label) if word else Asked())
-    assert [target.label for target in found.targets] == explained
-    assert word or found.prediction == "정하늘 (PER), 서울 (LOC)"
-    with pytest.raises(UserError, match=r"'부산' is not in the text.*서울에서"):
-        RUNNING.explain_target(KOREAN, answer, [feature], Asked(word="부산"))
 
 
 WORDS = ["der", "Zug", "hielt", "an", "einem", "Feld", "und", "fuhr", "weiter", "."]

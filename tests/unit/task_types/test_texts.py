@@ -24,7 +24,6 @@ from finetune.models.building import load_backbone
 from finetune.models.feature import Feature
 from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
-from finetune.task_types import baselines
 from finetune.task_types.classification.head import LabelHead
 from finetune.task_types.classification.task import MultiLabelRow, MultiLabelTask, SentenceRow, best_f1_threshold
 from finetune.task_types.options import configured
@@ -167,25 +166,3 @@ def test_the_mean_of_the_windows_counts() -> None:
         assert answer.probabilities == pytest.approx([1 / (1 + np.exp(yes - no)), 1 / (1 + np.exp(no - yes))])
     one = [given[:1] for given in logits]
     assert [answer.value for answer in length_task().decode(one, features, rows)] == [1.0, 0.0, 2.0]
-
-
-def test_baselines_learn_what_words_give_away() -> None:
-    seen = [row("a", text="a red cat"), row("a", "b", text="a red dog"), row(text="the moon flew")] * 10
-    seen += [row("a", text="red")] * 11
-    given = made_up(seen).baselines(seen, [row(text="a dog"), row(text="the moon"), row(text="red cat")])
-    assert [answer.value for answer in given["majority"]] == [["a"]] * 3
-    assert [answer.value for answer in given["tfidf-logistic"]] == [["b", "a"], [], ["a"]]
-    assert all((answer.probabilities or ())[2:] == [0.0, 0.0] for answer in given["tfidf-logistic"])  # that no row had
-    assert baselines.tfidf_multilabel([("?",), ("!",)], np.array([[1, 0], [1, 1]]) == 1, [("x",)]).tolist() == [
-        [1, 0.5]
-    ]
-    cats = cat_rows(200)
-    texts, golds = [one.texts for one in cats], [str(one.gold) for one in cats]
-    answers, probabilities, classes = baselines.tfidf_classify(texts, golds, [("cat",), ("dog",)])
-    assert (answers, classes) == (["yes", "no"], ["no", "yes"])
-    assert probabilities.sum(1) == pytest.approx([1, 1])
-    assert baselines.majority(["b", "a", "b", "a"], 2) == ["a", "a"]
-    values = [float(gold == "yes") for gold in golds]
-    pairs = [(text, "cat cat") for (text,) in texts]
-    low, high = baselines.tfidf_regress(pairs, values, [("dog", "cat"), ("cat", "cat")])
-    assert 0 <= low < high <= 1

@@ -154,12 +154,9 @@ def test_a_file_is_read_as_in_training(
     "file",
     [
         {"format": "delimited", "layout": {"delimiter": "ab", "quoted": True}},
-        {"format": "delimited", "layout": {"delimiter": ",", "quoted": True, "quote": 5}},
         {"format": "delimited", "columns": [], "layout": {"delimiter": ",", "quoted": True, "skip": -1}},
         {"format": "delimited"},
         {"format": "word-lines", "layout": {"delimiter": " ", "names": 5}},
-        {"format": "word-lines", "layout": {"delimiter": " ", "names": ["a"], "sentence": "b"}},
-        {"format": "labelled-lines", "layout": {"place": 5, "separator": ""}},
         {"format": "delimited", "columns": 5, "layout": {"delimiter": ",", "quoted": True}},
         {"encoding": "rot13"},
     ],

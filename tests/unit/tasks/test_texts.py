@@ -2,7 +2,6 @@
 
 import json
 import lzma
-import os
 from collections import Counter
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from finetune.data.formats.delimited import CSV, read_strictly
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.metrics.entities import chunks
-from finetune.storage.cache import FACTS
 from finetune.task_types.options import configured
 from finetune.task_types.parts import Answer
 from finetune.task_types.registry import find, installed_task
@@ -53,24 +51,6 @@ def test_a_corpus_of_a_task_has_each_text_of_its_training_rows_once(tmp_path: Pa
     with pytest.raises(UserError, match="objective=mlm-nsp needs documents of two lines"):
         texts(configured(task, {"objective": "mlm-nsp"}), tmp_path, "dev")
     assert all(installed_task(f"{name}-text") for name in ("sst2", "wnut-17", "stsb"))
-
-
-def test_a_corpus_of_a_task_is_kept_within_the_cache_s_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FINETUNE_CACHE", str(tmp_path / "cache"))
-
-    def corpus(word: str) -> list[Path]:
-        """The files in the cache after texts were read with a word that no others have."""
-        write_rte(tmp_path, 400, word)
-        texts(installed_task("rte-text"), tmp_path, "train")
-        return list(tmp_path.glob("cache/corpora/*/*.txt"))
-
-    (first,) = corpus("one")
-    monkeypatch.setenv("FINETUNE_CACHE_GB", str(1.9 * first.stat().st_size / 1e9))
-    with pytest.raises(UserError, match=r"the texts of rte need [\d,]+ bytes.*FINETUNE_CACHE_GB"):
-        corpus("two")  # a run may still read the first
-    os.utime(first.parent / FACTS, (0, 0))
-    (second,) = corpus("two")
-    assert second.parent != first.parent
 
 
 def test_squad_by_article_keeps_articles_on_one_side(tmp_path: Path) -> None:

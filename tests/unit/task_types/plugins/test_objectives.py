@@ -1,8 +1,5 @@
 """Objectives of pre-training: what is drawn, the losses of plain computations, and what is scored on dev."""
 
-import os
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -26,7 +23,7 @@ from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.task_types.plugins.objectives.mlm_sbo import BOUNDARY, span_positions, with_boundaries
 from finetune.task_types.plugins.objectives.mlm_sop import IN_ORDER, IS_SWAPPED, with_sentence_order
-from finetune.task_types.plugins.objectives.rtd import READ, REPLACED, WEIGHT, exchanged, sampled
+from finetune.task_types.plugins.objectives.rtd import READ, REPLACED, WEIGHT, exchanged
 from finetune.task_types.plugins.objectives.skip_gram import SkipGram, SkipGramHead
 from finetune.task_types.pretraining.dev import chosen_words, words_of
 from finetune.task_types.pretraining.pieces import INSIDE, NEXT, SPECIAL, STARTS, WORDS
@@ -163,13 +160,6 @@ def test_the_losses_of_replaced_tokens_equal_a_plain_computation(name: str, requ
     assert all(p.grad is None for p in generator.parameters())  # no gradient passes through the samples
 
 
-def test_tokens_are_sampled_as_often_as_the_softmax_says() -> None:
-    torch.manual_seed(0)
-    logits = torch.tensor([2.0, -1.0, 0.5, 1.0]).repeat(20_000, 1)
-    found, expected = Counter(sampled(logits).tolist()), logits[0].softmax(-1).double().numpy() * 20_000
-    assert chisquare([found[n] for n in range(4)], expected, sum_check=False).pvalue > 1e-3
-
-
 def test_dev_exchanges_words_by_the_text_alone_and_names_them_by_their_logits(tiny_bert: Path) -> None:
     for row in [*ROWS, Document("k", ("나는 오늘 학교에 갔다 漢字 abc漢def 그리고", "x ́y 山 川 the The"))]:
         changed, numbers = exchanged(row)
@@ -207,31 +197,3 @@ def test_near_tokens_are_of_the_same_text_and_nearer_ones_more_often(tiny_bert: 
     near, others = logits[0, 0, 3], logits[0, 0, [1, 8]]
     expected = -functional.logsigmoid(near) - functional.logsigmoid(-others).sum()
     assert float(loss) == pytest.approx(float(expected), rel=1e-5)
-
-
-USE = """
-from finetune.errors import UserError
-from finetune.task_types.pretraining.objectives import OBJECTIVES
-from finetune.task_types.pretraining.task import TextTask
-
-print(TextTask(name="text", read=None, objective="mine").objective_type.masks)
-try:
-    OBJECTIVES["broken"]()
-except UserError as error:
-    print(error)
-"""
-
-
-def test_another_package_can_bring_an_objective(tmp_path: Path) -> None:
-    (tmp_path / "my_package.py").write_text(
-        "from finetune.task_types.pretraining.objectives import Objective\n"
-        "class OBJECTIVE(Objective):\n    masks = 'mine'\n"
-    )
-    info = tmp_path / "my_package-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[finetune.objectives]\nmine = my_package\nbroken = my_package.nothing\n")
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
-    done = subprocess.run([sys.executable, "-c", USE], env=env, capture_output=True, text=True)
-    assert done.stdout.splitlines()[0] == "mine", done.stderr
-    assert "objective=broken: my_package.nothing cannot be used" in done.stdout

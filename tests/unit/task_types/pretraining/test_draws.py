@@ -185,20 +185,6 @@ def test_half_of_the_pairs_follow_each_other(name: str, request: pytest.FixtureR
     assert {*cuts} == {3, 8, 14} and chisquare([*cuts.values()]).pvalue > BY_CHANCE  # they end with a line
 
 
-@pytest.mark.parametrize("name", TOKENIZERS)
-@pytest.mark.parametrize("size", [2, 7, 25])
-def test_truncation_keeps_what_is_near(size: int, name: str, request: pytest.FixtureRequest) -> None:
-    features = lined(6, [9, 16], request.getfixturevalue(name))
-    template = features[0].note.vocabulary.pair
-    for pair in with_next_sentence(features, np.random.default_rng(0), size=size):
-        first, second = texts_of(pair)
-        assert len(pair) == len(pair.note.units) == len(first) + len(second) + template.special_tokens
-        assert len(first) + len(second) <= size and len(first) == min(9, max(size - 16, size // 2))
-        assert (first[-1] % 1000, second[0] % 1000) == (8, 9)
-        if name == "tiny_bert":
-            assert pair.token_type_ids.tolist() == [0] * (len(first) + 2) + [1] * (len(second) + 1)  # type: ignore[union-attr]
-
-
 def test_the_column_of_a_table_is_kept_by_the_model_and_changes_no_id(tmp_path: Path) -> None:
     """Ids of earlier runs are of these facts: this test may not be changed."""
     path = tmp_path / "a.csv"
