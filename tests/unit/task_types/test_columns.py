@@ -81,7 +81,13 @@ MOODS = ["good" if star > "3" else "bad" for star in STARS]
         ((CLASSES, TEXTS, DATES), "", "classification", "column 2", "column 1"),
         ((TEXTS, STARS, MOODS), "text,rating,sentiment", "classification", "text", "sentiment"),
         ((TEXTS, KINDS, again("none", "hate")), "comments,bias,hate", "classification", "comments", "hate"),
-        ((TEXTS, again("ham", "spam")), "said,spam", "classification", "said", "spam"),  # g: a value as header
+        (
+            (TEXTS, again("ham", "spam")),
+            "sentences,spam",
+            "classification",
+            "sentences",
+            "spam",
+        ),  # g: a value as header
         (([f"{place} at 6:30" for place in TEXTS], ONE), "text,label", "classification", "text", "label"),  # f13
         ((TEXTS, again("008.45", "250.00", "401.9")), "note,code", "classification", "note", "code"),  # f07
         ((TEXTS, again("1.10", "1.1", "2.3")), "note,code", "classification", "note", "code"),

@@ -111,20 +111,6 @@ def test_a_row_whose_spans_do_not_fit_its_text_is_left_out(span: Any, why: str, 
     assert [one.rows for one in found] == [(4,)]
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"spans": "e1"}, "Name two columns, or two markers"),
-        ({"spans": "e1,e3"}, r"has no column 'e3' \(spans=e1,e3\)"),
-        ({"span_ends": "open"}, "span_ends is 'open'"),
-        ({"spans": "e1,e2", "shape": "multi-label"}, "shape=multi-label has none"),
-    ],
-)
-def test_settings_that_name_no_spans_are_refused(given: dict[str, str], message: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=message):
-        read(tmp_path, made(objects(0), objects(1)), **given)
-
-
 SHORT = "the <e1>cat</e1> saw the <e2>dog</e2>"
 
 

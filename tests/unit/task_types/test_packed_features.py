@@ -23,7 +23,7 @@ def plain(value: Any) -> Any:
         return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
     if isinstance(value, dict):
         return {name: plain(inner) for name, inner in value.items()}
-    if isinstance(value, tuple) and value and isinstance(value[0], Feature):
+    if isinstance(value, list | tuple) and value and isinstance(value[0], Feature):
         return [plain(inner) for inner in value]
     return None if value is None else np.asarray(value).tolist()
 

@@ -5,16 +5,14 @@ from pathlib import Path
 
 import pytest
 from scipy.stats import binomtest
-from support.records import change_record
 from support.reports import saved_run
-from support.runs import FinishedRun
 from support.toys import cat_rows, cat_task
 
 from finetune.metrics import Metric, accuracy, f1_of, macro_f1, matthews
-from finetune.runs.folder import RunFolder, read_lines, write_predictions
+from finetune.runs.folder import RunFolder
 from finetune.runs.record_files import load_record
 from finetune.task_types.parts import Answer
-from finetune.task_types.predictions import ADDED, Predictions
+from finetune.task_types.predictions import Predictions
 from finetune.task_types.registry import find
 from finetune.task_types.resampling import difference_of, margin
 from finetune.task_types.saved_predictions import run_predictions
@@ -35,16 +33,6 @@ def test_an_answer_is_right_by_the_scores_of_its_task(tmp_path: Path) -> None:
     for one, wrong in ((task, False), (replace(task, name="other"), True)):  # its script overlooks these brackets
         table = table_of_dev(saved_run(tmp_path, one, [row], [SpanAnswer(value="토지", start=6)]))
         assert table.wrong.tolist() == [wrong]
-
-
-def test_files_have_what_is_computed_of_their_other_columns(copied_run: FinishedRun) -> None:
-    folder = RunFolder(copied_run("sentence"))
-    lines, saved = read_lines(folder, "dev"), list(table_of_dev(folder.path).saved())
-    assert [{name: line[name] for name in ADDED} for line in lines] == saved
-    older = [{name: value for name, value in line.items() if name not in ADDED} for line in lines]
-    write_predictions(folder.predictions("dev"), older, {})
-    change_record(folder.record_file)
-    assert list(table_of_dev(folder.path).saved()) == saved
 
 
 ROWS = cat_rows(200)

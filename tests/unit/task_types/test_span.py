@@ -1,7 +1,6 @@
 """Answers in contexts: how they are read, found by a search and cut out, and the thresholds of no answer."""
 
 import json
-import random
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +17,6 @@ from transformers import AutoTokenizer
 
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.metrics.squad import best_threshold
 from finetune.models.tokenizers.load import read_tokenizer
 from finetune.task_types.options import configured
 from finetune.task_types.span.answers import SpanAnswer
@@ -75,27 +73,6 @@ def test_what_is_no_answer_is_refused_and_a_question_is_never_the_label(tmp_path
     for more in ({}, {"answers": "It is so."}, {"note": "x y"}):
         with pytest.raises(UserError):
             own_task(write_jsonl(tmp_path / "a.jsonl", [one | {"question": "Where is it?"} | more for one in ASKED]))
-
-
-def test_the_best_threshold_is_the_best_of_all() -> None:
-    generator = random.Random(2)
-    for _ in range(60):
-        size = generator.randint(1, 12)
-        answerable = [generator.random() < 0.6 for _ in range(size)]
-        answered = [generator.random() < 0.9 for _ in range(size)]
-        scores = [
-            generator.choice([0.0, 0.5, 1.0]) * there if has else 1.0 - there
-            for has, there in zip(answerable, answered, strict=True)
-        ]
-        odds = [generator.uniform(-3, 3) for _ in range(size)]
-        best, threshold = best_threshold(scores, odds, answerable, answered)
-
-        def mean_at(at: float, scores: Any = scores, odds: Any = odds, answerable: Any = answerable) -> float:
-            kept = [1.0 - has if o > at else s for s, o, has in zip(scores, odds, answerable, strict=True)]
-            return sum(kept) / len(kept)
-
-        assert best == pytest.approx(max(mean_at(at) for at in [*odds, -9.0]))
-        assert mean_at(-9.0 if threshold is None else threshold) == pytest.approx(best)
 
 
 def test_the_search_equals_a_search_by_hand() -> None:

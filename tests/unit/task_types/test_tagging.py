@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
-import numpy as np
 import pytest
 from support.own_data import own_task
 from support.published import PUBLISHED
@@ -60,29 +59,6 @@ def test_published_vocabularies_begin_each_word_at_its_first_token(name: str, ru
         assert start - 1 <= first <= start and after <= start + len(word)
         assert running is False or after > start  # a token of the space alone says nothing of a running text's word
         assert place == 1 or plain["offset_mapping"][place - 1][1] <= start
-
-
-def test_decoding_puts_each_word_back_with_its_probabilities(tiny_bert: Path) -> None:
-    """That of its own tag is not what the predicted tag leaves, which all others share."""
-    task = configured(tag_task(), {"context": "document"})
-    rows = task.load(Source(), "train").rows
-    tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
-    features = task.encode(rows, tokenizer, 10)
-    chance = np.random.default_rng(0)
-    logits = [chance.normal(size=(len(one.reads), len(task.labels))) for one in features]
-    by_word = {
-        (one.row + after, word): np.exp(given[place]) / np.exp(given[place]).sum()
-        for one, given in zip(features, logits, strict=True)
-        for place, (after, word) in enumerate(one.note.tolist())
-    }
-    for number, (row, answer) in enumerate(zip(rows, task.decode(logits, features, rows), strict=True)):
-        chances = [by_word[number, word] for word in range(len(row.words))]
-        assert answer.value == [task.labels[one.argmax()] for one in chances]
-        assert answer.probabilities == pytest.approx([one.max() for one in chances])
-        own = [one[task.labels.index(tag)] for one, tag in zip(chances, row.gold, strict=True)]
-        assert answer.label_probabilities == pytest.approx(own)
-    bare = [replace(row, gold=None) for row in rows]
-    assert task.decode(logits, task.encode(bare, tokenizer, 10), bare)[0].label_probabilities is None
 
 
 WORDS = ["der", "Zug", "hielt", "an", "einem", "Feld", "und", "fuhr", "weiter", "."]

@@ -4,21 +4,18 @@ import random
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from sklearn.metrics import accuracy_score, f1_score, precision_recall_fscore_support
 from sklearn.preprocessing import MultiLabelBinarizer
-from sklearn.utils.class_weight import compute_class_weight
 from support.toys import cat_rows, cat_task, labels_task, length_task, sentences, toy
 from support.training import build
 from torch.nn import functional
 from transformers import AutoTokenizer
 
 from finetune.data.source import Source
-from finetune.errors import UserError
 from finetune.models.batch import collate
 from finetune.models.building import load_backbone
 from finetune.models.feature import Feature
@@ -26,7 +23,6 @@ from finetune.runs.recipe import Recipe
 from finetune.runs.recipe_tables import Train
 from finetune.task_types.classification.head import LabelHead
 from finetune.task_types.classification.task import MultiLabelRow, MultiLabelTask, SentenceRow, best_f1_threshold
-from finetune.task_types.options import configured
 from finetune.task_types.parts import Answer
 
 LABELS = ("b", "a", "c/d", "e")
@@ -81,37 +77,6 @@ def test_thresholds_by_hand(gold: list[int], probabilities: list[float], expecte
     assert best_f1_threshold(np.array(gold) == 1, np.array(probabilities)) == pytest.approx(expected)
 
 
-def test_thresholds_are_chosen_by_label_and_decide() -> None:
-    rows = [row("a"), row("a", "b"), row("b"), row()]
-    task, features = made_up(rows), [Feature(row=index) for index in range(4)]
-    given = ([1, -2, -9, -9], [3, -1, -9, -9], [4, -5, -9, -9], [0, -6, -9, -9])
-    logits = [np.array(each, dtype=np.float32) for each in given]
-    before = task.decode(logits, features, rows)
-    assert [answer.value for answer in before] == [["b"]] * 4
-    chosen = task.tune(before, rows)
-    between = [(np.tanh(x / 2) + np.tanh(y / 2) + 2) / 4 for x, y in ((1, 3), (-5, -2))]
-    assert chosen["thresholds"] == pytest.approx([*between, 0.5, 0.5], abs=1e-6)
-    tuned = configured(task, chosen)
-    assert [answer.value for answer in tuned.decode(logits, features, rows)] == [["a"], ["b", "a"], ["b"], []]
-    assert tuned.tune(before, rows) == {}  # what was given is kept
-
-
-@pytest.mark.parametrize(
-    ("rows", "thresholds", "expected"),
-    [
-        ([], [0.5, 0.5], r"'thresholds' has 2 numbers.*b, a, c/d, e"),
-        ([], [0.5, 0.5, 0.5, 1.5], "input should be less than or equal to 1"),
-        ([], "0.5", "'thresholds' is '0.5'"),
-        ([row("a", "x")], None, r"row 'r'.*a, x.*b, a, c/d, e"),
-        ([row("a", "a")], None, r"row 'r'.*a, a"),
-        ([MultiLabelRow(id="r", text="", pair="", gold=())], None, r"row 'r'"),
-    ],
-)
-def test_wrong_thresholds_and_rows_are_named(rows: list[MultiLabelRow], thresholds: Any, expected: str) -> None:
-    with pytest.raises(UserError, match=expected):
-        configured(made_up(rows), {"thresholds": thresholds} if thresholds else {}).load(Source(), "train")
-
-
 def test_the_losses_by_hand_and_in_any_company(tiny_bert: Path) -> None:
     backbone, _ = load_backbone(tiny_bert, Recipe(task="any"))
     logits, flags, golds = torch.randn(3, 3), torch.tensor([[0, 1, 0], [1, 1, 1], [0, 0, 0]]), torch.tensor([0, 2, 1])
@@ -130,16 +95,6 @@ def test_the_losses_by_hand_and_in_any_company(tiny_bert: Path) -> None:
     with torch.no_grad():
         together, *alone = (float(model.head.loss(model(*one.inputs()), one.labels["label"])) for one in parts)
     assert together == pytest.approx(sum(alone), abs=1e-4)
-
-
-def test_weights_are_scikit_learns_and_one_in_the_mean() -> None:
-    golds = ["no"] * 17 + ["yes"] * 3 + ["maybe"] * 5
-    rows = [SentenceRow(id=str(i), text="the cat", gold=gold) for i, gold in enumerate(golds)]
-    task = replace(cat_task(rows), labels=("yes", "no", "maybe"), class_weight="balanced")
-    weights = task.fit(rows).class_weights
-    assert weights == pytest.approx(compute_class_weight("balanced", classes=np.array(task.labels), y=golds).tolist())
-    by_label = dict(zip(task.labels, weights, strict=True))
-    assert sum(by_label[gold] for gold in golds) == pytest.approx(len(golds))
 
 
 @pytest.mark.parametrize("max_length", [6, 24, 128])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.klue import mrc, ner, nli, sts, write_hub, write_klue, write_official, ynat
 from support.korean import write_korean
-from support.relations import klue_rows, write_klue_re
+from support.relations import klue_rows
 from transformers import AutoTokenizer
 
 from finetune.data.source import Source
@@ -21,9 +21,7 @@ KLUE = ("klue-ynat", "klue-sts", "klue-nli", "klue-ner", "klue-mrc")
 
 @pytest.fixture(scope="module")
 def official(tmp_path_factory: pytest.TempPathFactory) -> Source:
-    folder = write_klue(tmp_path_factory.mktemp("klue"))
-    write_klue_re(folder)
-    return Source(folder=folder, explicit=True)
+    return Source(folder=write_klue(tmp_path_factory.mktemp("klue")), explicit=True)
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ import torch
 from support.corpora import TOKENIZERS, documents
 from support.toys import text_task
 from support.training import CPU
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-from transformers import AutoTokenizer, BertForMaskedLM, PreTrainedTokenizerFast
+from tokenizers import normalizers
+from transformers import AutoTokenizer, BertForMaskedLM
 
 from finetune.data.documents import Document
 from finetune.inference.engine import Engine
@@ -136,27 +136,6 @@ def test_a_word_that_the_vocabulary_lacks_is_not_predicted_and_costs_each_charac
         {"words": [""], "nats": [pytest.approx(2 * character, abs=1e-5)]},  # the normalizer leaves it out
         {"words": [], "nats": []},
     ]
-
-
-def test_each_word_of_a_token_costs_its_part_whether_the_others_are_chosen_or_not() -> None:
-    """So that equal nats of each ideograph are equal scores for a vocabulary of ideographs and of several at once."""
-    special = {token: number for number, token in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])}
-    backend = Tokenizer(models.WordLevel(special | {"中国": 5, "人": 6, "水": 7, "火山": 8}, unk_token="[UNK]"))
-    backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    ends = [("[CLS]", 2), ("[SEP]", 3)]
-    backend.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B [SEP]", special_tokens=ends
-    )
-    named = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, **named)
-    draw = np.random.default_rng(0)
-    rows = [Document(str(i), (" ".join(draw.choice(["中国", "人", "水", "火山"], 25)),)) for i in range(40)]
-    features = text_task().encode(rows, tokenizer, 64)
-    assert sum(int((one.note.shared == 2).sum()) for one in features) > 5
-    logits = [np.column_stack([2.0 * one.note.shared, one.label["words"]]) for one in features]
-    right = word_answers(logits, features, rows)
-    assert {nats for one in right for nats in one["nats"]} == {2.0}
-    assert [one["words"] for one in right] == [[word.text for word in chosen_words(row)] for row in rows]
 
 
 @pytest.mark.parametrize(("objective", "metric"), [("mlm-nsp", "next sentence"), ("mlm-sop", "sentence order")])

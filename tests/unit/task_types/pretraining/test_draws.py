@@ -17,8 +17,6 @@ from finetune.data.documents import Document
 from finetune.errors import UserError
 from finetune.models.feature import Feature
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.models.tokenizers.train import train_tokenizer
-from finetune.runs.events import unwatched
 from finetune.runs.run_id import CANONICAL
 from finetune.task_types.pretraining import pieces as pieces_module
 from finetune.task_types.pretraining.draw import IS_NEXT, IS_RANDOM, next_words, with_masks, with_next_sentence
@@ -33,7 +31,6 @@ from finetune.task_types.pretraining.pieces import (
     tokens_of,
     vocabulary_of,
 )
-from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.types import columns_of, layout_of
 
 BY_CHANCE = 1e-3  # the least p-value; seeds are fixed
@@ -126,25 +123,6 @@ def test_15_percent_are_predicted_of_which_80_become_mask_10_random_and_10_stay(
     for before, after in zip(features, next_words(features), strict=True):
         assert after.reads.tolist() == list(range(len(before) - 2))  # type: ignore[union-attr]
         assert after.label[WORDS].tolist() == np.asarray(before.input_ids)[1:-1].tolist()
-
-
-@pytest.mark.slow
-def test_special_tokens_that_a_text_names_are_never_predicted() -> None:
-    tokenizer = train_tokenizer(("the red cat sat " * 9,), size=270, least=0)
-    cls, sep, mask = tokenizer.cls_token, tokenizer.sep_token, tokenizer.mask_token
-    lines = (f"cat {sep} red {mask}cat", cls, f"the {cls} cat", f"{sep} {sep}", f"{mask}red")
-    rows = [Document(str(n), tuple(lines[(n + at) % 5] for at in range(1 + n % 6))) for n in range(30)]
-    special, predicted = {*tokenizer.all_special_ids} - {tokenizer.unk_token_id}, Counter[int]()
-    task = TextTask(name="text", read=None)  # type: ignore[arg-type]
-    features = list(task.train_features(rows, tokenizer, 12, unwatched))
-    assert sum(int(number) in special for feature in features for number in feature.input_ids[1:-1]) > 20
-    for seed in range(20):
-        generator = np.random.default_rng(seed)
-        for some in (features, with_next_sentence(features, generator, size=10)):
-            found = [with_masks(some, generator, share=0.5, unit=unit) for unit in ("tokens", "words")]  # type: ignore[arg-type]
-            for feature in (*next_words(some), *found[0], *found[1], *task.encode(rows, tokenizer, 12)):
-                predicted.update(feature.label[WORDS].tolist())
-    assert predicted and not special & predicted.keys()
 
 
 def lined(rows: int, lines: list[int], folder: Path) -> list[Feature]:

@@ -1,4 +1,4 @@
-"""Rankings: which files are some, what is refused, BM25, losses by hand, and scores by query."""
+"""Intents with slots, and rankings: their files, their answers and losses by hand."""
 
 import math
 from pathlib import Path
@@ -7,17 +7,95 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from support.checked_files import write_csv
+from support.checked_files import write_csv, write_jsonl
 from support.own_data import own_task
 from support.toys import ranking_task
+from transformers import AutoTokenizer
 
+from finetune.commands.check.findings import findings_of
+from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.batch import collate
 from finetune.models.tokenizers.load import read_tokenizer
 from finetune.task_types.parts import Answer
+from finetune.task_types.plugins.intents import IntentRow, IntentTask
 from finetune.task_types.plugins.ranking import RankingRow
 from finetune.task_types.plugins.ranking_head import RankingHead
-from finetune.task_types.resampling import margin, resampled_metrics
+
+Fields = dict[str, Any]
+TASK = IntentTask(name="x", read=None, types=("a", "b"), intents=("go", "stop"))  # type: ignore[arg-type]
+
+
+def asked(number: int, **names: str) -> Fields:
+    """A text, its tags and its intent, in columns of these names."""
+    kind, verb = (("music", "play"), ("book", "read"))[number % 2]
+    row = {"text": f"{verb} the red cat number {number}", "slots": "O O B-thing I-thing O O", "intent": kind}
+    return {names.get(name, name): cell for name, cell in row.items()}
+
+
+@pytest.mark.parametrize(
+    ("make", "settings", "label"),
+    [
+        (asked, {}, ("slots", "intent")),
+        (lambda n: asked(n) | {"slots": [{"start": 9, "end": 16, "entity": "thing"}]}, {}, ("slots", "intent")),
+        (lambda n: asked(n, intent="의도", text="문장", slots="태그"), {}, ("태그", "의도")),
+        (lambda n: asked(n, intent="domain"), {"label": "domain,slots"}, ("slots", "domain")),
+        (lambda n: asked(n) | {"intent": {"name": asked(n)["intent"]}}, {}, ("slots", "intent.name")),
+    ],
+)
+def test_words_with_tags_or_spans_and_an_intent_are_this_form(
+    make: Any, settings: Fields, label: tuple[str, str], tmp_path: Path
+) -> None:
+    task: Any = own_task(write_jsonl(tmp_path / "a.jsonl", [make(number) for number in range(40)]), settings)
+    assert (task.read.layout.shape, task.read.layout.label) == ("intent-and-slots", label)
+    golds = {(row.gold[0], row.gold[1][1:4]) for row in task.load(Source(), "train").rows}
+    assert golds == {(kind, ("O", "B-thing", "I-thing")) for kind in ("music", "book")}
+
+
+@pytest.mark.parametrize(
+    ("cells", "note"),
+    [
+        ({"intent": ""}, "has a label in the column 'slots' and none in 'intent'"),
+        ({"intent": None, "slots": ""}, "without a label"),
+        ({"slots": "O O"}, "has 6 words and 2 tags"),
+        ({"text": ""}, "has no words"),
+        ({"intent": ["a"]}, "several values in the column 'intent'"),
+        ({"text": {"a": 1}, "slots": "O O"}, "in the column 'text'; expected words"),
+    ],
+)
+def test_a_row_without_one_of_both_is_named_and_left_out(cells: Fields, note: str, tmp_path: Path) -> None:
+    rows = [asked(number) | (cells if number == 7 else {}) for number in range(40)]
+    path = str(write_jsonl(tmp_path / "a.jsonl", rows))
+    notes = own_task(path).load(Source(), "train").notes
+    assert any(note in one and "row 8" in one and "a.jsonl" in one for one in notes), notes
+    assert findings_of(path, {}).findings
+
+
+def test_windows_are_averaged_for_the_intent_and_each_word_has_a_tag(tiny_bert: Path) -> None:
+    row = IntentRow(id="1", words=("cat", "dog") * 20, gold=("stop", ("O", "B-a") * 20))
+    features = TASK.encode([row], AutoTokenizer.from_pretrained(tiny_bert), 16)
+    assert len(features) > 2 and {one.label["intent"] for one in features} == {1}
+    assert sum(len(one.label["slots"]) for one in features) == 40
+    logits = [np.zeros((len(one.reads), 7), np.float32) for one in features]  # type: ignore[arg-type]
+    for number, each in enumerate(logits):
+        each[:, 5:] = [0, 4] if number == 0 else [1, 0]
+    (answer,) = TASK.decode(logits, features, [row])
+    mean = (4 - (len(features) - 1)) / len(features)
+    assert answer.value["intent"] == ("stop" if mean > 0 else "go") and len(answer.value["slots"]) == 40
+    assert answer.probabilities is not None and len(answer.probabilities) == 41
+    assert max(answer.probabilities[0], 1 - answer.probabilities[0]) == pytest.approx(1 / (1 + np.exp(-abs(mean))))
+
+
+def test_scores_are_of_whole_rows_of_intents_and_of_slots() -> None:
+    gold = [("go", ("B-a", "O")), ("stop", ("B-b", "O")), ("go", ("O", "O"))]
+    rows = [IntentRow(id=str(n), words=("x", "y"), gold=one) for n, one in enumerate(gold)]
+    given = [("go", ("B-a", "O")), ("go", ("B-b", "O")), ("go", ("O", "B-a"))]
+    scores = TASK.score([Answer(value={"intent": intent, "slots": list(tags)}) for intent, tags in given], rows)
+    assert list(scores) == list(TASK.metric_names)
+    assert scores == pytest.approx(scores | {
+        "exact match": 1 / 3, "intent accuracy": 2 / 3, "slot precision": 2 / 3, "slot recall": 1.0, "slot f1": 0.8,
+        "intent: go/recall": 1.0, "intent: go/precision": 2 / 3, "intent: stop/f1": 0.0, "b/f1": 1.0,
+    })  # fmt: skip
 
 
 def file_of(path: Path, names: str, *, queries: int = 20, each: int = 4, grade: Any = None) -> str:
@@ -101,14 +179,3 @@ def test_losses_are_those_of_the_papers(tiny_bert: Path) -> None:
     head.learns = "row"  # type: ignore[assignment]
     row = head.loss(torch.tensor([[0.3], [-0.2]]), torch.tensor([1.0, 0.0]))
     assert float(row) == pytest.approx(math.log1p(math.exp(-0.3)) + math.log1p(math.exp(-0.2)))
-
-
-def test_scores_are_means_over_queries_with_a_relevant_passage() -> None:
-    given = [RankingRow(id=str(i), text="abc"[i // 3], pair=str(i), gold=float(i in (0, 4))) for i in range(9)]
-    task, answers = ranking_task(), [Answer(value=float(-i)) for i in range(9)]
-    scores = task.score(answers, given)
-    assert scores["mrr@10"] == pytest.approx((1 + 1 / 2) / 2)
-    assert all(metric.size == 2 for metric in resampled_metrics(task, answers, given).values())
-    assert margin(task, given, answers, {"bm25": answers[::-1]}).interval is not None
-    shuffled = np.random.default_rng(0).permutation(9).tolist()
-    assert task.score([answers[i] for i in shuffled], [given[i] for i in shuffled]) == scores
