@@ -6,14 +6,11 @@ from typing import Any
 
 import pytest
 from support.relations import write_semeval
-from support.toys import span_task
 
 from finetune.data.source import Source, source_of
 from finetune.errors import UserError
 from finetune.task_types.options import configured
-from finetune.task_types.parts import Answer
 from finetune.task_types.registry import find
-from finetune.task_types.span.task import SpanRow
 
 MRPC = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
 QQP = "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n"
@@ -126,21 +123,6 @@ def test_squad_is_read(file: str, question: Any, answers: Any, start: int | None
     assert (row.id, row.title, row.answers, row.start) == ("q1", "T", answers, start)
     noted = 0 if not answers or start == 4 else 1 if start == 8 else 2
     assert [note.endswith("first q1") for note in loaded.notes] == [True] * noted
-
-
-def test_answers_that_are_not_in_the_context_are_scored_but_not_trained_on(tiny_bert: Path) -> None:
-    import torch
-
-    from finetune.models.feature import label_counts
-    from finetune.models.tokenizers.load import load_tokenizer
-    from finetune.task_types.span.head import SpanHead
-
-    row = SpanRow(id="q", question="who ?", context="the cat sat", answers=("dog",))
-    (feature,) = span_task().encode([row], load_tokenizer(tiny_bert), 32)
-    assert label_counts([feature])["label"] == 0
-    assert span_task().score([Answer(value="cat")], [row]) == {"f1": 0.0, "em": 0.0}
-    logits = torch.zeros(1, len(feature), 2)
-    assert float(SpanHead.loss(None, logits, torch.tensor([feature.label]))) == 0.0  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from transformers import AutoTokenizer
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.task_types.registry import find
-from finetune.tasks import korean
 
 KLUE = ("klue-ynat", "klue-sts", "klue-nli", "klue-ner", "klue-mrc")
 
@@ -205,12 +204,3 @@ def test_faults_of_other_files_are_named(
     (tmp_path / file).write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match=expected):
         find(task).load(Source(folder=tmp_path, explicit=True), split)
-
-
-def test_the_hub_copy_of_korsts_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    row = {"sentence1": "가", "sentence2": "나", "score": 2.5, "document": "다", "label": 1}
-    monkeypatch.setattr("finetune.tasks.glue.hub_rows", lambda *given, **rest: [row])
-    loaded = korean.KORSTS(Source(), "dev")
-    assert (loaded.rows[0].gold, loaded.origin) == (2.5, "dkoterwa/kor-sts (valid)")
-    assert "lacks 96" in loaded.notes[0]
-    assert find("nsmc").load(Source(), "test").rows[0].gold == "positive"

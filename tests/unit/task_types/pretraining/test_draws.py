@@ -14,7 +14,6 @@ from support.encoders import WORDS as VOCABULARY
 from support.own_data import own_task
 
 from finetune.data.documents import Document
-from finetune.errors import UserError
 from finetune.models.feature import Feature
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.run_id import CANONICAL
@@ -173,7 +172,3 @@ def test_the_column_of_a_table_is_kept_by_the_model_and_changes_no_id(tmp_path: 
         '{"shape": "text", "text": []}',
         '{"shape": "text", "text": ["review"]}',
     ]
-    path.write_text("title,body\n" + "".join(f"the cat {n} sat on a mat,the dog {n} ran\n" for n in range(30)))
-    for given in ({}, {"text": "title,body"}):
-        with pytest.raises(UserError, match="text=title"):
-            own_task(path, {"shape": "text", **given})
