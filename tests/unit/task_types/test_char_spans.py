@@ -11,6 +11,7 @@ from support.own_data import own_task
 from transformers import AutoTokenizer
 
 from finetune.commands.check.findings import findings_of
+from finetune.data.formats.spans import in_form, span_form
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.task_types import Answer, TaggingRow, TaggingTask
@@ -65,6 +66,21 @@ def test_spans_are_read_in_every_form(form: Any, as_text: bool, tmp_path: Path) 
     cells = [(text, [form(*span) for span in spans]) for text, spans in map(text_and_spans, range(30))]
     rows = [{"text": text, "ents": json.dumps(cell) if as_text else cell} for text, cell in cells]
     assert entities(written(tmp_path, rows)) == [ENTITIES] * 30
+
+
+@pytest.mark.parametrize(
+    ("place", "cell"),
+    [
+        (1, [8, 15, "Jan Kos", "PER"]),
+        (2, ["PER", 8, 15]),
+        (3, {"start": 8, "end": 15, "text": "Jan Kos", "labels": ["PER"]}),
+        (4, {"start_offset": 8, "end_offset": 15, "text": "Jan Kos", "label": "PER"}),
+    ],
+)
+def test_predictions_are_written_in_the_form_of_the_file(place: int, cell: Any) -> None:
+    text, spans = text_and_spans(0)
+    form = span_form([[FORMS[place](*one) for one in spans]])
+    assert form is not None and in_form([(8, 15, "PER")], form, text) == [cell]
 
 
 @pytest.mark.parametrize(

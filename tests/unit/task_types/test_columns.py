@@ -122,28 +122,24 @@ def test_columns_are_read_as_a_careful_person_reads_them(
         ((TEXTS, *FLAGS[:2]), "text,toxic,is_member", ["label=toxic,is_member", "label=toxic", "label=is_member"]),
         ((ONE, TEXTS, OTHER, THIRD), "is_member,text,toxic,obscene",
          ["label=is_member,toxic,obscene", "label=toxic,obscene"]),
-        ((TEXTS, OTHERS, FOLLOWING, OTHERS[::-1], [str(int(star) % 3) for star in STARS]), "",
-         ["shape=choice text=column 1,column 2,column 3,column 4"]),
         ((TEXTS, again("1.0", "1.1", "1.2")), "note,release", ["shape=classification", "shape=regression"]),  # f07
         ((again("a", "b"), TEXTS, again("FAVOR", "AGAINST", "NONE")), "Target,Tweet,Stance",
          ["label=Target", "label=Stance"]),
-        ((TEXTS, DATES, again("a", "b")), "text,posted,mark", []),
     ],
 )  # fmt: skip
 def test_what_may_mean_several_things_is_asked_about(
     columns: tuple[list[str], ...], header: str, settings: list[str], tmp_path: Path
 ) -> None:
     data = written(tmp_path / "train.tsv", *columns, header=header)
-    if not settings:  # a label of dates, where the user names it
-        assert offered(data, label="posted") == ["label=mark", "shape=classification"]
-        return
     found = offered(data)
     assert [one for one in settings if one not in found] == [] and len({*found}) == len(found)
-    assert settings[0] == found[0] or "text=" in settings[0]
-    if settings[0].startswith("shape=choice"):
-        return  # which asks for the label next
-    chosen = dict(one.split("=") for one in settings[0].replace(" text=", "|text=").split("|"))
-    assert rows_of(data, **{**({"label": header.split(",")[-1]} if "release" in header else {}), **chosen})
+    assert settings[0] == found[0] or settings[0].startswith("text=")
+    assert rows_of(data, **dict([settings[0].split("=")]))
+
+
+def test_a_label_of_dates_is_a_question(tmp_path: Path) -> None:
+    data = written(tmp_path / "train.tsv", TEXTS, DATES, again("a", "b"), header="text,posted,mark")
+    assert offered(data, label="posted") == ["label=mark", "shape=classification"]
 
 
 def test_columns_are_named_by_the_user(tmp_path: Path) -> None:

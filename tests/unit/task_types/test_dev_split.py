@@ -20,6 +20,7 @@ from finetune.task_types.options import resolved
 from finetune.task_types.task import Task
 
 SPLIT = {12, 13, 19, 20, 26, 30, 43, 63, 64, 95, 96}
+OF_SMALL_GROUPS = {0, 1, 2, 5, 7, 10, 16, 17, 18, 20, 21, 22, 23, 26, 27, 28, 29, 33, 35, 38}
 GROUPED = {19, 23, 35, 39, 43, 47, 51, 55, 59, 67, 71, 79}
 
 
@@ -31,6 +32,10 @@ def test_a_split_does_not_change_between_versions() -> None:
     assert dev_rows(texts, strata, groups, share=0.4) == GROUPED
     assert {99 - i for i in dev_rows(texts[::-1], strata[::-1], groups[::-1], share=0.4)} == GROUPED  # in any order
     assert dev_rows([], []) == set()
+    many, mostly_one = [f"text {i}" for i in range(200)], [f"user {min(i, 40)}" for i in range(200)]
+    assert dev_rows(many, ["x"] * 200, mostly_one) == OF_SMALL_GROUPS
+    assert len(dev_rows(many, [f"class {i % 100}" for i in range(200)])) == 40  # 100 classes of two rows
+    assert len(dev_rows(["a", "b", "c"], ["x", "y", "y"], ["one", "two", "two"])) == 1
 
 
 def test_dev_is_stratified_and_keeps_equal_texts_and_groups_together() -> None:

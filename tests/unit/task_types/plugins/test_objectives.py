@@ -1,5 +1,8 @@
 """Objectives of pre-training: what is drawn, the losses of plain computations, and what is scored on dev."""
 
+import os
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -197,3 +200,17 @@ def test_near_tokens_are_of_the_same_text_and_nearer_ones_more_often(tiny_bert: 
     near, others = logits[0, 0, 3], logits[0, 0, [1, 8]]
     expected = -functional.logsigmoid(near) - functional.logsigmoid(-others).sum()
     assert float(loss) == pytest.approx(float(expected), rel=1e-5)
+
+
+def test_another_package_can_bring_an_objective(tmp_path: Path) -> None:
+    (info := tmp_path / "mine-1.0.dist-info").mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[finetune.objectives]\nmine = mine\n")
+    objectives = "from finetune.task_types.pretraining.objectives import"
+    (tmp_path / "mine.py").write_text(
+        f"{objectives} Objective\nclass OBJECTIVE(Objective):\n    masks = 'what I say'\n"
+    )
+    use = f"{objectives} OBJECTIVES\nprint(OBJECTIVES['mine']().masks)"
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    done = subprocess.run([sys.executable, "-c", use], env=env, capture_output=True, text=True)
+    assert done.stdout == "what I say\n", done.stderr
