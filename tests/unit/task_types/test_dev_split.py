@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.toys import cat_rows, cat_task, every_shape
+from support.toys import cat_rows, cat_task, every_shape, tag_task
 
 from finetune.data.rows import Rows
 from finetune.data.source import Source
@@ -106,3 +106,11 @@ def test_labels_keep_their_shares_and_no_class_is_lost() -> None:
     for share, wanted in ((0.1, (70, 29, 1)), (0.5, (350, 145, 5)), (0.003, (1, 1, 1))):
         kept = Counter(labels[int(name)] for name in share_of(cat_task(rows), rows, share))
         assert [kept[label] for label in "abc"] == pytest.approx(wanted, abs=share > 0.01)
+
+
+def test_sentences_that_are_read_together_stay_together() -> None:
+    task = tag_task(context="document")
+    sentences = task.load(Source(), "train").rows[:40]
+    rows = [replace(row, document=f"{i // 4}", id=str(i)) for i, row in enumerate(sentences)]
+    kept = {int(name) for name in share_of(task, rows, 0.3)}
+    assert len(kept) == 12 and {i // 4 * 4 + k for i in kept for k in range(4)} == kept

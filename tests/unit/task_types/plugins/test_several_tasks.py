@@ -8,7 +8,7 @@ import pytest
 import torch
 from support.cli import InProcess
 from support.paths import only_run
-from support.toys import OWN_TASK, cat_task, labels_task, length_task, tag_task
+from support.toys import OWN_TASK, cat_task, labels_task, length_task, span_task, tag_task
 from support.training import PLAIN, build
 
 import finetune
@@ -102,3 +102,9 @@ def test_predictions_are_those_of_each_task_in_the_order_of_the_rows(tiny_bert: 
         if row.task == "toy-cats":
             assert answer.value == {row.task: ("no", "yes")[int(np.argmax(own[0, :2]))]}
     assert set(task.score(answers, rows)) == set(task.metric_names)
+
+
+@pytest.mark.parametrize("tasks", [(cat_task(), span_task()), (cat_task(), cat_task())])
+def test_tasks_that_cannot_be_parts_are_refused(tasks: tuple[Task, ...]) -> None:
+    with pytest.raises(UserError):
+        several(*tasks)
