@@ -103,8 +103,8 @@ def test_a_run_without_a_record_says_how_far_it_came(in_process: InProcess, tmp_
     )  # fmt: skip
     assert (second.id, second.update, second.checkpoint) == ("bbbbbbbbbb", 0, 0)
     done = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
-    for process, running in ((os.getpid(), True), (int(done.stdout), False)):
-        (begun / ".holder").write_text(f"process {process} on {platform.node()}\n")
+    for pid, running in ((os.getpid(), True), (int(done.stdout), False)):
+        (begun / ".holder").write_text(f"process {pid} on {platform.node()}\n")
         assert [run.running for run in interrupted_runs(out) if run.id == "aaaaaaaaaa"] == [running]
     code, shown, _ = in_process("ls", data=tmp_path)
     assert code == 0

@@ -1,8 +1,8 @@
-"""Entities as spans of characters: into tags of words and back, in every form that labelling tools write."""
+"""Entities as spans of characters: what is read of labelling tools' files, into tags or overlapping spans and back."""
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,178 +12,225 @@ from transformers import AutoTokenizer
 
 from finetune.commands.check.findings import findings_of
 from finetune.data.formats.spans import in_form, span_form
-from finetune.data.records import Record
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.inference.predictor import Predictor
-from finetune.models.feature import Feature
 from finetune.task_types import Answer, TaggingRow, TaggingTask
-from finetune.task_types.columns import Layout
-from finetune.task_types.explained import Asked
-from finetune.task_types.tagging.segments import segmented, spans_of, tags_for
+from finetune.task_types.plugins.overlapping import OverlapRow, OverlapTask
 from finetune.task_types.tagging.task import entity_spans
 
-TEXT = "김철수는 New York에서 (don't) 산다"
-SPANS = ((0, 3, "PER"), (5, 13, "LOC"))
-LISTS: tuple[str, ...] = ("0", "1", "2")
+ENTITIES = [("Jan Kos", "PER"), ("New York", "LOC"), ("Orbit Inc", "ORG")]
+Span = tuple[int, int, str, str]  # start, end, own text, label
 
 
-def test_words_of_any_script_have_their_places() -> None:
-    words, starts = segmented(TEXT)
-    assert all(TEXT[start : start + len(word)] == word for word, start in zip(words, starts, strict=True))
-    assert words[:6] == ("김", "철", "수", "는", "New", "York")
-    assert words[8:13] == ("(", "don", "'", "t", ")")
+def text_and_spans(number: int, before: str = "") -> tuple[str, list[Span]]:
+    text = f"{before}In {number + 1900} Jan Kos lives in New York and works for Orbit Inc"
+    return text, [(text.index(own), text.index(own) + len(own), own, label) for own, label in ENTITIES]
+
+
+def written(folder: Path, rows: Sequence[Any], *, lines: bool = True) -> str:
+    path = folder / ("rows.jsonl" if lines else "rows.json")
+    path.write_text("\n".join(map(json.dumps, rows)) if lines else json.dumps(rows))
+    return str(path)
+
+
+def entities(path: str, **options: str) -> list[list[tuple[str, str]]]:
+    """The text and type of each entity of each row of both splits, rows with the fewest first."""
+    task = own_task(path, options)
+    rows: list[Any] = [row for split in ("train", "dev") for row in task.load(Source(), split).rows]
+    spans = [entity_spans(row.gold, row) if hasattr(row, "starts") else row.gold for row in rows]
+    return sorted(([(row.text[a:b], y) for a, b, y in own] for row, own in zip(rows, spans, strict=True)), key=len)
+
+
+def span_findings(path: str) -> dict[str, tuple[str, int]]:
+    """What is said of spans, with severity and number."""
+    return {one.what: (one.severity, one.count) for one in findings_of(path, {}).findings if one.code == "span"}
+
+
+FORMS: list[Callable[[int, int, str, str], Any]] = [
+    lambda a, b, own, label: [a, b, label],
+    lambda a, b, own, label: [a, b, own, label],
+    lambda a, b, own, label: [label, a, b],
+    lambda a, b, own, label: {"start": a, "end": b, "labels": [label]},
+    lambda a, b, own, label: {"start_offset": a, "end_offset": b, "label": label},
+    lambda a, b, own, label: {"start_char": a, "end_char": b, "label": label},  # f17
+    lambda a, b, own, label: {"BeginOffset": a, "EndOffset": b, "Type": label, "Text": own},
+    lambda a, b, own, label: {"start_position": a, "end_position": b, "entity_type": label, "entity_value": own},
+    lambda a, b, own, label: [a, b, label] if a % 2 else {"start": a, "end": b, "label": label},
+    lambda a, b, own, label: {"start": a, "end": b, "value": own.upper() + "!", "entity": label},  # normalised
+]
+
+
+@pytest.mark.parametrize("as_text", [False, True], ids=["json", "text"])
+@pytest.mark.parametrize("form", FORMS)
+def test_spans_are_read_in_every_form(form: Any, as_text: bool, tmp_path: Path) -> None:
+    cells = [(text, [form(*span) for span in spans]) for text, spans in map(text_and_spans, range(30))]
+    rows = [{"text": text, "ents": json.dumps(cell) if as_text else cell} for text, cell in cells]
+    assert entities(written(tmp_path, rows)) == [ENTITIES] * 30
 
 
 @pytest.mark.parametrize(
-    ("cell", "form"),
+    ("place", "cell"),
     [
-        ([[0, 3, "PER"], [5, 13, "LOC"]], LISTS),
-        ("[[0, 3, 'PER'], [5, 13, 'LOC']]", LISTS),
-        ([[0, 3, "김철수", "PER"], [5, 13, "New York", "LOC"]], ("0", "1", "3")),
-        ([["PER", 0, 3], ["LOC", 5, 13]], ("1", "2", "0")),
-        (
-            [
-                {"start_offset": 0, "end_offset": 3, "label": "PER"},
-                {"start_offset": 5, "end_offset": 13, "label": "LOC"},
-            ],
-            ("start_offset", "end_offset", "label"),
-        ),
-        (
-            [{"start": 0, "end": 3, "labels": ["PER"]}, {"start": 5, "end": 13, "labels": ["LOC"]}],
-            ("start", "end", "labels"),
-        ),
+        (1, [8, 15, "Jan Kos", "PER"]),
+        (2, ["PER", 8, 15]),
+        (3, {"start": 8, "end": 15, "text": "Jan Kos", "labels": ["PER"]}),
+        (4, {"start_offset": 8, "end_offset": 15, "text": "Jan Kos", "label": "PER"}),
     ],
 )
-def test_every_form_of_spans_is_read_and_written_again(cell: Any, form: tuple[str, ...]) -> None:
-    assert span_form([cell]) == form
-    found = spans_of(cell, form, TEXT)
-    assert (found.spans, found.changes.total()) == (SPANS, 0)
-    words, starts = segmented(TEXT)
-    tags, changes = tags_for(words, starts, found.spans)
-    assert not changes
-    assert tags[:6] == ("B-PER", "I-PER", "I-PER", "O", "B-LOC", "I-LOC")
-    assert entity_spans(tags, TaggingRow(id="", words=words, text=TEXT, starts=starts)) == list(SPANS)
-    assert spans_of(in_form(SPANS, form, TEXT), form, TEXT).spans == SPANS
+def test_predictions_are_written_in_the_form_of_the_file(place: int, cell: Any) -> None:
+    text, spans = text_and_spans(0)
+    form = span_form([[FORMS[place](*one) for one in spans]])
+    assert form is not None and in_form([(8, 15, "PER")], form, text) == [cell]
 
 
 @pytest.mark.parametrize(
-    ("spans", "kept", "change"),
+    ("cell", "said"),
     [
-        ([[4, 14, "LOC"]], [(5, 14, "LOC")], "with outer blanks"),
-        ([[0, 3, "PER"], [0, 2, "ORG"]], [(0, 3, "PER")], "that overlap a longer one"),
-        ([[0, 99, "PER"], [5, 13, "LOC"]], [(5, 13, "LOC")], "outside the text"),
-        ([[3, 3, "PER"]], [], "outside the text"),
-    ],
-)
-def test_what_is_done_to_spans_is_counted(spans: Any, kept: Any, change: str) -> None:
-    found = spans_of(spans, LISTS, TEXT)
-    assert list(found.spans) == kept
-    assert [what.startswith(change) for what in found.changes] == [True]
-
-
-def test_a_span_within_a_word_is_widened_to_it_and_both_run_and_check_say_so(tmp_path: Path) -> None:
-    rows = [{"text": f"a Londoner saw {i} rivers", "label": [[2, 8, "LOC"]]} for i in range(30)]
-    rows += [{"text": f"nobody saw {i} rivers", "label": []} for i in range(30)]
-    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    loaded = own_task(str(tmp_path / "rows.jsonl"), {}).load(Source(), "train")
-    assert {row.gold for row in loaded.rows if row.words[1] == "Londoner"} == {("O", "B-LOC", "O", "O", "O")}
-    assert any("within a word" in note and "27 more" in note for note in loaded.notes)
-    found = [finding for finding in findings_of(str(tmp_path / "rows.jsonl"), {}).findings if finding.code == "span"]
-    assert [(finding.severity, finding.count) for finding in found] == [("note", 30)]
-
-
-@pytest.mark.parametrize(
-    ("label", "tags", "change"),
-    [
-        ([[0, 6, "LOC"], [6, 12, "LOC"]], ("B-LOC", "O", "O"), "in a word of another entity: left out"),
-        ([[0, 6, "LOC"], [6, 16, "PER"]], ("B-LOC", "B-PER", "O"), "that begin in a word of another entity: shortened"),
-    ],
-)
-def test_a_second_entity_in_a_word_is_counted_by_run_and_by_check(
-    tmp_path: Path, label: Any, tags: tuple[str, ...], change: str
-) -> None:
-    rows = [{"text": f"BerlinLondon saw {i}", "label": label} for i in range(30)]
-    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    loaded = own_task(str(tmp_path / "rows.jsonl"), {}).load(Source(), "train")
-    assert {row.gold for row in loaded.rows} == {tags}
-    assert any(f"spans {change}" in note and "27 more" in note for note in loaded.notes)
-    found = [one for one in findings_of(str(tmp_path / "rows.jsonl"), {}).findings if f"spans {change}" in one.what]
-    assert [(finding.severity, finding.count) for finding in found] == [("warning", 30)]
-
-
-TASK = TaggingTask(name="x", read=lambda *_: None, types=("PER", "LOC"), running_text=True)  # type: ignore[arg-type,return-value]
-
-
-KOREAN = TASK.row("정하늘은 서울에서 산다.")
-TAGS = ["B-PER", "I-PER", "I-PER", "O", "B-LOC", "I-LOC", *["O"] * 5]
-
-
-@pytest.mark.parametrize(
-    ("word", "label", "explained"),
-    [
-        ("서울", None, "B-LOC I-LOC: 서울"), ("서울에서", None, "B-LOC I-LOC O O: 서울에서"), ("하", None, "I-PER: 하"),
-        ("서울", "B-PER", "B-PER I-PER: 서울"),
+        (lambda spans: [spans], "row 1:.*'ents' holds"),
+        (lambda spans: [[a + 0.5, b, y] for a, b, _, y in spans], "row 1:.*'ents' holds"),
+        (lambda spans: [[a + 900, b + 900, y] for a, b, _, y in spans], "row 1:.*'ents' holds"),
+        (lambda spans: [{"offset": a, "length": b - a, "label": y} for a, b, _, y in spans],
+         r"'ents' has offsets by unknown names: offset, length.*start and end"),
     ],
 )  # fmt: skip
-def test_a_word_is_explained_by_the_tags_of_its_characters(word: str, label: str | None, explained: str) -> None:
-    places = np.array([(0, number) for number in range(len(KOREAN.words))])
-    feature = Feature(row=0, input_ids=[], token_type_ids=None, label=None, reads=[], note=places)
-    answer = Answer(value=TAGS, probabilities=[0.9] * len(TAGS))
-    (target,) = TASK.explain_target(KOREAN, answer, [feature], Asked(word=word, label=label)).targets
-    assert (target.label, len(target.picks)) == (explained, len(word))
-    found = TASK.explain_target(KOREAN, answer, [feature], Asked())
-    assert found.prediction == "정하늘 (PER), 서울 (LOC)"
-    assert [one.label for one in found.targets] == ["PER: 정하늘", "LOC: 서울"]
-    with pytest.raises(UserError, match=r"'부산' is not in the text.*서울에서"):
-        TASK.explain_target(KOREAN, answer, [feature], Asked(word="부산"))
+def test_other_lists_and_objects_are_shown_and_never_labels(cell: Any, said: str, tmp_path: Path) -> None:
+    rows = [{"text": text, "ents": cell(spans)} for text, spans in map(text_and_spans, range(30))]
+    for settings in ({}, {"label": "ents"}, {"label": "ents", "shape": "multi-label"}):
+        with pytest.raises(UserError, match=said):
+            own_task(written(tmp_path, rows), settings)
+
+
+def studio(text: str, spans: list[Any]) -> dict[str, Any]:
+    """A task of Label Studio."""
+    values = [{"start": a, "end": b, "text": own, "labels": [y] if isinstance(y, str) else y} for a, b, own, y in spans]
+    results = [{"from_name": "label", "type": "labels", "value": value} for value in values]
+    return {"data": {"text": text}, "annotations": [{"result": results}]}
+
+
+def units(text: str, encoding: str) -> int:
+    return len(text.encode(encoding)) // (2 if "16" in encoding else 1)
+
+
+MISCOUNTED: dict[str, Callable[[str, int, int], tuple[int, int]]] = {  # f02, f06
+    "UTF-16 units": lambda text, a, b: (units(text[:a], "utf-16-le"), units(text[:b], "utf-16-le")),
+    "bytes": lambda text, a, b: (units(text[:a], "utf-8"), units(text[:b], "utf-8")),
+    "the only place": lambda text, a, b: (a - text[:a].count("\r"), b - text[:b].count("\r")),
+    "moved": lambda text, a, b: (a, b - 1),
+    "moved to": lambda text, a, b: (a + 1 + a % 3, b + 1 + a % 3),
+}
+
+
+@pytest.mark.parametrize("what", MISCOUNTED)
+def test_a_span_whose_offsets_give_another_text_is_read_where_its_own_text_is(what: str, tmp_path: Path) -> None:
+    rows = []
+    for number in range(30):
+        text, spans = text_and_spans(number, "😀 éé Kos\r\nNew\r\n")
+        rows.append(studio(text, [(*MISCOUNTED[what](text, a, b), own, y) for a, b, own, y in spans]))
+    path = written(tmp_path, rows, lines=False)
+    assert entities(path) == [ENTITIES] * 30
+    assert [one for said, one in span_findings(path).items() if what in said] == [("note", 30)]
+
+
+def test_a_span_whose_text_is_nowhere_is_left_out_and_an_end_past_the_text_is_clipped(tmp_path: Path) -> None:
+    rows = []
+    for number in range(40):
+        text, ((a, b, own, label), other, (c, d, last, kind)) = text_and_spans(number)
+        rows.append(studio(text, [(a, b, own if number else "Zoe", label), other, (c, d + 1, last, kind)]))
+    path = written(tmp_path, rows, lines=False)
+    assert entities(path) == [ENTITIES[1:], *[ENTITIES] * 39]
+    assert span_findings(path) == {
+        "spans whose own text is at no or several other places: left out": ("warning", 1),
+        "spans that end past the text: clipped": ("note", 40),
+    }
+
+
+def test_two_labels_of_a_place_are_two_spans_and_the_first_where_a_word_has_one_tag(tmp_path: Path) -> None:
+    rows = []
+    for number in range(30):
+        text, spans = text_and_spans(number)
+        rows.append(studio(text, [*spans[:2], (*spans[2][:3], ["Unit", "Title"])]))  # f03
+    path = written(tmp_path, rows, lines=False)
+    both = [("Orbit Inc", "Unit"), ("Orbit Inc", "Title")]
+    assert [sorted(row) for row in entities(path)] == [sorted([*ENTITIES[:2], *both])] * 30
+    assert entities(path, shape="tagging") == [[*ENTITIES[:2], both[0]]] * 30
+
+
+@pytest.mark.parametrize(
+    ("spans", "kept", "said"),
+    [
+        ([[2, 8, "LOC"]], [("Londoner", "LOC")], ("note", "within a word")),
+        ([[1, 11, "LOC"]], [("Londoner", "LOC")], ("note", "outer blanks")),
+        ([[2, 99, "LOC"], [11, 14, "PER"]], [("saw", "PER")], ("warning", "outside the text")),
+        ([[2, 2, "LOC"], [11, 14, "PER"]], [("saw", "PER")], ("warning", "outside the text")),
+        ([[2, 6, "LOC"], [6, 10, "PER"]], [("Londoner", "LOC")], ("warning", "left out")),
+        ([[2, 6, "LOC"], [6, 14, "PER"]], [("Londoner", "LOC"), ("saw", "PER")], ("warning", "shortened")),
+    ],
+)
+def test_what_is_done_to_spans_is_done_by_a_run_and_said_by_check(
+    spans: Any, kept: Any, said: tuple[str, str], tmp_path: Path
+) -> None:
+    rows = [{"text": f"a Londoner saw Jan {i}", "label": spans} for i in range(5)]
+    usual = {"text": "a Londoner saw Jan", "label": [[2, 10, "LOC"], [11, 14, "PER"], [15, 18, "PER"]]}
+    path = written(tmp_path, [*rows, *[usual] * 55])
+    assert entities(path)[:5] == [kept] * 5
+    found = [one for what, one in span_findings(path).items() if said[1] in what]
+    assert found == [(said[0], 5)], span_findings(path)
+
+
+def test_pairs_of_ner_annotator_are_rows_and_null_is_a_skipped_one(tmp_path: Path) -> None:  # f09
+    pairs = [[t, {"entities": [[a, b, y] for a, b, _, y in spans]}] for t, spans in map(text_and_spans, range(30))]
+    path = written(tmp_path, {"classes": ["PER"], "annotations": [None, *pairs, None]}, lines=False)  # type: ignore[arg-type]
+    assert entities(path) == [ENTITIES] * 30
+    (finding,) = [one for one in findings_of(path, {}).findings if one.code == "rejected"]
+    assert (finding.severity, finding.count, list(finding.rows)) == ("note", 2, [1, 32])
+
+
+def test_guesses_of_a_model_next_to_answers_of_people_are_refused(tmp_path: Path) -> None:  # f18
+    row = {"text": "a film", "prediction": [{"label": "bad", "score": 0.9}], "annotation": "good", "status": "Default"}
+    with pytest.raises(UserError, match="export of Argilla"):
+        own_task(written(tmp_path, [row] * 60))
+
+
+def test_a_few_overlaps_in_flat_data_are_left_out_with_a_remedy_that_keeps_them(tmp_path: Path) -> None:
+    rows = [{"text": f"Rome saw {i}", "spans": [[0, 4, "LOC"]]} for i in range(300)]
+    rows[7]["spans"] = [[0, 4, "LOC"], [0, 8, "ORG"]]
+    path = written(tmp_path, rows)
+    assert sum(map(len, entities(path))) == 300
+    assert any("shape=overlapping-spans" in note for note in own_task(path).load(Source(), "train").notes)
+    assert sum(map(len, entities(path, shape="overlapping-spans"))) == 301
+
+
+def test_overlapping_spans_become_tags_and_the_tags_the_same_spans(tiny_bert: Path) -> None:
+    many = [(i, i + 11, "ORG") for i in range(0, 220, 20)] + [(4, 7, "LOC"), (0, 199, "ORG")]
+    inside, whole = [(0, 7, "ORG"), (0, 11, "ORG"), (5, 7, "LOC")], [(0, 11, "ORG"), (4, 7, "LOC")]
+    for text, spans, fields, found in (
+        (" ".join(["the cat sat red dog"] * 12), many, {}, many),  # many windows
+        ("the cat sat down", inside, {"depth": 1}, whole),  # deeper layers are left out
+    ):
+        rows = [OverlapRow(id="1", text=text, gold=tuple(spans))]
+        task = OverlapTask(name="x", read=None, types=("LOC", "ORG"), **fields).fit(rows)  # type: ignore[arg-type]
+        features = task.encode(rows, AutoTokenizer.from_pretrained(tiny_bert), 18)
+        labels = [one.label.values() for one in features]
+        logits = [np.concatenate([20 * np.eye(3, dtype=np.float32)[tags] for tags in one], axis=1) for one in labels]
+        (answer,) = task.decode(logits, features, rows)
+        assert sorted((one["start"], one["end"], one["label"]) for one in answer.value) == sorted(found)
+        assert all(chance > 0.99 for chance in answer.probabilities or ())
 
 
 def test_words_that_share_a_token_are_read_once_and_answered_all(tiny_bert: Path) -> None:
-    """`catdog` is made of letters here: each of them is a token, but of the words only the first ones are read."""
-    text = "the cat sat, he ran"
-    words = ("the", "c", "at", "sat", ",", "he", "ran")  # `cat` is one token and two words
-    starts = (0, 4, 5, 8, 11, 13, 16)
-    row = TaggingRow(
-        id="1", words=words, starts=starts, text=text, gold=("O", "B-PER", "I-PER", "O", "O", "O", "B-LOC")
-    )
+    task = TaggingTask(name="x", read=None, types=("PER", "LOC"), running_text=True)  # type: ignore[arg-type]
+    words, starts = ("the", "c", "at", "sat", ",", "he", "ran"), (0, 4, 5, 8, 11, 13, 16)  # `cat`: one token, two words
+    gold = ("O", "B-PER", "I-PER", "O", "O", "O", "B-LOC")
+    row = TaggingRow(id="1", words=words, starts=starts, text="the cat sat, he ran", gold=gold)
     tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
-    (feature,) = TASK.encode([row], tokenizer, 32)
+    (feature,) = task.encode([row], tokenizer, 32)
     read = [tokenizer.decode([feature.input_ids[place]]) for place in feature.reads or ()]
     assert read == ["the", "cat", "sat", ",", "he", "ran"]
-    assert [TASK.labels[label] for label in feature.label] == ["O", "B-PER", "O", "O", "O", "B-LOC"]  # type: ignore[union-attr]
-    logits = np.eye(len(TASK.labels))[list(feature.label)] * 9  # type: ignore[arg-type]
-    (answer,) = TASK.decode([logits], [feature], [row])
-    assert answer.value == list(row.gold or ())
-    assert len(answer.probabilities or ()) == len(words)
-    found = TASK.cells(answer, row)["entities"][0]
-    assert found.pop("probability") == pytest.approx(min((answer.probabilities or ())[1:3]), abs=1e-6)
-    assert found == {"type": "PER", "text": "cat", "start": 4, "end": 7}
-
-
-class Model(Predictor):
-    """Answers that the first three characters are a person."""
-
-    def encoded(self, rows: Any) -> Any:
-        return rows
-
-    def answers_and_truncated(self, rows: Any, features: Any = None) -> Any:
-        tags = [["B-PER", "I-PER", "I-PER", *["O"] * (len(row.words) - 3)] for row in rows]
-        chances = [[1.0, 0.8, *[0.9] * (len(t) - 2)] for t in tags]
-        return [Answer(value=t, probabilities=p) for t, p in zip(tags, chances, strict=True)], [False] * len(rows)
-
-
-def cells_of(layout: Layout, record: Record) -> dict[str, Any]:
-    engine: Any = SimpleNamespace(overlaps=False)
-    model = Model(task=TASK, engine=engine, tokenizer=None, max_length=16, fingerprint="")
-    ((one,),) = model.predicted([(record, layout)])
-    return model.cells(one)
-
-
-def test_predictions_are_spans_in_the_form_of_the_training_file() -> None:
-    layout = Layout(shape="tagging", text=("text",), label=("entities",), spans=("start_offset", "end_offset", "label"))
-    record = Record(row=1, line=1, values={"text": TEXT})
-    assert cells_of(layout, record) == {
-        "prediction": [{"start_offset": 0, "end_offset": 3, "text": "김철수", "label": "PER"}],
-        "entities": [{"type": "PER", "text": "김철수", "start": 0, "end": 3, "probability": 0.8}],
+    (answer,) = task.decode([np.eye(len(task.labels))[list(feature.label)] * 9], [feature], [row])  # type: ignore[arg-type]
+    assert answer.value == list(gold)
+    assert task.cells(Answer(value=answer.value), row)["entities"][0] == {
+        "type": "PER",
+        "text": "cat",
+        "start": 4,
+        "end": 7,
     }

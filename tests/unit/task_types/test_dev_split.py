@@ -1,88 +1,116 @@
-"""A dev split that is drawn from the rows of one file."""
+"""Rows held out: the dev split of one file, nested shares of the training rows, and folds of a search."""
 
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
-from support.own_data import own_task
-from support.tables import rows_with, table_of, text
+import pytest
+from support.toys import cat_rows, cat_task, every_shape, tag_task
 
+from finetune.data.rows import Rows
 from finetune.data.source import Source
-from finetune.task_types.classification.own import Regression
-from finetune.task_types.classification.task import SentenceRow
+from finetune.errors import UserError
+from finetune.runs.recipe import HeldOut
 from finetune.task_types.dev_split import dev_rows
+from finetune.task_types.held_out import divided, held_out_rows, with_share
+from finetune.task_types.options import resolved
+from finetune.task_types.task import Task
 
-NUMBERS = list(map(float, range(20)))
-SPLIT = [12, 13, 19, 20, 26, 30, 43, 63, 64, 95, 96]
-GROUPED = [19, 23, 35, 39, 43, 47, 51, 55, 59, 67, 71, 79]
-
-
-def test_dev_is_stratified_the_same_in_any_order_and_keeps_equal_texts_together() -> None:
-    texts = [f"text {i // 2}" for i in range(400)]  # each comes twice
-    strata = ["rare" if i % 20 < 2 else "often" for i in range(400)]
-    chosen = dev_rows(texts, strata)
-    assert len(chosen) == 40
-    assert sum(strata[i] == "rare" for i in chosen) == 4
-    assert all((i ^ 1) in chosen for i in chosen)
-    order = list(range(400))[::-1]
-    again = dev_rows([texts[i] for i in order], [strata[i] for i in order])
-    assert {order[i] for i in again} == chosen
-
-
-def test_groups_stay_on_one_side() -> None:
-    groups = [f"user {i % 30}" for i in range(300)]
-    chosen = dev_rows([f"text {i}" for i in range(300)], ["x"] * 300, groups)
-    assert 10 <= len(chosen) <= 50
-    assert {groups[i] for i in chosen}.isdisjoint(groups[i] for i in range(300) if i not in chosen)
-    shared = ["the same text"] * 300  # ... also where equal texts tie all groups together
-    assert dev_rows(shared, ["x"] * 300, groups) == set()
-
-
-def test_a_class_with_one_row_stays_in_training() -> None:
-    assert dev_rows(["a", "b", "c"], ["x", "x", "once"]) in ({0}, {1})
-    few, many = ([SentenceRow(id="", text="", gold=gold) for gold in some] for some in ((5.0, 1.0, 9.0, 4.0), NUMBERS))
-    assert Regression().strata(few) == [1, 0, 1, 0]
-    assert Regression().strata(many) == [i // 2 for i in range(20)]
-
-
-def test_dev_stays_small_whatever_the_labels_and_groups_are() -> None:
-    many = [f"text {i}" for i in range(200)]
-    chosen = dev_rows(many, [f"class {i % 100}" for i in range(200)])  # 100 classes of two rows
-    assert 20 <= len(chosen) <= 40
-    groups = [f"user {i}" if i < 40 else "the one who wrote nearly all" for i in range(200)]
-    for seed in range(5):  # whatever the order by hash is
-        named = [f"{seed} {name}" for name in groups]
-        chosen = dev_rows(many, ["x"] * 200, named)
-        assert 10 <= len(chosen) <= 40
-        assert not any(i in chosen for i in range(40, 200))
-    labels = ["a" if i % 3 else "b" for i in range(200)]
-    order = list(range(200))[::-1]
-    again = dev_rows([many[i] for i in order], [labels[i] for i in order], [groups[i] for i in order])
-    assert {order[i] for i in again} == dev_rows(many, labels, groups)
-    assert len(dev_rows(["a", "b", "c"], ["x", "y", "y"], ["one", "two", "two"])) == 1
-
-
-def test_dev_is_not_empty_where_all_rows_are_one_document(tmp_path: Path) -> None:
-    tags = "-DOCSTART- O\n\n" + "".join(f"word{i} B-X\nand O\n\n" for i in range(40))
-    (tmp_path / "tags.conll").write_text(tags)
-    assert len(own_task(str(tmp_path / "tags.conll"), {}).load(Source(), "dev").rows) == 4
-    rows = rows_with(question=lambda i: f"who is {i}?", context="only one context", answer="one")
-    assert len(own_task(str(table_of(tmp_path, rows).path), {}).load(Source(), "dev").rows) == 4
-    rows = rows_with(text=text, labels=lambda i: [f"label {i}", f"label {i + 1}"])  # no label set comes twice
-    assert len(own_task(str(table_of(tmp_path, rows).path), {}).load(Source(), "dev").rows) == 4
+SPLIT = {12, 13, 19, 20, 26, 30, 43, 63, 64, 95, 96}
+OF_SMALL_GROUPS = {0, 1, 2, 5, 7, 10, 16, 17, 18, 20, 21, 22, 23, 26, 27, 28, 29, 33, 35, 38}
+GROUPED = {19, 23, 35, 39, 43, 47, 51, 55, 59, 67, 71, 79}
 
 
 def test_a_split_does_not_change_between_versions() -> None:
     """These sets were drawn when rows were grouped in lists of texts; runs on users' files depend on them."""
     texts, strata = [f"text {i % 83}" for i in range(100)], ["ab"[i % 3 == 0] for i in range(100)]
     groups = [(1, "1", "x", i)[i % 4] for i in range(100)]
-    assert sorted(dev_rows(texts, strata)) == SPLIT
-    assert sorted(dev_rows(texts, strata, groups, share=0.4)) == GROUPED
+    assert dev_rows(texts, strata) == SPLIT
+    assert dev_rows(texts, strata, groups, share=0.4) == GROUPED
+    assert {99 - i for i in dev_rows(texts[::-1], strata[::-1], groups[::-1], share=0.4)} == GROUPED  # in any order
     assert dev_rows([], []) == set()
+    many, mostly_one = [f"text {i}" for i in range(200)], [f"user {min(i, 40)}" for i in range(200)]
+    assert dev_rows(many, ["x"] * 200, mostly_one) == OF_SMALL_GROUPS
+    assert len(dev_rows(many, [f"class {i % 100}" for i in range(200)])) == 40  # 100 classes of two rows
+    assert len(dev_rows(["a", "b", "c"], ["x", "y", "y"], ["one", "two", "two"])) == 1
 
 
-def test_a_file_is_made_into_rows_once_for_both_splits(tmp_path: Path) -> None:
-    read = own_task(str(table_of(tmp_path, rows_with(text=text, label=lambda i: "ab"[i % 2])).path), {}).read
-    train, dev = read(Source(), "train").rows, read(Source(), "dev").rows
-    path = next(iter(read.files.values()))
-    path.write_text(path.read_text().replace("quite", "rather"))  # a command's rows stay those that it began with
-    assert {id(row) for row in read(Source(), "train").rows} == {id(row) for row in train}
-    assert len(train) + len(dev) == 40
+def test_dev_is_stratified_and_keeps_equal_texts_and_groups_together() -> None:
+    texts = [f"text {i // 2}" for i in range(400)]  # each comes twice
+    chosen = dev_rows(texts, ["rare" if i % 20 < 2 else "often" for i in range(400)])
+    assert (len(chosen), sum(i % 20 < 2 for i in chosen)) == (40, 4)
+    assert all((i ^ 1) in chosen for i in chosen)
+    groups = [f"user {i % 30}" for i in range(300)]
+    chosen = dev_rows([f"text {i}" for i in range(300)], ["x"] * 300, groups)
+    assert 10 <= len(chosen) <= 50
+    assert {groups[i] for i in chosen}.isdisjoint(groups[i] for i in range(300) if i not in chosen)
+    assert dev_rows(["the same text"] * 300, ["x"] * 300, groups) == set()  # equal texts tie all groups together
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> tuple[str, str]:
+    """A file of 200 rows, of which each tenth repeats a text, and its form with groups."""
+    lines = [f"a text of {i - i % 10 if i % 10 == 1 else i},{'good' if i % 4 else 'bad'},g{i // 4}" for i in range(200)]
+    plain, grouped = tmp_path / "rows.csv", tmp_path / "grouped.csv"
+    plain.write_text("\n".join(["text,label", *(line.rpartition(",")[0] for line in lines)]))
+    grouped.write_text("\n".join(["text,label,person", *lines]))
+    return str(plain), str(grouped)
+
+
+def test_folds_are_stratified_and_share_no_row_and_no_text(rows: tuple[str, str]) -> None:
+    _, task = resolved(rows[0], {})
+    train: Rows = task.load(Source(), "train")
+    parts = [held_out_rows(task, train, 0.25, 7, fold=fold) for fold in range(4)]
+    assert sorted(index for part in parts for index in part) == [*range(len(train.rows))]
+    for part in parts:
+        texts = {train.rows[index].text for index in part}
+        assert not texts & {row.text for index, row in enumerate(train.rows) if index not in part}
+        assert Counter(train.rows[n].gold for n in part)["bad"] / len(part) == pytest.approx(0.25, abs=0.06)
+    kept, held = divided(task, train, HeldOut(share=0.25, seed=7))
+    assert [row.id for row in held.rows] == [train.rows[index].id for index in sorted(parts[0])]
+    assert len(kept.rows) + len(held.rows) == len(train.rows)
+    assert held != divided(task, train, HeldOut(share=0.25, seed=8))[1]
+    for data, settings, share, said in (
+        (rows[1], {"group": "person"}, 0.2, "person must stay together"),
+        (rows[0], {}, 0.0001, "without rows"),
+    ):
+        _, task = resolved(data, settings)
+        with pytest.raises(UserError, match=said):
+            divided(task, task.load(Source(), "train"), HeldOut(share=share))
+
+
+def share_of(task: Task, rows: Sequence[Any], share: float, seed: int = 0) -> list[str]:
+    return [row.id for row in with_share(task, Rows(rows=rows, origin="made up"), share, seed=seed).rows]
+
+
+@pytest.mark.parametrize("task", every_shape()[:-5], ids=lambda task: task.name)
+def test_smaller_shares_are_within_larger_ones(task: Task) -> None:
+    rows = task.load(Source(), "train").rows
+    found = [share_of(task, rows, share) for share in (0.1, 0.25, 0.5, 1.0)]
+    group = 4 if task.scored_by else 1  # a query's rows stay together
+    wanted = [group * round(share * len(rows) / group) for share in (0.1, 0.25, 0.5)]
+    assert [len(some) for some in found[:3]] == wanted
+    assert all(set(some) < set(more) for some, more in pairwise(found))
+    assert found[-1] == [row.id for row in rows]
+    assert share_of(task, rows, 0.25, seed=1) != found[1]
+    if not task.scored_by:
+        assert {*share_of(task, rows[::-1], 0.25)} == {*found[1]}
+
+
+def test_labels_keep_their_shares_and_no_class_is_lost() -> None:
+    labels = ["a"] * 700 + ["b"] * 290 + ["c"] * 10
+    rows = [replace(row, gold=label) for row, label in zip(cat_rows(1000), labels, strict=True)]
+    for share, wanted in ((0.1, (70, 29, 1)), (0.5, (350, 145, 5)), (0.003, (1, 1, 1))):
+        kept = Counter(labels[int(name)] for name in share_of(cat_task(rows), rows, share))
+        assert [kept[label] for label in "abc"] == pytest.approx(wanted, abs=share > 0.01)
+
+
+def test_sentences_that_are_read_together_stay_together() -> None:
+    task = tag_task(context="document")
+    sentences = task.load(Source(), "train").rows[:40]
+    rows = [replace(row, document=f"{i // 4}", id=str(i)) for i, row in enumerate(sentences)]
+    kept = {int(name) for name in share_of(task, rows, 0.3)}
+    assert len(kept) == 12 and {i // 4 * 4 + k for i in kept for k in range(4)} == kept

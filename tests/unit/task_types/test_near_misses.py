@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,148 +31,93 @@ def rows_of(path: Path, **settings: str) -> list[Any]:
 
 
 def put(path: Path, content: Any) -> Path:
-    lines = path.suffix == ".jsonl"
-    text = "\n".join(map(json.dumps, content)) if lines else json.dumps(content)
+    text = "\n".join(map(json.dumps, content)) if path.suffix == ".jsonl" else json.dumps(content)
     path.write_text(content if isinstance(content, str) else text)
     return path
 
 
-def refused(path: Path) -> str:
-    with pytest.raises(UserError) as error:
-        own_task(str(path), {})
-    return str(error.value)
+def each(**cells: Any) -> list[dict[str, Any]]:
+    return [{name: cell(n) if callable(cell) else cell for name, cell in cells.items()} for n in range(len(ROWS))]
 
 
-def converted(path: Path) -> tuple[str, Path]:
-    """The message about a file, and the file that its command writes."""
-    said = refused(path)
-    match = re.search(r"(?:\(printf|python -c|awk) .*> (rows\.\w+)", said)
-    assert match, said
-    command = match[0].replace("python -c", f"{sys.executable} -c")
-    subprocess.run(command, shell=True, check=True, cwd=path.parent)
-    return said, path.parent / match[1]
-
-
-def texts(rows: list[Any]) -> list[tuple[str, Any]]:
-    return [(row.text, row.gold) for row in rows]
-
-
-def test_tables_in_json_are_read_or_refused(tmp_path: Path) -> None:
-    split = {"columns": ["text", "label"], "index": [*range(len(ROWS))], "data": [list(row) for row in ROWS]}
-    assert texts(rows_of(put(tmp_path / "data.json", split))) == ROWS
-    index = {str(n): {"text": text, "label": label} for n, (text, label) in enumerate(ROWS)}
-    columns = {name: {str(n): row[place] for n, row in enumerate(ROWS)} for place, name in enumerate(("text", "label"))}
-    rasa = {"rasa_nlu_data": {"common_examples": [{"text": "a", "intent": "b", "entities": []}]}}
-    server = {
-        "features": [{"name": "text"}],
-        "rows": [{"row_idx": n, "row": {"text": t}} for n, (t, _) in enumerate(ROWS)],
-    }
-    for content in (index, columns, rasa, server):
-        assert "without a list of rows" in refused(put(tmp_path / "data.json", content))
-
-
-def test_splits_in_json_are_no_rows(tmp_path: Path) -> None:
-    columns = {"text": [text for text, _ in ROWS], "label": [label for _, label in ROWS]}
-    with pytest.raises(UserError, match="without a list of rows"):
-        own_task(str(put(tmp_path / "data.json", {"train": columns, "test": columns})), {})
-
-
-def test_spans_that_count_tokens_are_refused(tmp_path: Path) -> None:
-    gliner = [{"tokenized_text": ["Ann", "lives", "in", "Rome"], "ner": [[0, 0, "PER"]]}] * 9
-    assert "GLiNER, whose spans count tokens" in refused(put(tmp_path / "data.json", gliner))
-    places = {"subj_start": 0, "subj_end": 1, "obj_start": 3, "obj_end": 4}
-    tacred = [{"id": f"e{n}", "relation": "left", "token": ["Ann", "left"], **places} for n in range(9)]
-    assert "TACRED's columns, whose spans count tokens" in refused(put(tmp_path / "data.json", tacred))
-
-
-def test_queries_with_passages_in_columns(tmp_path: Path) -> None:
-    rows = [
-        {"query": f"where is {name}, {n}", "positive": [f"{name} is in {n}"], "negative": [f"no {n}", f"not {n}"]}
-        for n, name in enumerate(NAMES * 4)
-    ]
-    said = refused(put(tmp_path / "data.jsonl", rows))
-    assert "queries with passages in columns (query, positive, negative)" in said
-    assert "a row for each passage: query, passage, relevance" in said
-
-
-@pytest.mark.parametrize(("who", "what"), [("role", "content"), ("from", "value")])
-def test_messages_of_chats(who: str, what: str, tmp_path: Path) -> None:
-    rows = [{"messages": [{who: "user", what: text}, {who: "assistant", what: label}]} for text, label in ROWS]
-    said = refused(put(tmp_path / "data.jsonl", rows))
-    assert "messages of chats (the column 'messages')" in said
-
-
-@pytest.mark.parametrize("kind", ["types", "type"])
-def test_entities_by_their_words(kind: str, tmp_path: Path) -> None:
-    rows = [
-        {
-            "text": f"{name} lives in Rome",
-            "entities": [{"entity": name, kind: ["PER"] if kind == "types" else "PER"}],
-            "source": ["web", "app"][n % 2],
-        }
-        for n, name in enumerate(NAMES * 10)
-    ]
-    said = refused(put(tmp_path / "data.json", rows))
-    assert "the column 'entities' holds objects, not labels or entities with their places" in said
-
-
-@pytest.mark.parametrize("cells", [[{"who": "Ann", "why": "no"}], {"PER": ["Ann"], "LOC": ["Rome"]}])
-def test_other_objects_never_become_classes(cells: Any, tmp_path: Path) -> None:
-    rows = [{"text": text, "entities": cells, "source": label} for text, label in ROWS]
-    data = put(tmp_path / "data.jsonl", rows)
-    with pytest.raises(UserError, match="the column 'entities' holds objects, not labels"):
-        own_task(str(data), {})
-    assert rows_of(data, label="source")[0].gold == ROWS[0][1]
-
-
-BLOCKS: dict[str, tuple[str, Callable[[str, str, int], str], Callable[[str, str], tuple[str, Any]]]] = {
-    "three lines": (
-        "three lines each", lambda text, label, _: f"{text.replace('The ', 'The $T$ of the ')}\nowner\n{label}\n",
-        lambda text, label: (text.replace("The ", "The owner of the "), label),
-    ),
-    "SemEval": (
-        "SemEval-2010", lambda text, label, n: f'{n}\t"<e1>One</e1> and <e2>two</e2> {text}"\n{label}\nComment: x\n\n',
-        lambda text, label: (f"<e1>One</e1> and <e2>two</e2> {text}", label),
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("form", BLOCKS)
-def test_blocks_of_lines_with_a_label(form: str, tmp_path: Path) -> None:
-    name, written, expected = BLOCKS[form]
-    blocks = (written(text, label, number) for number, (text, label) in enumerate(ROWS, start=1))
-    said, file = converted(put(tmp_path / "data.txt", "".join(blocks)))
-    assert name in said
-    settings = {"text": "text"} if form == "SemEval" else {"text": "text,term"}
-    assert texts(rows_of(file, **settings)) == [expected(*row) for row in ROWS]
-
-
-MARKS = {
-    "<PER>{}</PER> lives in <LOC>Rome</LOC> .": "LOC, PER",
-    "[PER {}] lives in [LOC Rome] .": "LOC, PER",
-    "[{}](PER) lives in [Rome](LOC) .": "LOC, PER",
+TACRED = {"relation": "left", "token": ["Ann", "left"], "subj_start": 0, "subj_end": 1, "obj_start": 3, "obj_end": 4}
+CHAT = [{"role": "user", "content": ROWS[0][0]}, {"role": "assistant", "content": "good"}]
+SHAREGPT = [{"from": "human", "value": ROWS[0][0]}, {"from": "gpt", "value": "good"}]
+INDEX = {str(n): {"text": text, "label": label} for n, (text, label) in enumerate(ROWS)}
+SPLITS = {
+    split: {"text": [text for text, _ in ROWS], "label": [label for _, label in ROWS]} for split in ("train", "test")
 }
+RASA = {"rasa_nlu_data": {"common_examples": [{"text": "a", "intent": "b", "entities": []}]}}
+SERVER = {"features": [{"name": "text"}], "rows": [{"row_idx": n, "row": {"text": t}} for n, (t, _) in enumerate(ROWS)]}
+OLD_AND_NEW = {"classes": ["good", "bad"], "old": [{"text": "a", "label": "b"}], "new": [{"text": "a", "label": "b"}]}
+EMPTY_ARTICLES = {"data": [{"paragraphs": [{"context": text, "qas": []}]} for text, _ in ROWS]}
+TYPED = {"text": lambda n: f"{NAMES[n % 3]} is in Rome", "source": lambda n: ["web", "app"][n % 2]}
 
 
-@pytest.mark.parametrize("line", MARKS)
-def test_entities_that_are_marked_in_lines(line: str, tmp_path: Path) -> None:
-    said, file = converted(put(tmp_path / "data.txt", "\n".join(line.format(name) for name in NAMES * 10)))
-    assert f"entities marked in it ({MARKS[line]})" in said
-    assert rows_of(file)[0].gold == ("B-PER", "I-PER", "O", "O", "B-LOC", "O")
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.json", INDEX, "without a list of rows"),
+        ("a.json", SPLITS, "without a list of rows"),
+        ("a.json", RASA, "without a list of rows"),
+        ("a.json", SERVER, "without a list of rows"),
+        ("a.json", OLD_AND_NEW, r"holds the lists old, new.*/a/old\.json"),
+        ("a.json", EMPTY_ARTICLES, "has no questions: all its lists 'qas' are empty"),  # f15
+        ("a.json", each(tokenized_text=["Ann", "lives"], ner=[[0, 0, "PER"]]), "GLiNER, whose spans count tokens"),
+        ("a.json", each(id=str, **TACRED), "TACRED's columns, whose spans count tokens"),
+        ("a.jsonl", each(query=lambda n: f"where is {n}", positive=lambda n: [f"in {n}"], negative=["no"]),
+         r"queries with passages in columns \(query, positive, negative\).*a row for each passage"),
+        ("a.jsonl", each(messages=CHAT), r"messages of chats \(the column 'messages'\)"),
+        ("a.jsonl", each(messages=SHAREGPT), r"messages of chats \(the column 'messages'\)"),
+        ("a.json", each(**TYPED, entities=lambda n: [{"entity": NAMES[n % 3], "types": ["PER"]}]), "holds objects"),
+        ("a.json", each(**TYPED, entities=lambda n: [{"entity": NAMES[n % 3], "type": "PER"}]), "holds objects, not"),
+        ("a.jsonl", each(**TYPED, entities=[{"who": "Ann", "why": "no"}]), "'entities' holds objects, not labels"),
+        ("a.jsonl", each(**TYPED, entities={"PER": ["Ann"], "LOC": ["Rome"]}), "'entities' holds objects, not labels"),
+        ("a.txt", "".join(f"{label}\n{text}\n" for text, label in ROWS), "blocks of 2, of which one is a label"),
+    ],
+)  # fmt: skip
+def test_a_near_miss_is_refused_by_name(name: str, content: Any, said: str, tmp_path: Path) -> None:  # f14
+    with pytest.raises(UserError, match=said):
+        own_task(str(put(tmp_path / name, content)), {})
 
 
-def test_tags_after_words_in_lines(tmp_path: Path) -> None:
-    lines = (f"{name.replace(' ', '/B-PER ')}/I-PER lives/O here/O" + " too/O" * n for n, name in enumerate(NAMES * 9))
-    said, file = converted(put(tmp_path / "data.txt", "\n".join(lines)))
-    assert "a tag after each word" in said
-    assert rows_of(file)[0].gold == ("B-PER", "I-PER", "O", "O")
+def test_columns_of_objects_do_not_keep_others_from_being_labels(tmp_path: Path) -> None:
+    data = put(tmp_path / "a.jsonl", each(**TYPED, entities={"PER": ["Ann"]}))
+    assert [row.gold for row in rows_of(data, label="source")[:2]] == ["web", "app"]
+    split = {"columns": ["text", "label"], "index": [*range(len(ROWS))], "data": [list(row) for row in ROWS]}
+    assert [(row.text, row.gold) for row in rows_of(put(tmp_path / "data.json", split))] == ROWS
 
 
-def test_any_block_with_a_label_is_no_text_to_pretrain_on(tmp_path: Path) -> None:
-    data = put(tmp_path / "data.txt", "".join(f"{label}\n{text}\n" for text, label in ROWS))
-    with pytest.raises(UserError, match="blocks of 2, of which one is a label"):
-        own_task(str(data), {})
-    assert own_task(str(data), {"shape": "text"}).name
+TAGS = ("B-PER", "I-PER", "O", "O", "B-LOC", "O")
+
+
+@pytest.mark.parametrize(
+    ("lines", "said", "settings", "first"),
+    [
+        ([f"{text.replace('The ', 'The $T$ of the ')}\nowner\n{label}" for text, label in ROWS],
+         "three lines each", {"text": "text,term"}, (ROWS[0][0].replace("The ", "The owner of the "), "bad")),
+        ([f'7\t"<e1>One</e1> and <e2>two</e2> {text}"\n{label}\nComment: x\n' for text, label in ROWS],
+         "SemEval-2010", {"text": "text"}, (f"<e1>One</e1> and <e2>two</e2> {ROWS[0][0]}", "bad")),
+        ([f"<PER>{name}</PER> lives in <LOC>Rome</LOC> ." for name in NAMES * 9], r"marked in it \(LOC, PER", {}, TAGS),
+        ([f"[PER {name}] lives in [LOC Rome] ." for name in NAMES * 10], r"marked in it \(LOC, PER\)", {}, TAGS),
+        ([f"[{name}](PER) lives in [Rome](LOC) ." for name in NAMES * 10], r"marked in it \(LOC, PER\)", {}, TAGS),
+        ([f"{name.replace(' ', '/B-PER ')}/I-PER lives/O here/O" + " too/O" * n for n, name in enumerate(NAMES * 9)],
+         "a tag after each word", {}, ("B-PER", "I-PER", "O", "O")),
+    ],
+)  # fmt: skip
+def test_the_command_of_a_refusal_makes_a_file_that_is_read(
+    lines: list[str], said: str, settings: dict[str, str], first: tuple[str, ...], tmp_path: Path
+) -> None:
+    path = put(tmp_path / "data.txt", "".join(f"{line}\n" for line in lines))
+    with pytest.raises(UserError, match=said) as error:
+        own_task(str(path), {})
+    command = re.search(r"(?:\(printf|python -c|awk) .*> (rows\.\w+)", str(error.value))
+    assert command
+    typed = command[0].replace("python -c", f"{sys.executable} -c")
+    subprocess.run(typed, shell=True, check=True, cwd=tmp_path)
+    rows = rows_of(tmp_path / command[1], **settings)
+    assert len(rows) == len(lines)
+    assert first == (rows[0].gold if isinstance(rows[0].gold, tuple) else (rows[0].text, rows[0].gold))
 
 
 @pytest.mark.parametrize(
@@ -190,13 +134,11 @@ def test_other_texts_are_texts(lines: list[str], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("share", [0.1, 0.9])
-def test_lines_without_a_label_among_fasttexts_are_rows_without_one(share: float, tmp_path: Path) -> None:
-    lines = [
-        f"__label__{label} {text}" if n % 10 < 10 * share else text for n, (text, label) in enumerate([*ROWS, *ROWS])
-    ]
-    task = own_task(str(put(tmp_path / "data.txt", "\n".join(lines))), {})
-    plain = sum("__label__" not in line for line in lines)
-    loaded = [task.load(Source(), split) for split in ("train", "dev")]
-    assert sum(len(rows.rows) for rows in loaded) == len(lines) - plain
-    assert f"{plain} rows without a label" in " ".join(loaded[0].notes)
-    assert not any("__label__" in row.text for rows in loaded for row in rows.rows)
+def test_lines_without_a_label_among_fasttexts_are_rows_without_one(share: float, tmp_path: Path) -> None:  # f04
+    labelled = [n % 10 < 10 * share for n in range(2 * len(ROWS))]
+    lines = [f"__label__{y} {x}" if has else x for has, (x, y) in zip(labelled, [*ROWS, *ROWS], strict=True)]
+    data = put(tmp_path / "data.txt", "\n".join(lines))
+    assert [row.text for row in rows_of(data)] == [x for has, (x, _) in zip(labelled, ROWS * 2, strict=True) if has]
+    assert f"{labelled.count(False)} rows without a label" in " ".join(
+        own_task(str(data), {}).load(Source(), "train").notes
+    )

@@ -1,0 +1,181 @@
+"""Intents with slots, and rankings: their files, their answers and losses by hand."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from support.checked_files import write_csv, write_jsonl
+from support.own_data import own_task
+from support.toys import ranking_task
+from transformers import AutoTokenizer
+
+from finetune.commands.check.findings import findings_of
+from finetune.data.source import Source
+from finetune.errors import UserError
+from finetune.models.batch import collate
+from finetune.models.tokenizers.load import read_tokenizer
+from finetune.task_types.parts import Answer
+from finetune.task_types.plugins.intents import IntentRow, IntentTask
+from finetune.task_types.plugins.ranking import RankingRow
+from finetune.task_types.plugins.ranking_head import RankingHead
+
+Fields = dict[str, Any]
+TASK = IntentTask(name="x", read=None, types=("a", "b"), intents=("go", "stop"))  # type: ignore[arg-type]
+
+
+def asked(number: int, **names: str) -> Fields:
+    """A text, its tags and its intent, in columns of these names."""
+    kind, verb = (("music", "play"), ("book", "read"))[number % 2]
+    row = {"text": f"{verb} the red cat number {number}", "slots": "O O B-thing I-thing O O", "intent": kind}
+    return {names.get(name, name): cell for name, cell in row.items()}
+
+
+@pytest.mark.parametrize(
+    ("make", "settings", "label"),
+    [
+        (asked, {}, ("slots", "intent")),
+        (lambda n: asked(n) | {"slots": [{"start": 9, "end": 16, "entity": "thing"}]}, {}, ("slots", "intent")),
+        (lambda n: asked(n, intent="의도", text="문장", slots="태그"), {}, ("태그", "의도")),
+        (lambda n: asked(n, intent="domain"), {"label": "domain,slots"}, ("slots", "domain")),
+        (lambda n: asked(n) | {"intent": {"name": asked(n)["intent"]}}, {}, ("slots", "intent.name")),
+    ],
+)
+def test_words_with_tags_or_spans_and_an_intent_are_this_form(
+    make: Any, settings: Fields, label: tuple[str, str], tmp_path: Path
+) -> None:
+    task: Any = own_task(write_jsonl(tmp_path / "a.jsonl", [make(number) for number in range(40)]), settings)
+    assert (task.read.layout.shape, task.read.layout.label) == ("intent-and-slots", label)
+    golds = {(row.gold[0], row.gold[1][1:4]) for row in task.load(Source(), "train").rows}
+    assert golds == {(kind, ("O", "B-thing", "I-thing")) for kind in ("music", "book")}
+
+
+@pytest.mark.parametrize(
+    ("cells", "note"),
+    [
+        ({"intent": ""}, "has a label in the column 'slots' and none in 'intent'"),
+        ({"intent": None, "slots": ""}, "without a label"),
+        ({"slots": "O O"}, "has 6 words and 2 tags"),
+        ({"text": ""}, "has no words"),
+        ({"intent": ["a"]}, "several values in the column 'intent'"),
+        ({"text": {"a": 1}, "slots": "O O"}, "in the column 'text'; expected words"),
+    ],
+)
+def test_a_row_without_one_of_both_is_named_and_left_out(cells: Fields, note: str, tmp_path: Path) -> None:
+    rows = [asked(number) | (cells if number == 7 else {}) for number in range(40)]
+    path = str(write_jsonl(tmp_path / "a.jsonl", rows))
+    notes = own_task(path).load(Source(), "train").notes
+    assert any(note in one and "row 8" in one and "a.jsonl" in one for one in notes), notes
+    assert findings_of(path, {}).findings
+
+
+def test_windows_are_averaged_for_the_intent_and_each_word_has_a_tag(tiny_bert: Path) -> None:
+    row = IntentRow(id="1", words=("cat", "dog") * 20, gold=("stop", ("O", "B-a") * 20))
+    features = TASK.encode([row], AutoTokenizer.from_pretrained(tiny_bert), 16)
+    assert len(features) > 2 and {one.label["intent"] for one in features} == {1}
+    assert sum(len(one.label["slots"]) for one in features) == 40
+    logits = [np.zeros((len(one.reads), 7), np.float32) for one in features]  # type: ignore[arg-type]
+    for number, each in enumerate(logits):
+        each[:, 5:] = [0, 4] if number == 0 else [1, 0]
+    (answer,) = TASK.decode(logits, features, [row])
+    mean = (4 - (len(features) - 1)) / len(features)
+    assert answer.value["intent"] == ("stop" if mean > 0 else "go") and len(answer.value["slots"]) == 40
+    assert answer.probabilities is not None and len(answer.probabilities) == 41
+    assert max(answer.probabilities[0], 1 - answer.probabilities[0]) == pytest.approx(1 / (1 + np.exp(-abs(mean))))
+
+
+def test_scores_are_of_whole_rows_of_intents_and_of_slots() -> None:
+    gold = [("go", ("B-a", "O")), ("stop", ("B-b", "O")), ("go", ("O", "O"))]
+    rows = [IntentRow(id=str(n), words=("x", "y"), gold=one) for n, one in enumerate(gold)]
+    given = [("go", ("B-a", "O")), ("go", ("B-b", "O")), ("go", ("O", "B-a"))]
+    scores = TASK.score([Answer(value={"intent": intent, "slots": list(tags)}) for intent, tags in given], rows)
+    assert list(scores) == list(TASK.metric_names)
+    assert scores == pytest.approx(scores | {
+        "exact match": 1 / 3, "intent accuracy": 2 / 3, "slot precision": 2 / 3, "slot recall": 1.0, "slot f1": 0.8,
+        "intent: go/recall": 1.0, "intent: go/precision": 2 / 3, "intent: stop/f1": 0.0, "b/f1": 1.0,
+    })  # fmt: skip
+
+
+def file_of(path: Path, names: str, *, queries: int = 20, each: int = 4, grade: Any = None) -> str:
+    """Queries with passages, of which the first is relevant, or as `grade` says."""
+    grade = grade or (lambda query, place: int(place == query % each))
+    cells = [
+        (f"where is the cat {i}", f"the animal {i} of {k} sat", grade(i, k))
+        for i in range(queries)
+        for k in range(each)
+    ]
+    return str(write_csv(path, [names.split(","), *cells]))
+
+
+@pytest.mark.parametrize(
+    ("names", "given", "ranked"),
+    [
+        ("query,passage,label", {}, True),
+        ("question,document,relevance", {"queries": 4, "each": 30}, True),
+        ("질의,문단,관련도", {"grade": lambda i, k: k}, True),
+        ("search_term,product_title,relevance", {}, True),
+        ("query,doc,label", {"grade": lambda i, k: int(k == 1 and i % 3 > 0)}, True),  # some without a relevant one
+        ("query,passage,label", {"queries": 80, "each": 1, "grade": lambda i, k: i % 2}, False),
+        ("question,passage,label", {"queries": 40, "each": 2}, False),  # pairs of right and wrong
+        ("question,answer,score", {"grade": lambda i, k: (i + k) % 6}, False),
+        ("query,text,label", {"queries": 4, "each": 20, "grade": lambda i, k: int(k % 5 == 0)}, False),  # aspects
+        ("premise,hypothesis,label", {"each": 3, "grade": lambda i, k: k}, False),
+        ("sentence1,sentence2,label", {}, False),
+        ("query,passage,label", {"grade": lambda i, k: ("yes", "no")[k % 2]}, False),
+        ("query,passage,label", {"grade": lambda i, k: int(k > 0)}, False),  # mostly right
+    ],
+)
+def test_rankings_are_recognised_and_other_pairs_are_not(names: str, given: Any, ranked: bool, tmp_path: Path) -> None:
+    path = file_of(tmp_path / "rows.csv", names, **given)
+    try:
+        task: Any = own_task(path)
+    except UserError:
+        assert not ranked
+        return
+    assert (task.read.layout.shape == "ranking") == ranked
+    if ranked:
+        back: Any = own_task(path, {"shape": "classification", "text": ",".join(task.read.layout.text)})
+        assert back.read.layout.shape == "classification"
+
+
+def test_bm25_is_the_formula() -> None:
+    passages, mean = ["red cat", "red red dog house", "blue"], 7 / 3
+
+    def term(df: int, tf: int, length: int) -> float:
+        idf = math.log(1 + (3 - df + 0.5) / (df + 0.5))
+        return idf * tf * (1.2 + 1) / (tf + 1.2 * (1 - 0.75 + 0.75 * length / mean))
+
+    rows = [RankingRow(id=str(n), text="Red cat?", pair=passage, gold=0.0) for n, passage in enumerate(passages)]
+    found = [answer.value for answer in ranking_task().baselines([], rows)["bm25"]]
+    assert found == pytest.approx([term(2, 1, 2) + term(1, 1, 2), term(2, 2, 4), 0])
+    odd = [
+        RankingRow(id=str(n), text=one, pair=two, gold=0.0)
+        for n, (one, two) in enumerate([("?", "!"), ("고양이", "고양이는")])
+    ]
+    assert [answer.value > 0 for answer in ranking_task().baselines([], odd)["bm25"]] == [False, True]
+
+
+def test_losses_are_those_of_the_papers(tiny_bert: Path) -> None:
+    grades, scores = [[2.0, 0.0, 1.0], [0.0, 1e300]], [[0.3, -0.2, 0.9], [1.5, 0.1]]
+    asked = [
+        RankingRow(id="", text=f"query {number}", pair=f"passage {place}", gold=grade)
+        for number, some in enumerate([*grades, [1.0, 1.0]])
+        for place, grade in enumerate(some)
+    ]
+    features = ranking_task("listwise").train_features(asked, read_tokenizer(tiny_bert), 32, print)
+    assert features is not None and len(features) == 2  # the query of equal passages is left out
+    head = RankingHead.__new__(RankingHead)
+    torch.nn.Module.__init__(head)
+    head.learns = "listwise"  # type: ignore[assignment]
+    logits = torch.tensor([[0.3, -0.2, 0.9], [1.5, 0.1, -torch.inf]], requires_grad=True)
+    loss = head.loss(logits, collate(features, pad_id=0).labels["label"])
+    loss.backward()
+    assert logits.grad is not None and logits.grad.isfinite().all()
+    chances = [np.exp(some) / np.exp(some).sum() for some in scores]
+    listwise = -(2 / 3 * np.log(chances[0][0]) + 1 / 3 * np.log(chances[0][2]) + np.log(chances[1][1]))
+    assert float(loss.detach()) == pytest.approx(listwise)
+    head.learns = "row"  # type: ignore[assignment]
+    row = head.loss(torch.tensor([[0.3], [-0.2]]), torch.tensor([1.0, 0.0]))
+    assert float(row) == pytest.approx(math.log1p(math.exp(-0.3)) + math.log1p(math.exp(-0.2)))
