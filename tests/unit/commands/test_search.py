@@ -1,5 +1,7 @@
-"""What Optuna proposes, what the journal keeps, and which runs are trained, with runs that only return a score."""
+"""`finetune search`: spaces, what Optuna proposes, what the journal keeps, and which runs are trained."""
 
+import math
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,14 +10,82 @@ import pytest
 from support.records import run as record
 
 from finetune.commands.search import Search, study
-from finetune.commands.search.space import SearchPlan, parse_space, plan_search
+from finetune.commands.search.space import SearchPlan, Space, count_points, parse_space, plan_search, settings_at
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.feature_batches import Diverged
 from finetune.runs.events import unwatched
 from finetune.training.run_options import RunOptions
+from finetune.training.targets import load_target, space_files
 
+BASE = load_target("codah", {})
 RATE = {"train.learning_rate": {"low": 1e-5, "high": 1e-3, "log": True}}
+
+
+def space(text: str) -> Space:
+    return parse_space(tomllib.loads(text), BASE, origin="space.toml")
+
+
+def test_ranges_and_choices_are_read_with_dotted_keys_and_sections() -> None:
+    found = space(
+        "train.learning_rate = { low = 1e-5, high = 1e-3, log = true }\nlayers = ['last', [1, 2]]\nfold = [1, 2]\n"
+        "[train.epochs]\nlow = 2\nhigh = 6\nstep = 2"
+    )
+    assert {key: str(one) for key, one in found.items()} == {
+        "train.learning_rate": "FloatDistribution(high=0.001, log=True, low=1e-05, step=None)",
+        "train.epochs": "IntDistribution(high=6, log=False, low=2, step=2)",
+        "layers": "CategoricalDistribution(choices=('\"last\"', '[1, 2]'))",
+        "options.fold": "CategoricalDistribution(choices=('1', '2'))",
+    }
+    point = {"train.learning_rate": 1.23456e-4, "layers": "[1, 2]", "options.fold": "2", "train.epochs": 4}
+    settings = {"train.learning_rate": 1.235e-4, "layers": [1, 2], "options.fold": 2, "train.epochs": 4}
+    assert settings_at(found, point) == settings
+
+
+@pytest.mark.parametrize(
+    ("text", "points"),
+    [
+        ("train.learning_rate = { low = 1e-5, high = 1e-3 }", math.inf),
+        ("train.epochs = { low = 2, high = 5, step = 2 }\ntrain.batch_size = [16, 32, 16]", 4),
+        ("train.warmup = { low = 0.0, high = 0.3, step = 0.1 }\nfrozen = [true, false]", 8),
+        ("train.warmup = { low = 0.1, high = 0.1 }", 1),
+        ("lora = [4, 8]\nlora_alpha = [8, 16, 32]", 6),  # settings that need each other
+    ],
+)
+def test_a_space_has_a_size(text: str, points: float) -> None:
+    assert count_points(space(text)) == points
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("train.learing_rate = [1e-3]", ["train.learing_rate", "'train.learning_rate'"]),
+        ("train.epochs = { low = 3, high = 1 }", ["train.epochs"]),
+        ("train.epochs = []", ["train.epochs"]),
+        ("train.epochs = { low = 1.5, high = 3 }", ["train.epochs", "1.5"]),
+        ("train.epochs = { low = 1, high = 3, step = 0.5 }", ["train.epochs"]),
+        ("train.learning_rate = { low = 1e-5, high = 1e-3, log = true, step = 1e-5 }", ["train.learning_rate", "log"]),
+        ("train.warmup = { low = 0, high = 0.2, log = true }", ["train.warmup", "log"]),
+        ("train.epochs = { low = 1 }", ["train.epochs", "high"]),
+        ("train.epochs = { low = 1, hihg = 3 }", ["train.epochs", "hihg"]),
+        ("train.epochs = { low = 1, high = 'x' }", ["train.epochs", "'x'"]),
+        ("train.epochs = 3", ["train.epochs"]),
+        ("train.batch_size = [16, 'many']", ["train.batch_size", "many"]),
+        ("seed = [1, 2]", ["'seed'"]),
+        ("distil.teacher = ['a', 'b']", ["'distil.teacher'"]),
+        ("frozen = { low = 0, high = 1 }", ["frozen", "true or false"]),
+        ("lora_alpha = [8, 16]", ["lora_alpha", "LoRA"]),
+        ("", ["no settings"]),
+    ],
+)
+def test_a_fault_is_one_line_with_its_key(text: str, words: list[str]) -> None:
+    with pytest.raises(UserError) as raised:
+        space(text)
+    assert [word for word in words if word not in str(raised.value)] == [] and "\n" not in str(raised.value)
+
+
+def test_the_shipped_spaces_can_be_searched() -> None:
+    assert all(space(file.read_text()) for file in space_files().values())
 
 
 class Trained:
