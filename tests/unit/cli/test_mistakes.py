@@ -3,12 +3,14 @@
 `tests/golden/commands.toml` has a hundred more.
 """
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from support.cli import Finetune, InProcess, assert_error
+from support.records import change_record
 from support.runs import FinishedRun
 from support.toys import OWN_TASK
 
@@ -111,10 +113,8 @@ def test_of_several_runs_of_a_name_the_one_that_is_used_is_named(
 ) -> None:
     run = copied_run("sentence")
     assert run.name not in here("report", "reviews.csv").stderr
-    other = run.with_name("0" * 10)
-    other.mkdir()
-    record = (run / "record.json").read_text().replace(run.name, other.name).replace('"finished":"20', '"finished":"19')
-    (other / "record.json").write_text(record)
+    other = shutil.copytree(run, run.with_name("0" * 10))
+    change_record(other / "record.json", id=other.name, finished="2020-01-01T00:00:00+00:00")
     assert run.name in here("report", "reviews.csv").stderr
     assert "latest run" not in here("report", run.name).stderr
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.cli import Finetune
 from support.records import run
-from support.runs import FAST, FinishedRun, as_csv
+from support.runs import FAST, as_csv
 
 import finetune
 from finetune.analysis.run_facts import next_commands
@@ -109,15 +109,6 @@ def test_a_command_has_the_options_that_it_takes(name: str) -> None:
     taken = {"out", "data", "device"}.intersection(one.name.removesuffix("_folder") for one in options)
     given = GivenOptions(out=Path("my runs"), data=Path("d"), device="cpu")
     assert {option[2:] for option in shlex.split(given.command(name, "a"))[3::2]} == taken
-
-
-def test_show_has_card_and_verdict_first_then_scores_and_six_facts(here: Finetune, finished_run: FinishedRun) -> None:
-    short, whole = (here("show", finished_run("sentence"), *more).stdout.splitlines() for more in ([], ["--all"]))
-    assert short[0] == "diagnosis: dev too small to tell" and short[2].startswith("  finetune run ")
-    assert " than " in short[3] and short[4].startswith("  Dev ")
-    facts = [line.split()[1] for line in short[short.index("facts") + 2 :][:6]]
-    assert facts == ["model", "settings", "rows", "data", "trained", "folder"]
-    assert "peak_memory_bytes" in "\n".join(whole) and "peak_memory_bytes" not in "\n".join(short)
 
 
 def named(*names: str, score: float = 0.8, **settings: Any) -> list[RunRecord]:

@@ -12,14 +12,12 @@ from rich.cells import cell_len
 from support.records import run
 
 from finetune.analysis.run_facts import verdict_lines
-from finetune.analysis.run_tables import summary_table
 from finetune.analysis.table import TextTable, facts_table
 from finetune.cli.console import PrintedTable, Terminal
 from finetune.cli.next_commands import GivenOptions
 from finetune.cli.printing import TerminalFront
 from finetune.cli.terminal import flowed, print_errors
 from finetune.commands.explain import explained_lines
-from finetune.commands.ls import runs_table
 from finetune.errors import UserError
 from finetune.inference.explanation import ExplainedRow, Explanation, WordPart
 
@@ -62,17 +60,6 @@ def test_a_table_that_cannot_fit_is_a_list_and_a_column_without_cells_is_left_ou
     assert "│ 0123456789 │" in printed(table, 80) and "encoder" not in printed(table, 80)
     assert "task: cola id: 0123456789 score: 1.5" in " ".join(printed(table, 20).split())
     assert "│ name │ xxxxxxxxxxxxxxxxxxxx │" in printed(facts_table("f", {"name": "x" * 20, "none": None}), 40)
-
-
-def test_a_list_of_runs_names_the_settings_in_which_those_of_a_task_differ() -> None:
-    records = [
-        *(run(0.8), run(0.8, seed=2, frozen=True), run(0.8, seed=3, train={"learning_rate": 3e-5})),
-        *(run(0.8, seed=seed, task="cola", frozen=True) for seed in (4, 5)),
-    ]
-    lines = printed(runs_table(records), 200).splitlines()
-    assert "frozen True, train.learning_rate 2e-05" in lines[5]
-    assert ["frozen" in line for line in lines if "cola" in line] == [False, False]
-    assert "no better than constant" in printed(summary_table(records), 300)
 
 
 def test_equal_errors_of_several_runs_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -53,14 +53,6 @@ def test_the_first_rows_and_the_labels_are_shown_before_anything_is_trained(
     assert 'label = "topic of mail"' in started
 
 
-def test_entities_are_shown_as_words_with_their_type(here: Finetune, tmp_path: Path, tiny_bert: Path) -> None:
-    spans = [{"text": f"어제 {place}의 날씨", "label": [[3, 5, "LOC"]]} for place in ("부산", "서울") * 10]
-    words = [{"words": ["in", "New", "York", "and", "Rome"], "tags": ["O", "B-LOC", "I-LOC", "O", "B-LOC"]}] * 10
-    for name, rows, label in (("a", spans, "부산/LOC"), ("b", words, "New York/LOC, Rome/LOC")):
-        (tmp_path / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-        assert f"label = {label}" in here("check", f"{name}.jsonl", f"model={tiny_bert}").stdout
-
-
 def test_where_two_columns_could_be_the_label_the_command_stops_or_asks(here: Finetune, tmp_path: Path) -> None:
     write(tmp_path / "data.csv", "note,mark a,mark b", lambda i: f"{sentence(i)},{'xyz'[i % 3]},{'pq'[i // 3 % 2]}")
     for command in ("run", "check", "init"):

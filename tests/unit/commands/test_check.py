@@ -47,27 +47,6 @@ def test_a_finding_is_as_severe_as_what_it_does_to_a_run(
     assert {code: one for code, one in found_there.items() if code in of_rows} == expected
 
 
-@pytest.mark.parametrize(
-    ("shared", "labels_of_dev", "expected"),
-    [
-        (1, "good", {"leak": "warning"}),
-        (10, "good", {"leak": "error"}),
-        (0, "one new", {"unseen-label": "warning"}),
-        (0, "new", {"unseen-label": "error"}),
-    ],
-)
-def test_so_is_one_that_a_file_of_dev_has(
-    shared: int, labels_of_dev: str, expected: dict[str, str], tmp_path: Path, check: Check
-) -> None:
-    train = texts(400)
-    dev = [*texts(100 - shared, seed=9), *train[:shared]]
-    golds = ["new" if labels_of_dev == "new" or (labels_of_dev, i) == ("one new", 0) else "good" for i in range(100)]
-    write_csv(tmp_path / "a" / "train.csv", [["text", "label"], *zip(train, labels(400), strict=True)])
-    write_csv(tmp_path / "a" / "dev.csv", [["text", "label"], *zip(dev, golds, strict=True)])
-    found_there = severities(check(tmp_path / "a"))
-    assert {code: one for code, one in found_there.items() if code in {"leak", "unseen-label"}} == expected
-
-
 UNSOUND: list[tuple[str, str, list[dict[str, Any]], list[str]]] = [
     ("one-label", "'a'", [{"text": t, "labels": ["a"]} for t in texts(30)], []),
     ("one-label", "no label", [{"text": t, "labels": []} for t in texts(30)], []),
@@ -108,12 +87,6 @@ def test_json_is_one_object(in_process: InProcess, tmp_path: Path, tiny_bert: Pa
     assert said["counts"]["error"] == 1 and sum(said["counts"].values()) == 1 + len(others)
     order = [one["severity"] for one in said["findings"]]
     assert order == sorted(order, key=["error", "warning", "note"].index)
-
-
-def test_warnings_alone_end_with_1_where_strict(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
-    reviews(tmp_path / "few.csv", 200, text={5: ""}, label={9: ""})
-    for options, expected in (([], 0), (["--strict"], 1), (["--strict", "--json"], 1)):
-        assert in_process("check", "few.csv", f"model={tiny_bert}", *options, data=tmp_path)[0] == expected
 
 
 @pytest.mark.parametrize(

@@ -49,29 +49,6 @@ def test_faults_of_answer_files_are_named(text: str, named: str, squad: Path, in
     assert_error(err, named)
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ([], ["comments.csv", "'review'", "text=comment"]),
-        (["text=comment"], ["comments.csv", "'mark'", "label=COLUMN", "stars"]),
-        (["text=comment", "label=star"], ["'star'", "'stars'"]),
-        (["txt=comment"], ["'txt'", "'text'"]),
-        (["other.csv"], ["'other.csv'"]),
-        (["text=comment", "label=stars"], []),
-    ],
-)
-def test_columns_can_be_given_and_an_error_names_which(
-    settings: list[str], words: list[str], in_process: InProcess, reviews: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "comments.csv").write_text("comment,stars\n" + "the cat sat,good\nthe dog sat,bad\n" * 4)
-    code, out, err = in_process("evaluate", str(reviews), "comments.csv", *settings, data=tmp_path)
-    assert code == (2 if words else 0)
-    if words:
-        assert_error(err.splitlines()[-1] + "\n", *words)
-    else:
-        assert out.startswith("comments.csv macro f1 100.0, accuracy 100.0")
-
-
 def test_a_split_of_a_data_folder_that_chose_the_epoch_is_named(
     in_process: InProcess, finished_run: FinishedRun, tmp_path: Path
 ) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
-from support.cli import InProcess, assert_error
+from support.cli import InProcess
 from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
 
 TEXTS = ["the cat sat on a tree", "a dog", "the big red house was not old and the moon saw it"]
@@ -76,22 +76,3 @@ def test_a_text_s_vector_is_the_last_token_s_where_the_encoder_reads_from_left_t
     assert in_process("features", "encoder", "texts.csv", "--pool", "cls", "-o", "cls.npz", data=texts)[0] == 0
     expected = [hidden(texts / "encoder", text)[2][-1] for text in TEXTS]
     assert np.allclose(np.load(texts / "cls.npz")["vectors"][:3], expected, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        (["-o", "x.csv"], [".parquet", ".npz"]),
-        (["--layers", "weighted-sum-all"], ["weighted-sum-all"]),
-        (["--layers", "[7]"], ["7"]),
-        (["-o", "gone/x.npz"], ["gone"]),
-        (["--layers", "lats"], ["layers", "lats"]),
-        (["dev=texts.csv"], ["dev"]),
-    ],
-)
-def test_mistakes_are_named(
-    arguments: list[str], named: list[str], in_process: InProcess, texts: Path, tiny_bert: Path
-) -> None:
-    code, _, err = in_process("features", str(tiny_bert), "texts.csv", *arguments, data=texts)
-    assert code == 2
-    assert_error(err, *named)

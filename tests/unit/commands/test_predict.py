@@ -5,40 +5,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from support.cli import InProcess, assert_error
-from support.runs import FinishedRun
 
 import finetune
-from finetune.cli import printing
 from finetune.commands.explain import write_explanation_page
 from finetune.inference.explanation import ExplainedRow, Explanation, WordPart, text_pieces
 
 ROWS = pd.DataFrame({"review": ["the cat sat", "the dog sat"], "mark": ["good", "bad"]})
-
-
-@pytest.mark.parametrize(
-    ("kind", "arguments", "words"),
-    [
-        ("regression", ["one.csv"], ["one.csv", "'b'", "a, note", "text=COLUMN,COLUMN"]),
-        ("sentence", ["numbers.csv"], ["numbers.csv", "'review'", "price, count", "text=COLUMN"]),
-        ("sentence", ["one.csv", "text=nota"], ["'nota'", "'note'"]),
-        ("sentence", ["one.csv", "txt=note"], ["'txt'", "'text'"]),
-        ("sentence", ["one.csv", "-o", "no/out.csv"], ["no/out.csv"]),
-        ("sentence", ["missing.csv"], ["missing.csv"]),
-    ],
-)
-def test_a_mistake_is_found_before_anything_is_loaded_and_nothing_is_written(
-    in_process: InProcess, finished_run: FinishedRun, tmp_path: Path, kind: str, arguments: list[str],
-    words: list[str], monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    run = str(finished_run(kind))
-    (tmp_path / "one.csv").write_text("a,note\n" + "the cat sat,red\n" * 9)
-    (tmp_path / "numbers.csv").write_text("price,count\n" + "".join(f"{i / 2},{i}\n" for i in range(9)))
-    monkeypatch.setattr(printing, "load_libraries", None)
-    code, out, err = in_process("predict", run, *arguments, data=tmp_path)
-    assert (code, out) == (2, "")
-    assert_error(err, *words)
-    assert {file.name for file in tmp_path.iterdir()} == {"one.csv", "numbers.csv"}
 
 
 def test_a_file_is_written_and_rows_in_memory_come_back(

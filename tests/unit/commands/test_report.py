@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,8 @@ from support.records import change_record, save_predictions, save_run
 from support.reports import NASTY, _read, facts_of, nasty_tasks, read, report, saved_run
 from support.toys import cat_rows, cat_task
 
-from finetune.analysis.pages.svg import WIDTH, Axis, Mark, chart, round_powers, text_width
-from finetune.commands.report import report as written_report
 from finetune.commands.report.content import read_run_files
 from finetune.commands.report.split import by_support, class_block, confusion_block, rows_block
-from finetune.errors import UserError
 from finetune.runs.folder import RunFolder, read_predictions
 from finetune.runs.record_files import load_record
 from finetune.runs.verdict import verdict_of
@@ -168,34 +164,3 @@ def test_groups_of_seeds_are_compared_with_what_differs_and_the_verdict_is_that_
     assert report(tmp_path, folders[0], folders[0]).count("<h3>Settings and facts</h3>") == 1
     record = load_record(folders[0] / "record.json")
     assert verdict_of([read_run_files(RunFolder(folders[0])).record]) == verdict_of([record])
-
-
-def test_what_cannot_be_reported_is_said_in_a_line(shapes: dict[str, Path], tmp_path: Path) -> None:
-    broken = Path(shutil.copytree(shapes["toy-cats"], tmp_path / "toy-cats" / "aaaa"))
-    (broken / "predictions-dev.parquet").write_bytes(b"PAR1 no more")
-    (tmp_path / "mine.csv").write_text("text,label\na,b\n")
-    for run, to, said in (
-        ("nothing", "r.html", "names no finished run"),
-        (tmp_path / "mine.csv", "r.html", f"finetune run {tmp_path / 'mine.csv'}"),
-        (broken, "r.html", "cannot be read"),
-        (shapes["toy-cats"], ".", "not a regular file"),
-    ):
-        with pytest.raises(UserError, match=re.escape(said)):
-            written_report(str(run), path=tmp_path / to, force=True, out=tmp_path)
-    assert not (tmp_path / "r.html").exists()
-
-
-def test_charts_have_their_words_in_the_picture_and_round_numbers_at_equal_ratios() -> None:
-    names = ["부정적인 평가 " * 4, "W" * 80, "a"]
-    marks = [Mark(points=[(float(i), -float(i))], shape="circle", name=name) for i, name in enumerate(names)]
-    drawn = chart((marks, Axis(label="긴 이름 " * 40), 220.0), x=Axis(label="x" * 200), says="a chart")
-    for x, anchor, text in re.findall(r'<text x="([-\d.]+)" y="[-\d.]+" text-anchor="(\w+)"[^>]*>([^<]*)<', drawn):
-        left = float(x) - text_width(text) * {"start": 0, "middle": 0.5, "end": 1}[anchor]
-        assert left >= -1 and left + text_width(text) <= WIDTH + 1, text
-    assert round_powers(1.1, 4.9) == [100, 1_000, 10_000] and len(round_powers(0, 15)) <= 6
-    assert round_powers(2.0, 2.2) == [100, 110, 120, 130, 140, 150]
-    points = [(float(at), 10.0**at) for at in range(1, 6)]
-    drawn = chart(([Mark(points=points, dash="none")], Axis(logarithmic=True), 220.0), x=Axis(), says="")
-    (path,) = re.findall(r'd="M([^"]*)" class="line s1"', drawn)
-    heights = [float(point.split()[1]) for point in path.split("L")]
-    assert np.diff(heights) == pytest.approx([heights[1] - heights[0]] * 4, abs=0.2)

@@ -16,7 +16,7 @@ from finetune.errors import UserError
 from finetune.inference.feature_batches import Diverged
 from finetune.runs.events import unwatched
 from finetune.training.run_options import RunOptions
-from finetune.training.targets import load_target, space_files
+from finetune.training.targets import load_target
 
 BASE = load_target("codah", {})
 RATE = {"train.learning_rate": {"low": 1e-5, "high": 1e-3, "log": True}}
@@ -82,10 +82,6 @@ def test_a_fault_is_one_line_with_its_key(text: str, words: list[str]) -> None:
     with pytest.raises(UserError) as raised:
         space(text)
     assert [word for word in words if word not in str(raised.value)] == [] and "\n" not in str(raised.value)
-
-
-def test_the_shipped_spaces_can_be_searched() -> None:
-    assert all(space(file.read_text()) for file in space_files().values())
 
 
 class Trained:
@@ -179,11 +175,3 @@ def test_a_search_whose_first_trials_all_fail_stops(plan: SearchPlan, trained: T
     trained.fails = {rate: UserError("the disk is full") for rate in (1e-4, 2e-4, 3e-4, 4e-4)}
     with pytest.raises(UserError, match="first 3 trials failed: the disk is full"):
         searched(plan, 4, space={"train.learning_rate": list(trained.fails)})
-
-
-def test_a_damaged_journal_is_named(plan: SearchPlan, trained: Trained) -> None:
-    searched(plan, 1)
-    (journal,) = Path("results").glob("*/search-*.log")
-    journal.write_text("{}\n" + journal.read_text())
-    with pytest.raises(UserError, match=r"search-.*\.log: is not the journal"):
-        searched(plan, 1)

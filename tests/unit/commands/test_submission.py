@@ -74,16 +74,6 @@ def test_missing_runs_are_filled_with_constants_that_are_listed_and_equal_answer
     assert (tmp_path / "b.zip").read_bytes() == (tmp_path / "a.zip").read_bytes()
 
 
-@pytest.mark.slow
-def test_the_real_test_sets_are_answered_whole(
-    in_process: InProcess, nine: dict[str, str], real_data: Path, tmp_path: Path
-) -> None:
-    given = [nine[task] for task in ("cola", "sst2", "mrpc", "stsb", "wnli")]
-    code, out, err = in_process("submission", *given, "-o", "glue.zip", "--fill-missing", data=real_data)
-    assert (code, out.count("predicted by")) == (0, 5), err
-    assert {name: len(lines) for name, lines in predictions_of(tmp_path / "glue.zip").items()} == OFFICIAL
-
-
 @pytest.mark.parametrize("rows", [145, 147])
 def test_another_number_of_rows_is_an_error(
     in_process: InProcess, nine: dict[str, str], tmp_path: Path, rows: int

@@ -8,13 +8,10 @@ from typing import Any
 
 import pytest
 from scipy import stats
-from support.cli import Finetune, assert_error
 from support.records import BASE, made_record, run
 
 from finetune.analysis.published import anchors
 from finetune.analysis.run_tables import summary_table
-from finetune.analysis.table import markdown_table
-from finetune.commands.table import ResultTable
 from finetune.commands.table.declaration import PaperTable, load_table
 from finetune.commands.table.forms import paired_form, runs_form
 from finetune.commands.table.lines import TableLine, left_out, lines_of, paired_lines
@@ -127,34 +124,6 @@ def test_the_papers_averages_come_out_of_the_anchors() -> None:
         assert 100 * sum(scores) / 9 == pytest.approx(average, abs=0.06)
 
 
-def test_a_table_holds_its_cells_in_markdown_and_csv() -> None:
-    records = [run(0.8612, seed=1, test=0.7), run(0.8712, seed=2, test=0.8), run(0.9, model="a|b<c>")]
-    form = ResultTable(name="mine", table=MRPC, lines=lines_of(MRPC, records)).form()
-    assert "| 2 | 0 | 86.6 ± 0.7 | 80.3 to 93.0 |" in form.markdown("") and "a\\|b<c>" in form.markdown("")
-    first = form.numbers[0]
-    assert (first["run_ids"], first["runs"], first["dev_mean"], first["test_mean"]) == ("1; 2", "2", "86.620", "75.000")
-    rows = markdown_table(["a", "b"], [["x|y", 2], ["", None]]).splitlines()
-    assert rows == ["| a | b |", "|---|---|", "| x\\|y | 2 |", "|  | None |"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["stability"], ["results"]),
-        (["glue", "-o", "out.tex"], ["'.tex'", "taken out"]),
-        (["glue", "-o", "out.txt"], ["out.txt", ".md, .csv"]),
-        (["mine.toml"], ["mine.toml", "row.0.metric"]),
-    ],
-)
-def test_what_cannot_be_written_is_one_line(
-    here: Finetune, tmp_path: Any, arguments: list[str], words: list[str]
-) -> None:
-    (tmp_path / "mine.toml").write_text('title = "x"\n[[row]]\nname = "a"\ntask = "mrpc"\n')
-    done = here("table", *arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert_error(done.stderr, *words)
-
-
 SMALL = PaperTable.model_validate(
     {
         "title": "T",
@@ -225,26 +194,6 @@ def test_differences_are_of_pairs_with_the_same_seed() -> None:
     assert form.rows[1][4:] == ["+2.0", f"{2 - half:+.1f} to {2 + half:+.1f}", f"{half:.1f}", "77.5 (-9.0)"]
 
 
-def test_a_table_may_have_a_control_that_is_not_its_first_system() -> None:
-    controlled = PaperTable.model_validate(SMALL.model_dump(exclude_unset=True) | {"control": "ltr"})
-    scores = {"first": (0.5, 0.7, 0.6), "first objective=ltr": (0.52, 0.73, 0.61)}
-    runs = [small_run(name, seed, score) for name, each in scores.items() for seed, score in enumerate(each, start=1)]
-    first, second, *_ = paired_lines(controlled, runs, PLAN)
-    assert first.difference is None and second.from_control is None
-    assert first.from_control is not None and second.difference is not None
-    assert first.from_control.mean == pytest.approx(-second.difference.mean)
-    form = paired_form(controlled, [first, second])
-    assert [row[form.columns.index("from ltr")] for row in form.rows] == ["-2.0 (-4.5 to +0.5)", ""]
-
-
-def test_a_system_may_have_runs_of_several_settings() -> None:
-    either = PaperTable.model_validate(SMALL.model_dump(exclude_unset=True))
-    either.system[1].settings["model"] = ["another", "first objective=ltr"]
-    runs = [small_run("first objective=ltr", seed, 0.5 + seed / 10) for seed in (1, 2, 3)]
-    assert [len(line.runs) for line in paired_lines(either, runs, PLAN)] == [len(line.runs) for line in pairs_of(*runs)]
-    assert len(paired_lines(either, runs, PLAN)[1].runs) == 3
-
-
 def test_other_runs_are_not_those_of_the_recipe() -> None:
     ours = [
         small_run("first", 1, 0.5),
@@ -272,10 +221,3 @@ def test_other_runs_are_not_those_of_the_recipe() -> None:
     assert [one.scores["dev"]["accuracy"] for one in pairs_of(newer, *ours)[0].runs] == [0.55]
     apart = small_run("first objective=ltr", 1, 0.6, data="other")
     assert pairs_of(ours[0], apart)[1].difference is None
-
-
-def test_runs_that_are_missing_are_counted() -> None:
-    lines = pairs_of(small_run("first", 1, 0.5))
-    rows = paired_form(SMALL, lines).rows
-    assert [row[2] for row in rows] == ["1 of 3", "0 of 3", "0 of 3", "0 of 3"]
-    assert rows[2][-1] == "4.68"

@@ -9,15 +9,12 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from support.runs import FinishedRun, as_csv, trained_run
 
 from finetune.commands.view.encoder import Encoder, loaded_encoder
 from finetune.commands.view.look import HeadWeights, look, token_inputs
-from finetune.commands.view.page import LANGUAGES, captions, project, render_view
+from finetune.commands.view.page import project, render_view
 from finetune.commands.view.word_vectors import built_in_words, sentences_of, word_vectors
 from finetune.errors import UserError
-from finetune.models import backbone
-from finetune.models.model_folder import load_encoder
 
 PAIR = ["the cat sat on the road", "a dog ran"]
 BANK = sentences_of("bank", None)[8:12]
@@ -90,11 +87,6 @@ def test_hidden_words_are_those_of_transformers(tiny_masked: Path) -> None:
             assert guess["rank"] == shares.argsort(descending=True).tolist().index(own) + 1
 
 
-def test_a_model_that_was_not_trained_to_has_no_hidden_words(tiny_bert: Path, finished_run: FinishedRun) -> None:
-    for folder in (tiny_bert, finished_run("sentence")):
-        assert look(loaded(folder), ["the cat"], "bank", BANK).hidden is None
-
-
 def test_what_a_head_does_is_measured(tiny_bert: Path) -> None:
     attention = look(loaded(tiny_bert), PAIR, "bank", BANK).attention
     row = attention.weights[1, 0]
@@ -136,34 +128,6 @@ def test_projection_is_that_of_scikit_learn() -> None:
     assert found["neighbours"] == pytest.approx(np.mean(same))
     assert project(np.ones((4, 3)), ["a", "a", "b", "b"])["explained"] == (0.0, 0.0)
     assert project(np.eye(3), ["", "", ""])["silhouette"] is None
-
-
-@pytest.mark.parametrize("word", ["bank", "spring"])
-def test_minilm_has_the_meanings_of_a_word_in_two_places(word: str, minilm: Path) -> None:
-    found = look(loaded(minilm), PAIR, word, sentences_of(word, None)).word
-    stages = [
-        project(vectors, [one.meaning for one in found.sentences]) for vectors in (found.context_free, *found.layers)
-    ]
-    assert np.abs(stages[0]["points"]).max() == 0 and stages[-1]["neighbours"] >= 0.9
-    assert max(stage["silhouette"] or 0 for stage in stages) > 0.5
-
-
-def test_the_encoder_of_a_model_in_our_own_format_is_read(
-    tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(backbone, "LSTM_WIDTH", 24)
-    (tmp_path / "a.csv").write_text(as_csv(("text", "label"), *((f"the cat {i}", "ab"[i % 2]) for i in range(20))))
-    run = trained_run(tmp_path / "results", tmp_path / "a.csv", tiny_bert, **{"train.epochs": 1, "bilstm": True})
-    encoder, missing = load_encoder(run / "model")
-    assert len({*load_encoder(tiny_bert)[0].state_dict()} & {*encoder.state_dict()}) > 20
-    assert [name for name in missing if not name.startswith("pooler")] == []
-
-
-def test_a_part_that_is_not_what_the_encoder_adds_is_not_shown(tiny_bert: Path) -> None:
-    encoder = loaded(tiny_bert)
-    assert list(token_inputs(encoder, PAIR, encoder.encode(PAIR)).parts) == ["token", "segment", "position"]
-    encoder.model.embeddings.LayerNorm.register_forward_pre_hook(lambda _module, given: (given[0] + 1,))
-    assert token_inputs(encoder, PAIR, encoder.encode(PAIR)).parts == {}
 
 
 def test_sentences_of_a_file_and_of_ours(tmp_path: Path) -> None:
@@ -222,10 +186,3 @@ def test_bytes_that_are_a_part_of_a_character_are_shown_as_bytes(tiny_roberta: P
     shown = encoder.shown_tokens(encoder.tokenizer(" \N{DOG FACE}")["input_ids"][1:-1])
     found = "".join(token for token in shown if token != "Ġ").replace("Ġ", "")
     assert bytes.fromhex(found.replace("<", " ").replace(">", " ")).endswith("\N{DOG FACE}".encode())
-
-
-def test_every_text_is_in_both_languages_and_takes_the_same_values() -> None:
-    for part in captions().values():
-        for name, texts in part.items():
-            english, korean = (sorted(set(re.findall(r"\{(\w+)\}", texts[language]))) for language in LANGUAGES)
-            assert english == korean, name
