@@ -83,8 +83,13 @@ def test_nothing_is_written_through_a_link_that_is_there(
         assert not output.is_symlink()
 
 
-@pytest.mark.parametrize("to", ["inside", "file", "nowhere"])
-@pytest.mark.parametrize("name", ["..", "", "model", "events.jsonl", "checkpoints", "predictions-dev.parquet", ".lock"])
+@pytest.mark.parametrize(
+    ("name", "to"),
+    [
+        *(("..", "inside"), ("", "file"), ("model", "nowhere"), ("model", "inside"), ("events.jsonl", "file")),
+        *(("checkpoints", "inside"), ("predictions-dev.parquet", "nowhere"), (".lock", "file")),
+    ],
+)
 def test_no_link_in_a_run_is_followed(
     name: str, to: str, copied_run: FinishedRun, in_process: InProcess, elsewhere: Path, tmp_path: Path
 ) -> None:
@@ -140,8 +145,13 @@ def as_typed(how: str, file: Path) -> Path:
     return Path(ENCODER) / ".." / file.name if how == "roundabout" else file
 
 
-@pytest.mark.parametrize("how", ["as it is", "hard link", "link", "roundabout"])
-@pytest.mark.parametrize("name", [name for name, (_, _, read, _) in COMMANDS.items() if read])
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        *((name, "hard link") for name, (_, _, read, _) in COMMANDS.items() if read),
+        *(("predict", how) for how in ("as it is", "link", "roundabout")),
+    ],
+)
 def test_an_input_is_never_replaced(name: str, how: str, typed: Run, tmp_path: Path) -> None:
     """Also with `--force`, and under an ending of the command's own kind."""
     given, output, read, _ = COMMANDS[name]

@@ -43,8 +43,14 @@ def test_equal_rows_in_any_form_are_one_run_and_others_another(small: dict[str, 
     assert finetune.run(FRAME, **flat, **{"train.epochs": 1, "train.batch_size": 8}).record == first.record
     renamed = finetune.run(FRAME.rename(columns={"review": "body"}), **small)
     assert (renamed.record.data, renamed.record.task) == (first.record.data, "data.parquet")
+
+
+@pytest.mark.slow
+def test_a_frame_with_a_name_is_the_run_of_that_file_and_a_recipe_takes_settings(small: dict[str, Any]) -> None:
+    FRAME.to_csv("reviews.csv", index=False)
     named = finetune.run(FRAME, name="reviews.csv", out="others", **small)
-    assert named.id == first.id and finetune.load("reviews.csv", out="others").task.name == "reviews.csv"
+    assert finetune.run("reviews.csv", out="others", **small).record.finished == named.record.finished
+    assert finetune.load("reviews.csv", out="others").task.name == "reviews.csv"
     recipe = finetune.run("glue-rte", data_folder=write_rte(Path("data").absolute()), **small)
     assert (recipe.record.task, recipe.record.recipe["train"]["epochs"]) == ("rte", 1)
 
@@ -54,8 +60,9 @@ def test_a_dataset_is_the_run_of_its_parquet_file_with_the_names_of_its_classes(
     rows = {"text": FRAME["review"].tolist(), "label": [int(mark == "good") for mark in FRAME["mark"]]}
     dataset = Dataset.from_dict(rows, features=kinds)
     dataset.to_parquet("rows.parquet")
+    from_file = finetune.run("rows.parquet", **small)
     found = finetune.run(dataset, **small)
-    assert found.record == finetune.run("rows.parquet", **small).record and found.model.labels == ("bad", "good")
+    assert found.record == from_file.record and found.model.labels == ("bad", "good")
     both = DatasetDict(train=dataset.select(range(60)), validation=dataset.select(range(60, 80)))
     assert finetune.run(both, **small).record.rows == {"train": 60, "dev": 20}
 
