@@ -95,17 +95,19 @@ def test_a_mistake_is_one_line_with_what_was_meant(
     assert not (tmp_path / "results").exists()
 
 
-@pytest.mark.parametrize("command", ["show {}", "predict {} x.csv", "report {}", "compare {} {}", "features {} x.csv"])
+@pytest.mark.parametrize(
+    "command", ["show {}", "predict {} new.csv", "report {}", "compare {} {}", "features {} new.csv"]
+)
 def test_an_unknown_run_is_answered_with_near_ids_and_files(
     here: Finetune, copied_run: FinishedRun, tmp_path: Path, command: str
 ) -> None:
     run = copied_run("sentence").name
-    for name in ("films.csv", "x.csv"):
+    for name in ("films.csv", "new.csv"):
         (tmp_path / name).write_text("text,label\na,b\n")
     for typed, meant in (("film.csv", "'films.csv'"), (f"{run[:-2]}xx", f"'{run}'")):
         done = here(*command.format(typed, typed).split())
         assert done.returncode == 2
-        assert_error(done.stderr, f"Did you mean {meant}?")
+        assert_error(done.stderr, f"Did you mean {meant}")
 
 
 def test_of_several_runs_of_a_name_the_one_that_is_used_is_named(
@@ -136,13 +138,13 @@ def test_wrong_rows_of_a_task_of_ones_own_are_named(
     assert_error(err, named)
 
 
-def test_splits_without_rows_or_labels_are_named(in_process: InProcess, rte: Path, copied_run: FinishedRun) -> None:
+def test_splits_without_rows_or_labels_are_named(
+    in_process: InProcess, rte: Path, tiny_bert: Path, copied_run: FinishedRun
+) -> None:
     (rte / "RTE" / "test.tsv").write_text("index\tsentence1\tsentence2\n0\ta\tb\n")
     (rte / "RTE" / "dev.tsv").write_text("index\tsentence1\tsentence2\tlabel\n")
-    for typed, named in (
-        (["evaluate", copied_run("rte").name, "rte", "--split", "test"], "test of rte"),
-        (["run", "glue-rte"], "'dev' of rte"),
-    ):
+    evaluated = ["evaluate", copied_run("rte").name, "rte", "--split", "test"]
+    for typed, named in ((evaluated, "test of rte"), (["run", "glue-rte", f"model={tiny_bert}"], "'dev' of rte")):
         code, _, err = in_process(*typed, data=rte)
         assert code == 2
         assert_error(err.splitlines()[-1], named)

@@ -81,18 +81,21 @@ def test_what_is_printed_runs_and_keeps_what_was_given(
 
 
 def test_a_diagnosis_is_the_same_in_show_python_and_the_report_and_its_command_runs(
-    here: Finetune, tmp_path: Path, rte: Path, tiny_bert: Path
+    here: Finetune, tmp_path: Path, tiny_bert: Path
 ) -> None:
-    given = ["glue-rte", "train.epochs=1", "train.learning_rate=1e-9", f"model={tiny_bert}", "--out", "my runs"]
-    assert here("run", *given, "--data", rte).returncode == 0
-    title, evidence, command = here("show", "rte", "--out", "my runs").stdout.splitlines()[:3]
+    rows = [(f"the {'cat' if i % 2 else 'dog'} sat {i}", "good" if i % 2 else "bad") for i in range(400)]
+    (tmp_path / "my rows.csv").write_text(as_csv(("words", "my mark"), *rows))
+    settings = ("label=my mark", "max_length=16", "train.batch_size=32", "train.epochs=2", "train.learning_rate=1e-9")
+    given = ["my rows.csv", *settings, f"model={tiny_bert}", "--out", "my runs"]
+    assert here("run", *given, "--device", "cpu").returncode == 0
+    title, evidence, command = here("show", "my rows.csv", "--out", "my runs").stdout.splitlines()[:3]
     assert (title, "1e-09" in evidence) == ("diagnosis: loss never fell", True)
-    found = finetune.open_run("rte", out=tmp_path / "my runs")
-    assert str(found.diagnosis).startswith(f"loss never fell: {evidence.strip()}")
     typed = shlex.split(command)
-    assert typed[-2:] == ["--data", f"./{rte.name}"] and {*given} - {*typed} == {"train.learning_rate=1e-9"}
+    assert {*typed} == {"finetune", "run", *given, "train.learning_rate=0.001"} - {"train.learning_rate=1e-9"}
+    found = finetune.open_run("my rows.csv", out="my runs")
+    assert str(found.diagnosis).startswith(f"loss never fell: {evidence.strip()}")
     page = found.report(tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "Loss never fell" in page and "train.learning_rate=0.001" in page and str(rte) not in page
+    assert "Loss never fell" in page and "train.learning_rate=0.001" in page and str(tmp_path) not in page
     assert here(*typed[1:]).returncode == 0
     rates = [load_record(file).recipe["train"]["learning_rate"] for file in tmp_path.glob("my runs/*/*/record.json")]
     assert sorted(rates) == [1e-9, 1e-3]

@@ -89,7 +89,7 @@ def test_rows_that_the_run_read_are_left_out_and_python_gives_the_same(
     ("pool", "arguments", "words"),
     [
         ("review\nthe cat sat 3\n", (), ["pool.csv", "all 1 row", "already"]),
-        ("other,note\na,b\n", (), ["'review'", "text=other"]),
+        ("other,note\na,b\n", (), ["'review'", "text=COLUMN"]),
         ("review\na\n", ("-o", "pool.csv"), ["pool.csv", "overwrite"]),
         ("review\na\n", ("-o", "theirs.csv"), ["theirs.csv", "already exists"]),
         ("review\na\n", ("more.csv",), ["'more.csv'"]),
