@@ -97,8 +97,16 @@ def verdict_of_run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     ("score", "encoding", "sent"),
     [
         (0.9, "utf-8", "\x1b[1;33m? 40.0 points better than the majority label.\x1b[0m\n  Dev accuracy is 90.0.\n"),
-        (0.4, "utf-8", "\x1b[1;31m✗ 10.0 points worse than the majority label.\x1b[0m\n  Dev accuracy is 40.0.\n"),
-        (0.4, "ascii", "\x1b[1;31m! 10.0 points worse than the majority label.\x1b[0m\n  Dev accuracy is 40.0.\n"),
+        (
+            0.4,
+            "utf-8",
+            "\x1b[1;31m✗ 10.0 points worse than the majority label, do not use it.\x1b[0m\n  Dev accuracy is 40.0.\n",
+        ),
+        (
+            0.4,
+            "ascii",
+            "\x1b[1;31m! 10.0 points worse than the majority label, do not use it.\x1b[0m\n  Dev accuracy is 40.0.\n",
+        ),
     ],
 )
 def test_the_verdict_is_bold_behind_a_sign(

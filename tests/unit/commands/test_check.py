@@ -260,8 +260,8 @@ def test_mojibake_is_found_and_kept_as_it_is(tmp_path: Path, check: Check) -> No
 @pytest.mark.parametrize(
     ("encoding", "suffix", "marked"),
     [
-        *(("utf-8-sig", ".csv", True), ("utf-16", ".tsv", True), ("utf-8-sig", ".jsonl", False)),
-        *(("utf-8", ".csv", False), ("cp949", ".csv.gz", True), ("cp949", ".xlsx", False)),
+        *(("utf-8-sig", ".csv", True), ("utf-16", ".jsonl", False), ("utf-8", ".csv", False)),
+        *(("cp949", ".csv.gz", True), ("cp949", ".xlsx", False)),
     ],
 )
 def test_a_copy_has_a_byte_order_mark_where_its_input_is_marked_or_of_an_older_encoding(
