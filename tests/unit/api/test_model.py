@@ -34,9 +34,7 @@ def model(reviews: Path) -> finetune.Model:
 def test_rows_come_back_in_their_form_with_the_columns_added(model: finetune.Model, form: Any) -> None:
     given = form({"n": [1, 2, 3], "review": TEXTS, "prediction": ["x", "y", "z"]})
     found = model.predict(given)
-    assert type(found) is type(given) and list(given) == list(
-        form({"n": [1] * 3, "review": TEXTS, "prediction": TEXTS})
-    )
+    assert type(found) is type(given) and "p(good)" not in (given.column_names if isinstance(given, Dataset) else given)
     columns = list(found.column_names if isinstance(found, Dataset) else found)
     assert columns == ["n", "review", "prediction", "predicted prediction", "p(bad)", "p(good)"]
     assert list(found["predicted prediction"]) == ["bad", "good", "bad"] and list(found["n"]) == [1, 2, 3]
@@ -61,7 +59,7 @@ def test_other_columns_can_be_named(model: finetune.Model) -> None:
     assert list(model.predict(frame, text="body").columns) == ["body", "prediction", "p(bad)", "p(good)"]
     assert model.predict(frame.to_dict("records"), text="body")[1]["prediction"] == "good"
     assert model.predict(Dataset.from_pandas(frame), text="body")["prediction"][1] == "good"
-    for wrong, named in (({"text": "other"}, "'other'"), ({"text": ["body", "body"]}, "body"), ({}, "'review'")):
+    for wrong, named in (({"text": "other"}, "'other'"), ({"text": ["body", "body"]}, "2 columns"), ({}, "'review'")):
         with pytest.raises(finetune.UserError, match=named):
             model.predict(frame, **wrong)
 
@@ -102,13 +100,17 @@ CALLS: dict[str, tuple[Any, ...]] = {
 
 @pytest.mark.parametrize("kind", CALLS)
 def test_a_used_model_is_pickled_and_copied(kind: str, finished_run: FinishedRun) -> None:
-    """Equal but for last digits, which on some processors depend on where in memory the weights are."""
     model = finetune.open_run(finished_run(kind)).model
     found = model(*CALLS[kind])
     for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model), model):
-        one = other(*CALLS[kind])
-        assert one.probabilities == (found.probabilities and pytest.approx(found.probabilities, abs=1e-5))
-        assert one.value == (pytest.approx(found.value, abs=1e-5) if isinstance(found.value, float) else found.value)
+        assert_near(other(*CALLS[kind]), found)
+
+
+def assert_near(one: Any, other: Any) -> None:
+    """Equal but for last digits, which on some processors depend on where in memory the weights are."""
+    if one != other:
+        assert one.probabilities == pytest.approx(other.probabilities, abs=1e-5)
+        assert one.value == (pytest.approx(other.value, abs=1e-5) if isinstance(other.value, float) else other.value)
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from support.records import run
 import finetune
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import DamagedRecord
+from finetune.runs.seeds import settings_by_task
 from finetune.training.targets import RECIPES
 
 
@@ -99,6 +100,14 @@ def test_my_runs_come_first_and_of_very_many_the_latest(here: Finetune, results:
     assert 0 <= shown.index("2026-02-01") < shown.index("recipes") < shown.index("tasks")
     assert here("ls", "cola").stdout.count("2026-02-01") == 60
     assert len(here("ls", "--json").stdout.splitlines()) == 66
+
+
+def test_a_list_names_the_settings_in_which_the_runs_of_a_task_differ() -> None:
+    mrpc = (run(0.8), run(0.8, seed=2, frozen=True), run(0.8, seed=3, train={"learning_rate": 3e-5}))
+    cola = [run(0.8, seed=seed, task="cola", frozen=True) for seed in (4, 5)]
+    rate = "train.learning_rate"
+    differing = [{"frozen": False, rate: 2e-5}, {"frozen": True, rate: 2e-5}, {"frozen": False, rate: 3e-5}]
+    assert settings_by_task([*mrpc, *cola]) == [*differing, {}, {}]
 
 
 def test_a_recipe_is_printed_shown_and_changed(here: Finetune, tmp_path: Path) -> None:

@@ -175,3 +175,11 @@ def test_a_search_whose_first_trials_all_fail_stops(plan: SearchPlan, trained: T
     trained.fails = {rate: UserError("the disk is full") for rate in (1e-4, 2e-4, 3e-4, 4e-4)}
     with pytest.raises(UserError, match="first 3 trials failed: the disk is full"):
         searched(plan, 4, space={"train.learning_rate": list(trained.fails)})
+
+
+def test_a_damaged_journal_is_named(plan: SearchPlan, trained: Trained) -> None:
+    searched(plan, 1)
+    (journal,) = Path("results").glob("*/search-*.log")
+    journal.write_text("{}\n" + journal.read_text())
+    with pytest.raises(UserError, match=r"search-.*\.log: is not the journal"):
+        searched(plan, 1)

@@ -1,5 +1,6 @@
 """The thread of `finetune serve` that computes, and the server from Python."""
 
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
@@ -10,7 +11,9 @@ import httpx
 import pytest
 
 import finetune
+from finetune.analysis.pages.templates import script_hash
 from finetune.commands.serve import model as module
+from finetune.commands.serve.app import served_page
 from finetune.commands.serve.model import Worker
 
 
@@ -100,6 +103,15 @@ def test_a_worker_that_closes_answers_those_that_wait(model: Model) -> None:
     model.may.set()
     worker.close(10)
     assert waits.result(0) == ["waits"]
+
+
+@pytest.mark.parametrize("tag", ["style", 'script type="module"'])
+def test_the_policy_of_the_page_allows_its_style_and_script_alone(tag: str) -> None:
+    page, name = served_page(), tag.split()[0]
+    policy = page.headers["content-security-policy"]
+    (text,) = re.findall(rf"<{tag}>(.*?)</{name}>", bytes(page.body).decode(), re.DOTALL)
+    assert f"{name}-src 'sha256-{script_hash(text)}'" in policy
+    assert policy.startswith("default-src 'none'; ") and "unsafe" not in policy
 
 
 def test_a_server_answers_in_the_background_until_it_is_stopped(reviews: Path) -> None:
