@@ -121,10 +121,15 @@ def test_what_a_callback_sets_in_torch_holds_until_it_returns(trained: Callable[
 def test_a_callback_that_changes_the_folder_does_not_move_the_run(
     trained: Callable[..., finetune.Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    model = str(trained("other").record.model)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "elsewhere").mkdir()
-    run = trained("here", seeds=2, callbacks=lambda event: os.chdir(tmp_path / "elsewhere"))
-    assert len(list((tmp_path / "here").glob("*/*/record.json"))) == len(run.records) == 2
+    FRAME.to_csv("reviews.csv", index=False)
+    run = finetune.run(
+        "reviews.csv", seeds=2, callbacks=lambda event: os.chdir(tmp_path / "elsewhere"), max_length=16, device="cpu",
+        train=TRAIN, model=model,
+    )  # fmt: skip
+    assert len([*(tmp_path / "results" / "reviews.csv").glob("*/record.json")]) == len(run.records) == 2
     assert not list((tmp_path / "elsewhere").iterdir())
 
 
