@@ -14,78 +14,62 @@ from finetune.runs.record import RunRecord, SavedMetric
 from finetune.runs.seeds import best_group, best_run
 
 LUCKY, STEADY = {"train": {"learning_rate": 1e-5}}, {"train": {"learning_rate": 2e-5}}
+LOWER = {"metrics": {"accuracy": SavedMetric(scale=1, greater_is_better=False)}}
 
 
-def made(score: float, *, seed: int, number: int, **settings: Any) -> RunRecord:
-    return run(score, seed=seed, majority=0.84, **settings).model_copy(update={"id": f"{number:010d}"})
-
-
-def two_by_two(*lucky: float, steady: tuple[float, float] = (0.85, 0.86)) -> list[RunRecord]:
-    """Two seeds of each of two settings."""
-    given = [(score, seed, LUCKY) for seed, score in enumerate(lucky)]
-    given += [(score, seed, STEADY) for seed, score in enumerate(steady)]
-    return [made(score, seed=seed, number=number, **setting) for number, (score, seed, setting) in enumerate(given)]
-
-
-def assert_same_verdict(records: list[RunRecord], words: str) -> None:
-    """The verdict of both has these words, and the summary names the same setting."""
-    found = Run(records=records, out=Path("results"))
-    ((_, judged),) = verdicts(records)
-    assert found.verdict == judged
-    assert words in judged.sentence
-    assert found.record in best_group(records)
-
-
-def test_one_lucky_seed_does_not_make_a_setting_the_best() -> None:
-    records = two_by_two(0.95, 0.50)
-    assert_same_verdict(records, "1.5 points better than the majority label")
-    assert "learning_rate 2e-05" in "".join(summary_lines(records))
-    assert Run(records=records, out=Path("results")).record.score == 0.86
-
-
-def test_an_undefined_mean_is_the_worst() -> None:
-    assert_same_verdict(two_by_two(0.99, math.nan), "1.5 points better than the majority label")
-
-
-def test_the_largest_size_of_the_data_is_judged() -> None:
-    shares = [
-        made(score, seed=1, number=i, train_share=share) for i, (score, share) in enumerate([(0.9, 0.5), (0.8, 1)])
+def made(*given: tuple[float, dict[str, Any]], **changed: Any) -> list[RunRecord]:
+    """Records with ids in the order of their scores, of seeds in order within each settings."""
+    return [
+        run(score, **{"seed": number % 2, "majority": 0.84} | settings).model_copy(
+            update={"id": f"{number:010d}"} | changed
+        )
+        for number, (score, settings) in enumerate(given)
     ]
-    assert_same_verdict(shares, "4.0 points worse than the majority label")
-    assert best_run(shares) is shares[1]
 
 
-def test_the_least_error_is_the_best_where_less_is_better() -> None:
-    lower = {"metrics": {"accuracy": SavedMetric(scale=1, greater_is_better=False)}}
-    records = [one.model_copy(update=lower) for one in two_by_two(0.1, 0.9, steady=(0.3, 0.2))]
-    assert [record.score for record in best_group(records)] == [0.3, 0.2]
-    assert best_run(records).score == pytest.approx(0.2)
-
-
-def folds(*scores: float, **settings: Any) -> list[RunRecord]:
+def folds(*scores: float, **settings: Any) -> list[tuple[float, dict[str, Any]]]:
     """A run on each fold, whose rows are others and whose baseline has a score of its own."""
     return [
-        run(score, majority=0.5 + fold / 100, data=f"rows {fold}", options={"fold": fold}, **settings).model_copy(
-            update={"id": f"{round(1000 * score):010d}"}
+        (
+            score,
+            {"majority": 0.5 + fold / 100, "data": f"rows {fold}", "options": {"fold": fold}, "seed": 1, **settings},
         )
         for fold, score in enumerate(scores)
     ]
 
 
-def test_folds_are_averaged_and_none_is_the_best() -> None:
-    records = folds(0.6, 0.9, 0.6)
-    assert_same_verdict(records, "19.0 points better than the majority label. Dev accuracy is 70.0, mean of 3 folds")
-    assert best_run(records) is records[0]
-    assert summary_lines(records) == []
+STEADY_SEEDS = ((0.85, STEADY), (0.86, STEADY))
+CASES: list[tuple[list[RunRecord], list[float], str]] = [  # records, scores of the best setting, and its verdict
+    (made((0.95, LUCKY), (0.50, LUCKY), *STEADY_SEEDS), [0.85, 0.86], "1.5 points better than the majority label"),
+    (made((0.99, LUCKY), (math.nan, LUCKY), *STEADY_SEEDS), [0.85, 0.86], "1.5 points better than the majority label"),
+    (made((0.9, {"train_share": 0.5}), (0.8, {"train_share": 1})), [0.8], "4.0 points worse than the majority label"),
+    (made((0.1, LUCKY), (0.9, LUCKY), (0.3, STEADY), (0.2, STEADY), **LOWER), [0.3, 0.2], "better than the majority"),
+    (
+        made(*folds(0.6, 0.9, 0.6)), [0.6, 0.9, 0.6],
+        "19.0 points better than the majority label. Dev accuracy is 70.0, mean of 3 folds",
+    ),
+    (
+        made(*folds(0.6, 0.9, **LUCKY), *folds(0.8, 0.8, **STEADY)), [0.8, 0.8],
+        "29.5 points better than the majority label. Dev accuracy is 80.0, mean of 2 folds",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("records", "best", "words"), CASES)
+def test_the_best_setting_is_that_of_the_best_mean(records: list[RunRecord], best: list[float], words: str) -> None:
+    """One lucky seed does not make it, an undefined mean is the worst, the largest size of the data is judged."""
+    found = Run(records=records, out=Path("results"))
+    ((_, judged),) = verdicts(records)
+    assert found.verdict == judged and words in judged.sentence
+    assert [record.score for record in best_group(records)] == best
+    assert found.record in best_group(records) and best_run(records) is found.record
+
+
+def test_folds_are_averaged_and_settings_are_named() -> None:
+    records = made(*folds(0.6, 0.9, 0.6))
     model = Run(records=records, out=Path()).scores.query("method == 'model' and metric == 'accuracy'")
     assert [*zip(model["score"], model["runs"], strict=True)] == [(pytest.approx(0.7), 3)]
-    assert next(iter(summary_table(records).rows))[-1] == "51.0"  # the mean of the baselines
-
-
-def test_of_two_settings_with_folds_the_better_mean_is_the_best() -> None:
-    records = folds(0.6, 0.9, **LUCKY) + folds(0.8, 0.8, **STEADY)
-    ((whose, judged),) = verdicts(records)
-    assert "best is train.learning_rate 2e-05" in whose and "mean of 2 folds" in judged.sentence
-    assert "best of 2 settings" in summary_lines(records)[0]
-    again = [one.model_copy(update={"recipe": one.recipe | {"seed": 2}, "id": f"1{one.id[1:]}"}) for one in records]
-    assert "mean of 4 runs of 2 folds" in verdicts(records + again)[0][1].sentence
+    assert (summary_lines(records), next(iter(summary_table(records).rows))[-1]) == ([], "51.0")  # mean of baselines
+    two = made((0.95, LUCKY), (0.50, LUCKY), *STEADY_SEEDS)
+    assert "learning_rate 2e-05" in "".join(summary_lines(two))
+    assert "best of 2 settings" in summary_lines(made(*folds(0.6, 0.9, **LUCKY), *folds(0.8, 0.8, **STEADY)))[0]

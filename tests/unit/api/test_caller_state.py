@@ -25,21 +25,17 @@ TRAIN = {"epochs": 1, "batch_size": 8, "precision": "fp32"}
 @contextmanager
 def double() -> Iterator[None]:
     torch.set_default_dtype(torch.float64)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(torch.float32)
+    yield
+    torch.set_default_dtype(torch.float32)
 
 
 @contextmanager
 def exact() -> Iterator[None]:
     torch.use_deterministic_algorithms(True, warn_only=True)
     torch.set_float32_matmul_precision("medium")
-    try:
-        yield
-    finally:
-        torch.use_deterministic_algorithms(False)
-        torch.set_float32_matmul_precision("highest")
+    yield
+    torch.use_deterministic_algorithms(False)
+    torch.set_float32_matmul_precision("highest")
 
 
 STATES: dict[str, Callable[[], AbstractContextManager[Any]]] = {
@@ -125,21 +121,15 @@ def test_what_a_callback_sets_in_torch_holds_until_it_returns(trained: Callable[
 def test_a_callback_that_changes_the_folder_does_not_move_the_run(
     trained: Callable[..., finetune.Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    model = str(trained("other").record.model)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "elsewhere").mkdir()
     FRAME.to_csv("reviews.csv", index=False)
-    called = []
-
-    def moves(event: Any) -> None:
-        called.append(event)
-        os.chdir(tmp_path / "elsewhere")
-
     run = finetune.run(
-        "reviews.csv", seeds=2, callbacks=moves, max_length=16, device="cpu", train=TRAIN,
-        model=str(trained("other").record.model),
+        "reviews.csv", seeds=2, callbacks=lambda event: os.chdir(tmp_path / "elsewhere"), max_length=16, device="cpu",
+        train=TRAIN, model=model,
     )  # fmt: skip
-    assert called
-    assert len(list(Path("results/reviews.csv").glob("*/record.json"))) == len(run.records) == 2
+    assert len([*(tmp_path / "results" / "reviews.csv").glob("*/record.json")]) == len(run.records) == 2
     assert not list((tmp_path / "elsewhere").iterdir())
 
 

@@ -1,10 +1,14 @@
-"""Runs, comparisons, findings, tables and scores as objects: attributes, tables, and escaped HTML."""
+"""What a command does, Python does without a word: the same results, and errors in Python's words."""
 
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
+from datasets import ClassLabel
 from support.cli import InProcess
 from support.paths import ROOT
 from support.runs import REVIEWS, FinishedRun, trained_run
@@ -12,49 +16,128 @@ from support.runs import REVIEWS, FinishedRun, trained_run
 import finetune
 from finetune.commands.compare import as_json
 
-HOSTILE = "<script>alert(1)</script>"
+FAST = {"max_length": 16, "train": {"epochs": 2, "batch_size": 8}, "device": "cpu"}
+FRAME = pd.DataFrame(REVIEWS, columns=["review", "mark"])
 
 
 @pytest.fixture
-def run(reviews: Path) -> finetune.Run:
-    return finetune.open_run(reviews)
+def silent(capsys: pytest.CaptureFixture[str]) -> pytest.CaptureFixture[str]:
+    """What was printed since the test began."""
+    capsys.readouterr()
+    return capsys
 
 
-def test_a_run_is_opened_by_its_folder_id_task_and_data(reviews: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_is_opened_by_its_folder_id_and_data_and_written_as_a_report(
+    reviews: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(reviews.parents[2])
     for name in (reviews, reviews.name, "reviews.csv"):
-        assert finetune.open_run(name).folder.samefile(reviews)
+        run = finetune.open_run(name)
+        assert run.folder.samefile(reviews) and finetune.show(name).id == run.id
     with pytest.raises(finetune.UserError, match="'nothing' names no finished run"):
         finetune.open_run("nothing")
+    for file in (run.report(tmp_path / "one.html"), finetune.report(run, path=tmp_path / "two.html")):
+        assert run.id in file.read_text(encoding="utf-8")
+    found = finetune.ls(out=reviews.parents[1])
+    assert (found.runs["id"].tolist(), found.tasks["mrpc"]) == ([run.id], ["f1", "accuracy"])
+    assert found.runs["score"].tolist() == [run.record.score] and "glue-mrpc" in found.recipes
+    empty = finetune.ls(out=tmp_path / "nothing")
+    assert (len(empty.runs), len(empty.interrupted)) == (0, 0)
 
 
-def test_a_run_shows_its_score_and_baselines(run: finetune.Run) -> None:
-    assert f"{run.id}, dev macro f1" in repr(run)
-    assert "tfidf-logistic" in set(run.scores["method"])
-    assert run.predictions.loc[0, "gold"] in ("bad", "good")
+def test_an_explanation_is_that_of_the_command(
+    reviews: Path, tmp_path: Path, in_process: InProcess, silent: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("captum")
+    model = finetune.load(reviews, device="cpu")
+    found = model.explain("the cat sat", label="bad")
+    typed = ("explain", str(reviews), "the cat sat", "--label", "bad", "--json", "--device", "cpu")
+    assert found.rows[0].facts() == json.loads(in_process(*typed, data="")[1])
+    assert found.frame["added"].sum() == pytest.approx(found.rows[0].explanations[0].difference, rel=0.05)
+    assert finetune.explain(reviews, "the cat sat", label="bad", device="cpu").frame.equals(found.frame)
+    silent.readouterr()
+    line = finetune.open_run(reviews).predictions.iloc[0]
+    by_id = model.explain(row=line["id"])
+    assert (by_id.rows[0].id, by_id.rows[0].gold) == (line["id"], line["gold"])
+    rows = pd.DataFrame({"review": ["the <b>cat</b> sat", "the dog sat"]})
+    in_memory = model.explain(rows=rows)
+    assert set(in_memory.frame["row"]) == {"1", "2"}
+    assert in_memory.write(tmp_path / "why.html").read_text().count("<article>") == 2
+    assert silent.readouterr() == ("", "")
+    for wrong, words in (({}, "one of a text"), ({"row": "1", "rows": rows}, "one of a text"), ({"row": "x"}, "x")):
+        with pytest.raises(finetune.UserError, match=words):
+            model.explain(**wrong)
 
 
-def test_a_report_is_written_and_its_path_returned(run: finetune.Run, tmp_path: Path) -> None:
-    file = run.report(tmp_path / "one.html")
-    assert run.id in file.read_text(encoding="utf-8")
-    assert finetune.report(run, path=tmp_path / "two.html").is_file()
+def test_the_inside_of_a_model_a_run_and_an_encoder_is_a_page(
+    reviews: Path, tiny_bert: Path, tmp_path: Path, silent: pytest.CaptureFixture[str]
+) -> None:
+    mine = [f"{'ab'[i % 2]}\tthe cat sat {i}" for i in range(6)]
+    for number, one in enumerate((finetune.load(reviews), finetune.open_run(reviews), str(tiny_bert))):
+        page = finetune.view(one, "the cat", word="cat", sentences=mine, path=tmp_path / f"{number}.html")
+        assert '" sat 5"]' in page.read_text(encoding="utf-8")
+    assert silent.readouterr() == ("", "")
+    with pytest.raises(finetune.UserError, match="sentences: 2 of its lines have the word 'cat'"):
+        finetune.view(str(tiny_bert), word="cat", sentences=mine[:2], path=tmp_path / "no.html")
+
+
+def test_embeddings_are_those_of_the_command_for_rows_of_any_form(
+    reviews: Path, tiny_bert: Path, tmp_path: Path, in_process: InProcess
+) -> None:
+    texts = ["the cat sat", "12", "the dog ran on a tree"]
+    pd.DataFrame({"review": texts}).to_csv(tmp_path / "rows.csv", index=False)
+    command = ["features", str(reviews), "rows.csv", "--pool", "mean", "--layers", "[1]", "-o", "b.parquet"]
+    assert in_process(*command, "--device", "cpu", data="")[0] == 0
+    written = np.stack(pq.read_table(tmp_path / "b.parquet").to_pandas()["vector"])
+    model = finetune.load(reviews)
+    forms: list[Any] = [texts, tuple(texts), iter(texts), pd.Series(texts), np.array(texts), {"review": texts}]
+    for rows in (*forms, [(one,) for one in texts], [{"review": one} for one in texts]):
+        found = finetune.features(model, rows, pool="mean", layers=[1], device="cpu")
+        assert (found.path, found.rows, found.width) == (None, 3, 32) and np.allclose(found.vectors, written)
+    missing = finetune.features(tiny_bert, ["the cat", None], device="cpu").vectors
+    assert np.isnan(missing).all(axis=1).tolist() == [False, True]
+    with pytest.raises(finetune.UserError, match="a row has 2 texts and another 1"):
+        finetune.features(tiny_bert, ["the cat", ("a", "b")])
+
+
+@pytest.mark.parametrize(
+    "labels", [["bad", "good"], {0: "bad", 1: "good"}, {"1": "good", "0": "bad"}, ClassLabel(names=["bad", "good"])]
+)
+@pytest.mark.parametrize("written", [(0, 1), ("bad", "good")])
+def test_labels_are_names_in_any_form(tiny_bert: Path, tmp_path: Path, labels: Any, written: tuple[Any, Any]) -> None:
+    rows = {"text": [f"the cat sat {i}" for i in range(20)], "mark": [written[i % 2] for i in range(20)]}
+    run = finetune.run(rows, label="mark", labels=labels, model=tiny_bert, out=tmp_path, **FAST)
+    assert set(run.record.labels["train"]) == {"bad", "good"}
+
+
+@pytest.mark.slow
+def test_shares_of_the_data_are_runs_with_a_curve(
+    tiny_bert: Path, tmp_path: Path, silent: pytest.CaptureFixture[str]
+) -> None:
+    given = {"model": tiny_bert, "out": tmp_path, **FAST}
+    run = finetune.run(FRAME, data_sizes=[1, 0.5], seeds=2, **given)
+    assert silent.readouterr() == ("", "")
+    (curve,) = run.learning_curves
+    assert (list(curve.frame["share"]), list(curve.frame["runs"])) == ([0.5, 1.0], [2, 2])
+    assert curve.frame["rows"].is_monotonic_increasing and curve.answer in repr(curve)
+    whole = finetune.run(FRAME, **given)
+    assert whole.id in [record.id for record in run.records] and whole.learning_curves == []  # not trained again
+    with pytest.raises(finetune.UserError, match="data_sizes"):
+        finetune.run(FRAME, data_sizes=0.5, **given)
 
 
 def test_a_comparison_is_that_of_the_command(
     reviews: Path, tiny_bert: Path, tmp_path: Path, in_process: InProcess
 ) -> None:
-    data = reviews.parents[2] / "reviews.csv"
-    folder = trained_run(tmp_path, data, tiny_bert, seed=7)
+    folder = trained_run(tmp_path, reviews.parents[2] / "reviews.csv", tiny_bert, seed=7)
     a, b = finetune.open_run(reviews), finetune.open_run(folder)
     found = finetune.compare(a, b)
     assert ([*found.a], [*found.b], found.rows) == ([a.id], [b.id], a.record.rows["dev"])
     assert list(found.frame["metric"]) == ["macro f1", "accuracy"]
-    assert f"p {next(iter(found.differences.values())).p:.4f}" in repr(found)
     for seeds in (False, True):  # those of the runs' own folders, wherever the command is given
         given = finetune.compare(reviews, folder, seeds=seeds)
         command = ["compare", str(reviews), str(folder), "--json", *["--seeds"] * seeds]
         assert json.loads(in_process(*command, data="")[1]) == json.loads(json.dumps(next(as_json(given)), default=str))
-    assert finetune.compare(reviews, folder).frame.equals(found.frame)
     with pytest.raises(finetune.UserError, match="same run"):
         finetune.compare(a, a)
 
@@ -62,52 +145,40 @@ def test_a_comparison_is_that_of_the_command(
 def test_findings_of_a_frame_speak_of_the_data(tmp_path: Path) -> None:
     rows = pd.DataFrame([*REVIEWS, REVIEWS[0], ("", "good")], columns=["review", "mark"])
     found = finetune.check(rows)
-    assert found.counts["warning"] + found.counts["error"] >= 1
-    assert set(found.frame["file"]) == {"the data"}
-    assert not [text for text in found.frame["what"] if "parquet" in text]
-    assert "warning" in repr(found)
-    assert found.fix(tmp_path / "fixed.csv")
-    assert len(pd.read_csv(tmp_path / "fixed.csv")) < len(rows)
+    assert set(found.frame["file"]) == {"the data"} and not [text for text in found.frame["what"] if "parquet" in text]
+    found.fix(tmp_path / "fixed.csv")
+    assert len(pd.read_csv(tmp_path / "fixed.csv")) == 80
     with pytest.raises(finetune.UserError, match="the data: has no column 'stars'"):
         finetune.check(rows, label="stars")
-    file = tmp_path / "reviews.csv"
-    rows.to_csv(file, index=False)
-    of_file = finetune.check(file)
+    rows.to_csv(tmp_path / "reviews.csv", index=False)
+    of_file = finetune.check(tmp_path / "reviews.csv")
     assert list(of_file.frame["code"]) == list(found.frame["code"])
-    assert set(of_file.frame["file"]) == {str(file)}
+    assert set(of_file.frame["file"]) == {str(tmp_path / "reviews.csv")}
 
 
 def test_a_table_of_records_is_a_frame() -> None:
     found = finetune.table("glue", out=ROOT / "results")
-    assert "MRPC" in set(found.frame["row"])
-    assert found.note == ""
+    assert "MRPC" in set(found.frame["row"]) and found.note == ""
     with pytest.raises(finetune.UserError, match="glu"):
         finetune.table("glu")
 
 
-def test_a_model_is_evaluated_on_rows_and_files(run: finetune.Run, reviews: Path) -> None:
-    file = reviews.parents[2] / "reviews.csv"
-    rows = pd.read_csv(file)
-    for model in (run, run.model, reviews):
-        found = finetune.evaluate(model, rows)
-        assert found.scores == finetune.evaluate(model, file).scores
-    assert 0 < found.scores["dev"]["accuracy"] <= 1
-    assert found.frame.loc[0, "metric"] == "macro f1"
-    assert any("training" in note for note in finetune.evaluate(run, file).notes)
-    with pytest.raises(finetune.UserError, match=r"the data: has no column 'review'.*text=body"):
-        finetune.evaluate(run, rows.rename(columns={"review": "body"}))
-    other = rows.rename(columns={"review": "body", "mark": "stars"})
-    assert finetune.evaluate(run, other, text="body", label=["stars"]).scores == finetune.evaluate(run, rows).scores
-
-
-def test_a_model_is_scored_on_a_task_of_a_data_folder(
-    finished_run: FinishedRun, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
+def test_a_model_is_evaluated_on_rows_and_files_and_a_task(
+    reviews: Path, finished_run: FinishedRun, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = finished_run("rte")
-    data = run.parents[2] / "data"
-    found = finetune.evaluate(run, "rte", data_folder=data, device="cpu")
-    told = json.loads(in_process("evaluate", str(run), "rte", "--json", data=data)[1])
-    assert found.scores | {"shared": found.shared} == told  # its dev has texts of train
+    run, rows = finetune.open_run(reviews), pd.read_csv(reviews.parents[2] / "reviews.csv")
+    expected = finetune.evaluate(reviews, reviews.parents[2] / "reviews.csv")
+    assert expected.scores["dev"]["accuracy"] == 1 and any("training" in note for note in expected.notes)
+    other = rows.rename(columns={"review": "body", "mark": "stars"})
+    for found in (finetune.evaluate(run.model, rows), finetune.evaluate(run, other, text="body", label=["stars"])):
+        assert found.scores == expected.scores and found.frame.loc[0, "metric"] == "macro f1"
+    with pytest.raises(finetune.UserError, match=r"the data: has no column 'review'.*text=body"):
+        finetune.evaluate(run, other)
+    of_task = finished_run("rte")
+    data = of_task.parents[2] / "data"
+    done = finetune.evaluate(of_task, "rte", data_folder=data, device="cpu")
+    told = json.loads(in_process("evaluate", str(of_task), "rte", "--json", data=data)[1])
+    assert done.scores | {"shared": done.shared} == told  # its dev has texts of train
     monkeypatch.delenv("FINETUNE_DATA")
     with pytest.raises(finetune.UserError, match="`data_folder`"):
-        finetune.evaluate(run, "rte", data_folder=data / "nowhere")
+        finetune.evaluate(of_task, "rte", data_folder=data / "nowhere")

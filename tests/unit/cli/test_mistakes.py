@@ -1,4 +1,7 @@
-"""A user's mistakes: one line that says what, where and the way out, exit code 2, and nothing half-written."""
+"""What is typed wrongly is one line that names the value and the way out, with exit code 2; and the help.
+
+`tests/golden/commands.toml` has a hundred more.
+"""
 
 import shutil
 import subprocess
@@ -7,142 +10,119 @@ from pathlib import Path
 
 import pytest
 from support.cli import Finetune, InProcess, assert_error
+from support.records import change_record
 from support.runs import FinishedRun
 from support.toys import OWN_TASK
-from support.training import CPU
 
-from finetune.models.building import build_model
-from finetune.models.model_folder import save_checkpoint
-from finetune.models.tokenizers.load import load_tokenizer
-from finetune.runs.recipe import Recipe
-from finetune.task_types.registry import find
+from finetune.cli.options import set_options, with_options
+from finetune.commands import COMMANDS, GROUPS
+from finetune.runs.recipe import setting_fields
+from finetune.task_types.columns import OPTIONS
+
+URL = "https://a.b/x.csv?raw=1"
 
 
-@pytest.fixture(scope="session")
-def trained(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkpoint with a head for RTE."""
-    folder = tmp_path_factory.mktemp("trained")
-    model, _ = build_model(tiny_bert, find("rte").head, Recipe(task="any", seed=0), device=CPU)
-    save_checkpoint(model, folder, load_tokenizer(tiny_bert), {"task": "rte"})
-    return folder
+def test_finetune_alone_lists_every_command_by_group(here: Finetune) -> None:
+    alone = here()
+    assert (alone.returncode, alone.stderr, alone.stdout) == (0, "", here("--help").stdout)
+    lines = [line.strip() for line in alone.stdout.splitlines()]
+    assert [line[:-1] for line in lines if line[:-1] in GROUPS] == ["Train", "Use", "Data", "Look"]
+    listed = [line.partition(" ")[::2] for line in lines]
+    assert [name for name, does in listed if name in COMMANDS and does.strip() == COMMANDS[name].help] == [*COMMANDS]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_a_command_ends_with_examples(here: Finetune, command: str) -> None:
+    shown = here(command, "--help").stdout
+    assert shown.partition("Examples:\n")[2].strip().splitlines()[0].startswith(f"finetune {command}")
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_the_help_of_run_has_the_settings_that_everyone_needs_first(here: Finetune) -> None:
+    settings, _, options = here("run", "--help").stdout.partition("\nArguments:\n")
+    names = [line.split("=")[0].strip() for line in settings.partition("Settings")[2].splitlines()[1:] if "=" in line]
+    assert names[:3] == ["label", "text", "model"] and {*names} <= {*OPTIONS, *setting_fields()}
+    assert options.index("--seeds") < options.index("--out") < options.index("--no-wait")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "expected"),
+    ("arguments", "words"),
     [
-        (["run", "glue-mrcp"], "'glue-mrcp'. Did you mean 'glue-mrpc'"),
-        (["run", "no-such-*"], "'no-such-*'"),
-        (["run", "train.epochs=3"], "no recipe was named"),
-        (["run", "glue-rte", "task=rtee"], "Did you mean 'rte'"),
-        (["run", "glue-rte", "train.epochs=three"], "'train.epochs' is 'three'"),
-        (["run", "glue-rte", "epochs=3"], "Did you mean 'train.epochs'"),
-        (["run", "glue-rte", "--limit", "0"], "'limit' is 0"),
-        (["run", "glue-rte", "--device", "cuda:9"], "'cuda:9'"),
-        (["run", "glue-rte", "train.precision=fp16", "--device", "cpu"], "'fp16'"),
-        (["run", "glue-rte", "--data", "nowhere"], "nowhere: no such folder"),
-        (["run", "glue-rte", "model=./nowhere"], "nowhere"),
-        (["run", "glue-rte", "model=EMPTY"], "config.json, model.safetensors"),
-        (["run", "glue-rte", "model=no/network"], "no/network"),
-        (["run", "glue-rte", "model=TINY", "max_length=129"], "max_length=128"),
-        (["run", "glue-rte", "model=TINY", "--out", "FILE/x"], "cannot be written"),
-        (["run", "glue-mrpc", "model=TINY"], "MRPC/train.tsv"),
-        (["check", "glue-rte", "model=EMPTY"], "lacks config.json"),
-        (["evaluate", "TINY", "rte"], "fully trained model"),
-        (["evaluate", "TRAINED", "rte", "--split", "exam"], "'exam'. It has train, dev, test"),
-        (["predict", "glue-rte", "FILE"], "is empty"),
-        (["show", "glue-mrcp"], "'glue-mrcp'"),
-        (["run", "my_task.py:mine"], "my_task.py"),
-        (["run", "glue-rte", "task=my_task.py:mine"], "my_task.py"),
+        (["rnu", "reviews.csv"], ["'rnu'", "'run'"]),
+        (["fit", "reviews.csv"], ["'fit'", "'run'"]),
+        (["reviews.csv"], ["'reviews.csv' is a file", "finetune run reviews.csv"]),
+        (["run", URL], ["is a URL", f"`curl -L -o x.csv '{URL}'`"]),
+        (["run", "reviews.csv", f"dev={URL}"], ["is a URL", "`curl -L -o x.csv"]),
+        (["check", "hf://datasets/a/b.csv"], ["hf://datasets/a/b.csv", "Download"]),
+        (["predict", "RUN", URL], ["is a URL"]),
+        (["--verison"], ["'--verison'", "'--version'"]),
+        (["run", "reviews.csv", "--sead", "3"], ["'--sead'", "'--seed'", "`finetune run --help`"]),
+        (["run", "reviews.csv", "--epochs", "2"], ["'--epochs'", "train.epochs=VALUE?"]),
+        (["check", "reviews.csv", "--label", "stars"], ["'--label'", "label=VALUE?"]),
+        (["show", "reviews.csv", "--row", "3"], ["'--row'", "`finetune show --help`"]),
+        (["run", "x", "--seeds", "many"], ["--seeds", "many"]),
+        (["ls", "x", "y"], ["y", "`finetune ls --help`"]),
+        (["table", "glue", "--form", "papre"], ["--form", "paper"]),
+        (["tokenizer", "corpus.txt"], ["'-o' / '--output'"]),
+        (["run", "train.epochs=3"], ["no recipe"]),
+        (["run", "glue-rte", "model=empty"], ["config.json, model.safetensors"]),
+        (["run", "glue-rte", "model=no/network"], ["no/network"]),
+        (["run", "reviews.csv", "out=runs"], ["out"]),
+        (["run", "reviews.csv", "callbacks=x"], ["callbacks"]),
+        (["table", "squad", "--out", "nowhere", "--form", "paper"], ["`--form`"]),
+        (["run", "grid.toml"], ["options.fold"]),
+        (["run", "grid.toml", "options.fold=1"], ["options.fold"]),
+        (["run", "variants.toml", "fold=1"], ["options.fold"]),
+        (["run", "seeds.toml", "--seeds", "2"], ["exclude each other"]),
+        (["predict", "nothing", "reviews.csv"], ["'nothing'", "the Hub cannot be reached"]),
+        (["run", "reviews.csv", "model=nothing"], ["the Hub cannot be reached"]),
     ],
 )
-def test_mistakes(
-    in_process: InProcess,
-    rte: Path,
-    tiny_bert: Path,
-    trained: Path,
-    tmp_path: Path,
-    arguments: list[str],
-    expected: str,
+def test_a_mistake_is_one_line_with_what_was_meant(
+    here: Finetune, tmp_path: Path, arguments: list[str], words: list[str]
 ) -> None:
+    (tmp_path / "reviews.csv").write_text("text,label\n" + "good one,a\nbad one,b\n" * 20)
     (tmp_path / "empty").mkdir()
-    (tmp_path / "file").touch()
-    names = {
-        "TINY": str(tiny_bert),
-        "TRAINED": str(trained),
-        "EMPTY": str(tmp_path / "empty"),
-        "FILE": str(tmp_path / "file"),
-    }
-    for name, path in names.items():
-        arguments = [argument.replace(name, path) for argument in arguments]
-    if arguments[0] == "run" and not any(argument.startswith("model=") for argument in arguments):
-        arguments = [*arguments, f"model={tiny_bert}"]
-    code, out, err = in_process(*arguments, data=rte)
-    assert code == 2
-    assert_error(err, expected)
-    assert out == ""
+    for name, grid in {
+        "grid": 'task = "codah"\n[grid]\noptions.fold = [1, 2]\nfold = [1, 2]',
+        "variants": 'task = "codah"\n[grid]\nvariant = [{ fold = 1 }, { options.fold = 2 }]',
+        "seeds": 'task = "rte"\n[grid]\nvariant = [{ seed = 1 }]',
+    }.items():
+        (tmp_path / f"{name}.toml").write_text(f"{grid}\n")
+    done = here(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert_error(done.stderr.splitlines()[-1], *words)
     assert not (tmp_path / "results").exists()
 
 
-def test_a_mistake_ends_the_real_command_the_same_way(finetune: Finetune) -> None:
-    done = finetune("run", "glue-mrcp")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert len(done.stderr.splitlines()) == 1
-    assert_error(done.stderr, "'glue-mrcp'. Did you mean 'glue-mrpc'")
-
-
-def test_an_empty_split_is_refused(in_process: InProcess, rte: Path, tiny_bert: Path) -> None:
-    (rte / "RTE" / "dev.tsv").write_text("index\tsentence1\tsentence2\tlabel\n")
-    code, _, err = in_process("run", "glue-rte", f"model={tiny_bert}", data=rte)
-    assert code == 2
-    assert "'dev' of rte" in err
-
-
-def test_unlabelled_rows_cannot_be_scored(in_process: InProcess, rte: Path, trained: Path) -> None:
-    (rte / "RTE" / "test.tsv").write_text("index\tsentence1\tsentence2\n0\ta\tb\n")
-    code, _, err = in_process("evaluate", str(trained), "rte", "--split", "test", data=rte)
-    assert code == 2
-    assert "test of rte" in err
-
-
-def test_a_setting_that_the_grid_also_sets_is_refused(in_process: InProcess, rte: Path, tmp_path: Path) -> None:
-    (tmp_path / "mine.toml").write_text('task = "rte"\n[grid]\ntrain.epochs = [1, 2]\n')
-    code, _, err = in_process("run", "mine.toml", "train.epochs=3", data=rte)
-    assert code == 2
-    assert "train.epochs" in err
-    for grid in ("options.fold = [1, 2]", "fold = [1, 2]", "variant = [{ fold = 1 }, { options.fold = 2 }]"):
-        (tmp_path / "mine.toml").write_text(f'task = "codah"\n[grid]\n{grid}\n')
-        for setting in ("fold=1", "options.fold=1"):
-            code, _, err = in_process("run", "mine.toml", setting, data=rte)
-            assert (code, "options.fold" in err) == (2, True), err
-
-
-def test_a_grid_that_sets_the_same_twice_is_refused(in_process: InProcess, rte: Path, tmp_path: Path) -> None:
-    for grid in ("options.fold = [1, 2]\nfold = [1, 2]", "variant = [{ fold = 1 }]\noptions.fold = [2]"):
-        (tmp_path / "mine.toml").write_text(f'task = "codah"\n[grid]\n{grid}\n')
-        code, _, err = in_process("run", "mine.toml", data=rte)
-        assert (code, "options.fold" in err) == (2, True), err
-    (tmp_path / "mine.toml").write_text('task = "rte"\n[grid]\nvariant = [{ seed = 1 }]\n')
-    code, _, err = in_process("run", "mine.toml", "--seeds", "2", data=rte)
-    assert (code, "exclude each other" in err) == (2, True), err
-
-
-def test_a_record_without_its_model_cannot_be_evaluated(
-    in_process: InProcess, rte: Path, copied_run: FinishedRun
+@pytest.mark.parametrize(
+    "command", ["show {}", "predict {} new.csv", "report {}", "compare {} {}", "features {} new.csv"]
+)
+def test_an_unknown_run_is_answered_with_near_ids_and_files(
+    here: Finetune, copied_run: FinishedRun, tmp_path: Path, command: str
 ) -> None:
-    run = copied_run("rte")
-    shutil.rmtree(run / "model")
-    code, _, err = in_process("evaluate", run.name, "rte", data=rte)
-    assert code == 2
-    assert "--force" in err
-    (run / "record.json").write_text("{}")
-    code, out, err = in_process("ls", data=rte)
-    assert code == 0
-    assert "record.json" in err
-    assert "glue-mrpc" in out
+    run = copied_run("sentence").name
+    for name in ("films.csv", "new.csv"):
+        (tmp_path / name).write_text("text,label\na,b\n")
+    for typed, meant in (("film.csv", "'films.csv'"), (f"{run[:-2]}xx", f"'{run}'")):
+        done = here(*command.format(typed, typed).split())
+        assert done.returncode == 2
+        assert_error(done.stderr, f"Did you mean {meant}")
+
+
+def test_of_several_runs_of_a_name_the_one_that_is_used_is_named(
+    here: Finetune, copied_run: FinishedRun, tmp_path: Path
+) -> None:
+    run = copied_run("sentence")
+    assert run.name not in here("report", "reviews.csv").stderr
+    other = shutil.copytree(run, run.with_name("0" * 10))
+    change_record(other / "record.json", id=other.name, finished="2020-01-01T00:00:00+00:00")
+    assert run.name in here("report", "reviews.csv").stderr
+    assert "latest run" not in here("report", run.name).stderr
 
 
 @pytest.mark.parametrize(
-    ("row", "expected"),
+    ("row", "named"),
     [
         ("text='a', gold='2'", "row '3'"),
         ("text='a', gold=None", "'train'"),
@@ -150,12 +130,24 @@ def test_a_record_without_its_model_cannot_be_evaluated(
     ],
 )
 def test_wrong_rows_of_a_task_of_ones_own_are_named(
-    in_process: InProcess, tiny_bert: Path, tmp_path: Path, row: str, expected: str
+    in_process: InProcess, tiny_bert: Path, tmp_path: Path, row: str, named: str
 ) -> None:
     (tmp_path / "my_task.py").write_text(OWN_TASK.replace("= rows[3]", f"= SentenceRow(id='3', {row})"))
     code, _, err = in_process("run", "glue-rte", "task=my_task.py:mine", f"model={tiny_bert}", data=tmp_path)
     assert code == 2
-    assert_error(err, expected)
+    assert_error(err, named)
+
+
+def test_splits_without_rows_or_labels_are_named(
+    in_process: InProcess, rte: Path, tiny_bert: Path, copied_run: FinishedRun
+) -> None:
+    (rte / "RTE" / "test.tsv").write_text("index\tsentence1\tsentence2\n0\ta\tb\n")
+    (rte / "RTE" / "dev.tsv").write_text("index\tsentence1\tsentence2\tlabel\n")
+    evaluated = ["evaluate", copied_run("rte").name, "rte", "--split", "test"]
+    for typed, named in ((evaluated, "test of rte"), (["run", "glue-rte", f"model={tiny_bert}"], "'dev' of rte")):
+        code, _, err = in_process(*typed, data=rte)
+        assert code == 2
+        assert_error(err.splitlines()[-1], named)
 
 
 def test_memory_that_ran_out_is_one_line(
@@ -167,11 +159,19 @@ def test_memory_that_ran_out_is_one_line(
     monkeypatch.setattr("finetune.commands.ls.finished_runs", full)
     code, _, err = in_process("ls", data=tmp_path)
     assert code == 2
-    assert_error(err, "the memory ran out")
+    assert_error(err, "memory")
 
 
-def test_python_without_docstrings_is_refused_in_one_line() -> None:
-    """Without them transformers cannot be imported."""
-    done = subprocess.run([sys.executable, "-OO", "-m", "finetune", "ls"], capture_output=True, text=True)
-    assert done.returncode == 2
-    assert_error(done.stderr, "-OO")
+def test_a_mistake_ends_the_real_command_the_same_way(finetune: Finetune) -> None:
+    done = finetune("run", "glue-mrcp")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert_error(done.stderr, "'glue-mrcp'", "'glue-mrpc'")
+    optimized = subprocess.run([sys.executable, "-OO", "-m", "finetune", "ls"], capture_output=True, text=True)
+    assert optimized.returncode == 2  # transformers cannot be imported without docstrings
+    assert_error(optimized.stderr, "-OO")
+
+
+def test_an_argument_of_the_called_command_is_printed_as_an_option() -> None:
+    set_options(["--force", "--data-sizes", "-o"])
+    text = "run it with `force` and `data_sizes` in `data_folder`, not with `seed` or `o`"
+    assert with_options(text) == "run it with `--force` and `--data-sizes` in `--data`, not with `seed` or `o`"

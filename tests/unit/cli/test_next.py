@@ -8,19 +8,16 @@ from typing import Any
 import pytest
 from support.cli import Finetune
 from support.records import run
-from support.runs import FAST, FinishedRun, as_csv
+from support.runs import FAST, as_csv
 
+import finetune
 from finetune.analysis.run_facts import next_commands
-from finetune.analysis.run_tables import record_parts
-from finetune.cli.console import Terminal
 from finetune.cli.door import function_of
 from finetune.cli.next_commands import GivenOptions
-from finetune.cli.printing import TerminalFront
 from finetune.runs.record import RunRecord, SavedMetric
+from finetune.runs.record_files import load_record
 from finetune.runs.settings import typed_settings
 from finetune.training.targets import split_arguments
-
-RUN_SETTINGS = {**FAST, "train.epochs": 1, "text": "body text", "label": "mark"}
 
 
 def printed_commands(text: str) -> list[list[str]]:
@@ -31,39 +28,26 @@ def printed_commands(text: str) -> list[list[str]]:
     return [shlex.split(line)[1:] for line in lines]
 
 
-def rows_file(folder: Path) -> Path:
-    """A file of which no column is found without its settings."""
-    rows = [("body text", "title", "mark", "stars")]
-    rows += [(f"the cat sat {i}", f"a dog ran {i}", "ab"[i % 2], str(i % 3)) for i in range(40)]
-    (folder / "my rows.csv").write_text(as_csv(*rows))
-    return folder / "my rows.csv"
-
-
-@pytest.mark.parametrize("kind", ["terminal", "pipe"])
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["ls"], "finetune run"),
-        (["ls", "--out", "nowhere"], "finetune run"),
-        (["table"], "finetune table glue"),
-        (["table", "glue"], "finetune table glue --form runs"),
-        (["table", "squad"], "finetune table squad -o squad.md"),
-        (["check", "rows.csv"], "finetune run rows.csv"),
-        (["check", "rows.csv", "--fix", "fixed.csv"], "finetune run fixed.csv"),
-        (["show", "RUN"], "finetune report"),
-        (["show", "RUN", "--all"], "finetune report"),
+        (["ls", "--out", "nowhere"], "run"),
+        (["table"], "table glue"),
+        (["table", "glue"], "table glue --form runs"),
+        (["check", "rows.csv"], "run rows.csv"),
+        (["check", "rows.csv", "--fix", "fixed.csv"], "run fixed.csv"),
+        (["show", "RUN"], "report"),
     ],
 )
-def test_next(
-    here: Finetune, finished_run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str,
-    arguments: list[str], words: str,
-) -> None:  # fmt: skip
-    if kind == "terminal":
-        monkeypatch.setenv("FORCE_COLOR", "1")
+def test_a_terminal_is_told_what_is_next_and_a_pipe_is_not(
+    here: Finetune, reviews: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], words: str
+) -> None:
     (tmp_path / "rows.csv").write_text("text,label\n" + "".join(f"the cat sat {i},{'ab'[i % 2]}\n" for i in range(40)))
-    done = here(*[argument.replace("RUN", str(finished_run("sentence"))) for argument in arguments])
-    found = [" ".join(["finetune", *command]) for command in printed_commands(done.stdout)]
-    assert any(words in command for command in found) == (kind == "terminal"), done.stdout + done.stderr
+    typed = [argument.replace("RUN", str(reviews)) for argument in arguments]
+    assert printed_commands(here(*typed).stdout) == []
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    found = printed_commands(here(*typed).stdout)
+    assert any(shlex.join(command).startswith(words) for command in found), found
 
 
 @pytest.mark.slow
@@ -72,19 +56,19 @@ def test_what_is_printed_runs_and_keeps_what_was_given(
 ) -> None:
     """From a check to the model: each command is printed by the one before."""
     monkeypatch.setenv("FORCE_COLOR", "1")
-    file = rows_file(tmp_path)
-    settings = [f"{name}={value}" for name, value in RUN_SETTINGS.items()]
-    checked = here("check", file.name, *settings, f"model={tiny_bert}", "--out", "my runs")
+    rows = [(f"the cat sat {i}", f"a dog ran {i}", "ab"[i % 2], str(i % 3)) for i in range(40)]
+    (tmp_path / "my rows.csv").write_text(as_csv(("body text", "title", "mark", "stars"), *rows))
+    given = {**FAST, "train.epochs": 1, "text": "body text", "label": "mark", "model": tiny_bert}
+    settings = [f"{name}={value}" for name, value in given.items()]
+    checked = here("check", "my rows.csv", *settings, "--out", "my runs")
     train = next(command for command in printed_commands(checked.stdout) if command[0] == "run")
-    assert {*settings, f"model={tiny_bert}", "--out", "my runs", "my rows.csv"} <= set(train)
-    trained = here(*train, "--device", "cpu")
-    other = here(*train, "seed=7")
+    assert {*settings, "--out", "my runs", "my rows.csv"} <= set(train)
     done: dict[str, str] = {}
-    waiting = printed_commands(trained.stdout) + printed_commands(other.stdout)
+    waiting = printed_commands(here(*train, "--device", "cpu").stdout) + printed_commands(here(*train, "seed=7").stdout)
     first, second = (run.name for run in (tmp_path / "my runs").glob("*/*") if (run / "record.json").is_file())
     waiting += [["compare", first, second, "--out", "my runs"], ["ls", "--out", "my runs"]]
     while waiting:
-        command = [file.name if argument == "FILE" else argument for argument in waiting.pop()]
+        command = ["my rows.csv" if argument == "FILE" else argument for argument in waiting.pop()]
         if (line := shlex.join(command)) in done or command[0] in ("serve", "label-next"):
             continue  # one does not end, the other has no new rows
         ran = here(*command)
@@ -96,93 +80,76 @@ def test_what_is_printed_runs_and_keeps_what_was_given(
     assert {line.split()[0] for line in done} >= {"report", "show", "compare", "ls"}
 
 
+def test_a_diagnosis_is_the_same_in_show_python_and_the_report_and_its_command_runs(
+    here: Finetune, tmp_path: Path, tiny_bert: Path
+) -> None:
+    rows = [(f"the {'cat' if i % 2 else 'dog'} sat {i}", "good" if i % 2 else "bad") for i in range(400)]
+    (tmp_path / "my rows.csv").write_text(as_csv(("words", "my mark"), *rows))
+    settings = ("label=my mark", "max_length=16", "train.batch_size=32", "train.epochs=2", "train.learning_rate=1e-9")
+    given = ["my rows.csv", *settings, f"model={tiny_bert}", "--out", "my runs"]
+    assert here("run", *given, "--device", "cpu").returncode == 0
+    title, evidence, command = here("show", "my rows.csv", "--out", "my runs").stdout.splitlines()[:3]
+    assert (title, "1e-09" in evidence) == ("diagnosis: loss never fell", True)
+    typed = shlex.split(command)
+    assert {*typed} == {"finetune", "run", *given, "train.learning_rate=0.001"} - {"train.learning_rate=1e-9"}
+    found = finetune.open_run("my rows.csv", out="my runs")
+    assert str(found.diagnosis).startswith(f"loss never fell: {evidence.strip()}")
+    page = found.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Loss never fell" in page and "train.learning_rate=0.001" in page and str(tmp_path) not in page
+    assert here(*typed[1:]).returncode == 0
+    rates = [load_record(file).recipe["train"]["learning_rate"] for file in tmp_path.glob("my runs/*/*/record.json")]
+    assert sorted(rates) == [1e-9, 1e-3]
+
+
 def test_settings_are_typed_as_they_are_read() -> None:
     given = {"text": "a b", "label": "1", "n": 3, "rate": 2e-5, "names": {"0": "no"}, "layers": [4, 6], "on": True}
     assert split_arguments(typed_settings(given)) == ([], given)
 
 
-def test_a_command_has_the_options_that_it_takes() -> None:
+@pytest.mark.parametrize("name", ["run", "search", "evaluate", "predict", "report", "show", "compare", "ls", "table"])
+def test_a_command_has_the_options_that_it_takes(name: str) -> None:
+    options = [one for one in signature(function_of(name)).parameters.values() if one.kind is one.KEYWORD_ONLY]
+    taken = {"out", "data", "device"}.intersection(one.name.removesuffix("_folder") for one in options)
     given = GivenOptions(out=Path("my runs"), data=Path("d"), device="cpu")
-    for name in ("run", "search", "evaluate", "predict", "report", "show", "compare", "ls", "table", "check"):
-        options_of = [one for one in signature(function_of(name)).parameters.values() if one.kind is one.KEYWORD_ONLY]
-        taken = {"out", "data", "device"}.intersection(one.name.removesuffix("_folder") for one in options_of)
-        assert name != "check" or taken == {"out", "data", "device"}  # which data of one's own does not need
-        if name != "check":
-            options = shlex.split(given.command(name, "a"))[3:]
-            assert {option[2:] for option in options[::2]} == taken, name
+    assert {option[2:] for option in shlex.split(given.command(name, "a"))[3::2]} == taken
 
 
-def test_a_run_that_is_named_by_its_folder_is_found_again(
-    here: Finetune, copied_run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    run = copied_run("sentence")
-    run.parents[1].rename(tmp_path / "elsewhere")
-    for command in printed_commands(here("show", Path("elsewhere", run.parent.name, run.name)).stdout):
-        assert here(*command).returncode == 0
-
-
-def test_show_has_card_and_verdict_first_then_scores_and_six_facts(here: Finetune, finished_run: FinishedRun) -> None:
-    run = finished_run("sentence")
-    short, whole = here("show", run).stdout.splitlines(), here("show", run, "--all").stdout.splitlines()
-    assert short[0] == "diagnosis: dev too small to tell" and short[2].startswith("  finetune run ")
-    assert " than " in short[3] and short[4].startswith("  Dev ")
-    assert "│ dev   │ this run" in "\n".join(short[:13]) and "majority" in "\n".join(short[:13])
-    facts = short[short.index("facts") + 2 :]
-    assert [line.split()[1] for line in facts[:6]] == ["model", "settings", "rows", "data", "trained", "folder"]
-    assert "peak_memory_bytes" in "\n".join(whole) and "peak_memory_bytes" not in "\n".join(short)
-
-
-def named(*names: str, **settings: Any) -> list[RunRecord]:
+def named(*names: str, score: float = 0.8, **settings: Any) -> list[RunRecord]:
     """Runs of other seeds with these ids."""
-    return [run(0.8, seed=seed, **settings).model_copy(update={"id": name}) for seed, name in enumerate(names)]
+    return [run(score, seed=seed, **settings).model_copy(update={"id": name}) for seed, name in enumerate(names)]
 
 
-def after(*records: RunRecord) -> list[str]:
-    """The next commands, without `finetune`."""
-    return list(map(shlex.join, next_commands(records)))
+LABEL = "label-next a FILE --rows 50 -o next.csv"
+FEW_ROWS = {"labels": {"train": {"a": 5}}, "rows": {"train": 9}}
+OF_TEXT = {
+    "headline": "perplexity", "scores": {"dev": {"perplexity": 0.2}},
+    "metrics": {"perplexity": SavedMetric(scale=1, greater_is_better=False, magnitudes=True)},
+}  # fmt: skip
 
 
-def test_seeds_of_one_setting_are_reported_and_only_settings_are_compared() -> None:
-    assert after(*named("a")) == ["predict a FILE", "serve a", "show a", "report a"]
-    assert after(*named("a", "b")) == ["predict a FILE", "report a b", "show a"]
-    several = [*named("a", "b"), *named("c", "d", frozen=True)]
-    assert after(*several)[:3] == ["predict a FILE", "compare a c --seeds", "report a b c d"]
-    assert after(*named("a"), *named("c", frozen=True))[1] == "compare a c"
-    assert after(*named("a"), *named("c", task="cola")) == ["report a c", "show a"]
-    assert after(*named(*"abcdefghijk")) == ["predict a FILE", "show a"]
-
-
-def test_few_rows_are_followed_by_more_labels_and_a_worse_run_by_a_check(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(
+    ("records", "changed", "commands"),
+    [
+        (named("a"), {}, ["predict a FILE", "serve a", "show a", "report a"]),
+        (named("a", "b"), {}, ["predict a FILE", "report a b", "show a"]),
+        ([*named("a"), *named("c", task="cola")], {}, ["report a c", "show a"]),
+        (named(*"abcdefghijk"), {}, ["predict a FILE", "show a"]),
+        (
+            [*named("a", "b"), *named("c", "d", frozen=True)], {},
+            ["predict a FILE", "compare a c --seeds", "report a b c d", "show a"],
+        ),
+        (named("a", task="my reviews.csv"), FEW_ROWS, ["predict a FILE", "serve a", LABEL, "show a", "report a"]),
+        (
+            named("a", score=0.4, task="my reviews.csv"), FEW_ROWS,
+            [LABEL, "check 'my reviews.csv'", "show a", "report a"],
+        ),
+        (named("a", task="corpus.txt"), OF_TEXT, ["run FILE model=a", "show a", "report a"]),
+    ],
+)  # fmt: skip
+def test_what_is_next_after_runs(
+    records: list[RunRecord], changed: dict[str, Any], commands: list[str], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my reviews.csv").write_text("text,label\n")
-    good, worse = (
-        run(score, task="my reviews.csv").model_copy(update={"labels": {"train": {"a": 5}}, "rows": {"train": 9}})
-        for score in (0.9, 0.4)
-    )
-    label = "label-next 1 FILE --rows 50 -o next.csv"
-    assert after(good) == ["predict 1 FILE", "serve 1", label, "show 1", "report 1"]
-    assert after(worse) == [label, "check 'my reviews.csv'", "show 1", "report 1"]
-
-
-def test_a_note_of_several_runs_is_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
-    records = [record.model_copy(update={"notes": ["the same", record.id]}) for record in named("a", "b")]
-    front = TerminalFront(given=GivenOptions(), quiet=False)
-    for record in records:
-        front.print(record_parts(record), Terminal())
-    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("note: ")]
-    assert lines == ["note: the same", "note: a", "note: b"]
-
-
-def test_the_encoder_of_a_text_is_fine_tuned_however_it_compares() -> None:
-    for score in (0.2, 0.9):
-        of_text = {
-            "headline": "perplexity",
-            "scores": {"dev": {"perplexity": score}},
-            "baselines": {"dev": {"bigram": {"perplexity": 0.5}}},
-            "metrics": {"perplexity": SavedMetric(scale=1, greater_is_better=False, magnitudes=True)},
-        }
-        made = run(score, task="corpus.txt").model_copy(update=of_text)
-        assert after(made) == [f"run FILE model={made.id}", f"show {made.id}", f"report {made.id}"]
+    assert [*map(shlex.join, next_commands([one.model_copy(update=changed) for one in records]))] == commands

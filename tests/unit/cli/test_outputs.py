@@ -83,20 +83,11 @@ def test_nothing_is_written_through_a_link_that_is_there(
         assert not output.is_symlink()
 
 
-@pytest.mark.parametrize("to", ["inside", "file", "nowhere"])
 @pytest.mark.parametrize(
-    "name",
+    ("name", "to"),
     [
-        "..",
-        "",
-        "new",
-        "model",
-        "events.jsonl",
-        "checkpoints",
-        "predictions-dev.parquet",
-        "recipe.toml",
-        ".lock",
-        ".holder",
+        *(("..", "inside"), ("", "file"), ("model", "nowhere"), ("model", "inside"), ("events.jsonl", "file")),
+        *(("checkpoints", "inside"), ("predictions-dev.parquet", "nowhere"), (".lock", "file")),
     ],
 )
 def test_no_link_in_a_run_is_followed(
@@ -117,26 +108,15 @@ def test_no_link_in_a_run_is_followed(
     assert_error(err, f"results/{link.relative_to(tmp_path / 'results')}: is a symbolic link")
 
 
-def test_checkpoints_of_a_finished_run_are_not_deleted_elsewhere(
-    copied_run: FinishedRun, in_process: InProcess, elsewhere: Path, tmp_path: Path
-) -> None:
-    run = copied_run("sentence")
-    (elsewhere / "inside" / f"00000010-{'0' * 64}.pt").write_text(OTHERS)
-    (run / "checkpoints").symlink_to(elsewhere / "inside")
-    (tmp_path / "again.toml").write_text((run / "recipe.toml").read_text())
-    before = contents(elsewhere)
-    code, _, err = in_process("run", "again.toml", data=tmp_path)
-    assert (code, contents(elsewhere)) == (2, before)
-    assert_error(err, "checkpoints: is a symbolic link")
-
-
-@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_a_file_of_others_is_replaced_if_asked_and_an_own_one_at_once(name: str, typed: Run, tmp_path: Path) -> None:
     output = tmp_path / COMMANDS[name][1]
     output.write_text(OTHERS)
     code, err = typed(name, output.name)
     assert (code, output.read_text()) == (2, OTHERS)
     assert_error(err, output.name, "`--force`")
+    if name not in WRITERS:
+        return
     assert typed(name, output.name, "--force")[0] == 0
     assert OTHERS.encode() != output.read_bytes()
     assert typed(name, output.name)[0] == 0  # the command is repeated
@@ -154,38 +134,25 @@ def test_a_link_that_leads_nowhere_is_replaced_and_the_command_repeated(typed: R
     assert not (tmp_path / "nowhere").exists()
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in WRITERS])
-def test_a_file_of_others_stays(name: str, typed: Run, tmp_path: Path) -> None:
-    output = tmp_path / COMMANDS[name][1]
-    output.write_text(OTHERS)
-    code, err = typed(name, output.name)
-    assert (code, output.read_text()) == (2, OTHERS)
-    assert_error(err, output.name, "already exists")
+def as_typed(how: str, file: Path) -> Path:
+    """Another name of a file."""
+    if how == "hard link":
+        os.link(file, file.with_name(f"hard{file.suffix}"))
+        return file.with_name(f"hard{file.suffix}")
+    if how == "link":
+        file.with_name(f"soft{file.suffix}").symlink_to(file)
+        return file.with_name(f"soft{file.suffix}")
+    return Path(ENCODER) / ".." / file.name if how == "roundabout" else file
 
 
-def same(file: Path) -> Path:
-    return file
-
-
-def hard_link(file: Path) -> Path:
-    other = file.with_name(f"hard{file.suffix}")
-    os.link(file, other)
-    return other
-
-
-def symbolic_link(file: Path) -> Path:
-    other = file.with_name(f"soft{file.suffix}")
-    other.symlink_to(file)
-    return other
-
-
-def roundabout(file: Path) -> Path:
-    return Path("encoder") / ".." / file.name
-
-
-@pytest.mark.parametrize("as_typed", [same, hard_link, symbolic_link, roundabout])
-@pytest.mark.parametrize("name", [name for name, (_, _, read, _) in COMMANDS.items() if read])
-def test_an_input_is_never_replaced(name: str, as_typed: Callable[[Path], Path], typed: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        *((name, "hard link") for name, (_, _, read, _) in COMMANDS.items() if read),
+        *(("predict", how) for how in ("as it is", "link", "roundabout")),
+    ],
+)
+def test_an_input_is_never_replaced(name: str, how: str, typed: Run, tmp_path: Path) -> None:
     """Also with `--force`, and under an ending of the command's own kind."""
     given, output, read, _ = COMMANDS[name]
     data = tmp_path / read
@@ -194,7 +161,7 @@ def test_an_input_is_never_replaced(name: str, as_typed: Callable[[Path], Path],
     given[given.index(read)] = own.name
     try:
         before = own.read_bytes()
-        code, err = typed(name, as_typed(own), *["--force"] * (name in WRITERS or name == "search"))
+        code, err = typed(name, as_typed(how, own), *["--force"] * (name in WRITERS or name == "search"))
     finally:
         given[given.index(own.name)] = read
     assert (code, own.read_bytes()) == (2, before)

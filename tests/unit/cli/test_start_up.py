@@ -12,9 +12,8 @@ import pytest
 from support.records import made_record
 from transformers import AutoTokenizer
 
-from finetune import commands
+from finetune.commands import COMMANDS
 from finetune.errors import UserError
-from finetune.models import pretrained
 from finetune.models.tokenizers.load import FastTokenizer, load_fast_tokenizer
 from finetune.runs.folder import write_predictions
 
@@ -75,14 +74,10 @@ def loaded_by(folder: Path, *commands: str) -> Iterator[tuple[str, int, set[str]
 
 
 LIGHT = (
-    "--help",
-    *(
-        f"{file.parent.name.replace('_', '-')} --help"
-        for file in sorted(Path(commands.__file__).parent.glob("*/command.py"))
-    ),
-    *("ls", "show glue-mrpc", "show aaaaaaaaaa --predictions 2", "table", "table glue", "init glue-mrpc"),
-    *("compare aaaaaaaaaa bbbbbbbbbb", "compare aaaaaaaaaa bbbbbbbbbb --json", "init rows.csv"),
-    *("check rows.csv model=encoder", "check rows.csv model=encoder --fix fixed.csv --json", "run no-such-recipe"),
+    *("--help", "ls", "show glue-mrpc", "show aaaaaaaaaa --predictions 2", "table glue", "init glue-mrpc"),
+    *("compare aaaaaaaaaa bbbbbbbbbb", "compare aaaaaaaaaa bbbbbbbbbb --json", "init rows.csv", "run no-such-recipe"),
+    *("check rows.csv model=encoder", "check rows.csv model=encoder --fix fixed.csv --json"),
+    *(f"{command} --help" for command in COMMANDS),
 )
 
 
@@ -97,38 +92,6 @@ def test_help_imports_neither_rich_nor_pydantic(tmp_path: Path) -> None:
     ((_, code, modules),) = loaded_by(tmp_path, "--help")
     assert code == 0
     assert {"rich", "pydantic", "numpy"} & modules == set()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "command",
-    [
-        "run rows.csv model=encoder",
-        "predict aaaaaaaaaa rows.csv",
-        *(
-            pytest.param(command, marks=pytest.mark.nightly)
-            for command in (
-                "evaluate aaaaaaaaaa rte",
-                "features encoder rows.csv",
-                "submission aaaaaaaaaa -o glue.zip",
-                "view encoder",
-            )
-        ),
-    ],
-)
-def test_what_is_done_is_printed_before_torch_is_imported(here: Path, command: str) -> None:
-    (here / "encoder").unlink()  # so that nothing is trained
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "finetune", *command.split()],
-        cwd=here,
-        capture_output=True,
-        text=True,
-    )
-    lines = done.stderr.splitlines()
-    first = next(number for number, line in enumerate(lines) if ": loading " in line)
-    before = {line.rpartition("|")[2].strip().partition(".")[0] for line in lines[:first]}
-    early = {"sklearn"} if command.startswith("run ") else set()  # of TF-IDF, whose score is there first
-    assert HEAVY & before <= early
 
 
 def assert_same_ids(folder: Path) -> None:
@@ -151,12 +114,6 @@ def saved_again(folder: Path, to: Path) -> Path:
 
 def test_ids_without_transformers_are_those_of_transformers(tiny_encoder: Path, tmp_path: Path) -> None:
     folder = saved_again(tiny_encoder, tmp_path)
-    assert isinstance(load_fast_tokenizer(folder), FastTokenizer)
-    assert_same_ids(folder)
-
-
-def test_ids_of_minilm_are_those_of_transformers() -> None:
-    folder = pretrained.resolve("minilm").folder
     assert isinstance(load_fast_tokenizer(folder), FastTokenizer)
     assert_same_ids(folder)
 

@@ -1,0 +1,130 @@
+"""`finetune ls` and `finetune show`: my runs, the leaderboard of a task, and recipes."""
+
+import csv
+import io
+import json
+import tomllib
+import warnings
+from pathlib import Path
+
+import pytest
+from support.cli import Finetune, assert_error
+from support.records import run
+
+import finetune
+from finetune.runs.record import RunRecord
+from finetune.runs.record_files import DamagedRecord
+from finetune.runs.seeds import settings_by_task
+from finetune.training.targets import RECIPES
+
+
+def save(folder: Path, *records: RunRecord) -> None:
+    """Saves records as runs of a results folder, with ids of their own."""
+    for record in records:
+        number = f"{len(list(folder.glob('*/*'))):010x}"
+        path = folder / record.task / number
+        path.mkdir(parents=True)
+        (path / "record.json").write_text(record.model_copy(update={"id": number}).model_dump_json(), encoding="utf-8")
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """Two settings of mrpc with two seeds each, one on other rows, and a run of another task."""
+    folder = tmp_path / "results"
+    save(folder, run(0.85, seed=1), run(0.86, seed=2), run(0.75, seed=1, frozen=True), run(0.74, seed=2, frozen=True))
+    save(folder, run(0.9, data="other", rows=40, limit=40), run(0.6, task="rte"))
+    return folder
+
+
+def test_the_board_is_the_same_in_every_form(here: Finetune, results: Path, tmp_path: Path) -> None:
+    shown = here("ls", "mrpc", "--board").stdout
+    assert "mrpc: 3 settings, 5 runs" in shown and "2 versions of the data are not compared" in shown
+    lines = [json.loads(line) for line in here("ls", "mrpc", "--board", "--json").stdout.splitlines()]
+    expected = [("2", 0.855), ("2", 0.745), ("1", 0.9)]
+    assert [(str(line["seeds"]), line["score"]) for line in lines] == [
+        (n, pytest.approx(score)) for n, score in expected
+    ]
+    assert finetune.ls("mrpc", board=True, out=results).frame["score"].tolist() == [line["score"] for line in lines]
+    for name in ("b.md", "b.csv"):
+        done = here("ls", "mrpc", "--board", "-o", name)
+        assert (done.returncode, done.stdout) == (0, "")
+    page, table = ((tmp_path / name).read_text(encoding="utf-8") for name in ("b.md", "b.csv"))
+    assert page.startswith("<!-- Generated: finetune ls mrpc --board -o b.md -->\n# mrpc: 3 settings, 5 runs\n")
+    assert len([line for line in page.splitlines() if line.startswith("| ")]) == 1 + 3 and "frozen=true" in page
+    written = [(row["seeds"], float(row["score"])) for row in csv.DictReader(io.StringIO(table))]
+    assert written == [(n, pytest.approx(score)) for n, score in expected]
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("ls mrpc --board -o b.txt", [".txt", ".md, .csv"]),
+        ("ls mrpc --board -o b.html", ["'.html'", "taken out"]),
+        ("ls --board", ["mrpc, rte"]),
+        ("ls mprc --board", ["'mprc'", "mrpc"]),
+        ("ls mprc", ["'mprc'"]),
+        ("ls sst2 --board", ["'sst2'"]),
+        ("ls 0000000005 --board", ["finetune ls rte --out 'my runs'"]),  # the folder of the runs is named
+        ("ls mrpc -o c.html", ["finetune ls mrpc --board -o c.html --out 'my runs'"]),
+        ("compare 0000000000 new.csv", ["finetune run new.csv --out 'my runs'"]),
+        ("predict new.csv new.csv", ["finetune run new.csv --out 'my runs'"]),
+    ],
+)
+def test_mistakes_are_one_line(typed: str, words: list[str], here: Finetune, results: Path, tmp_path: Path) -> None:
+    results.rename(tmp_path / "my runs")
+    (tmp_path / "new.csv").write_text("text,label\na,b\n", encoding="utf-8")
+    assert_error(here(*typed.split(), "--out", "my runs").stderr, *words)
+
+
+def test_broken_unfinished_and_other_runs_are_left_out(here: Finetune, results: Path) -> None:
+    (results / "mrpc" / "0000000000" / "record.json").write_text("{", encoding="utf-8")
+    (results / "mrpc" / "begun").mkdir()
+    (results / "mrpc" / "begun" / "events.jsonl").write_text('{"event": "start", "time": 1}\n', encoding="utf-8")
+    save(results, run(0.99, task="rte"))
+    (results / "rte" / "0000000007").rename(results / "mrpc" / "0000000007")  # moved by hand
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DamagedRecord)
+        done = here("ls", "mrpc", "--board")
+    assert (done.returncode, "3 settings, 4 runs" in done.stdout, "99.0" in done.stdout) == (0, True, False)
+    assert "1 run without scores yet is left out" in done.stderr
+
+
+def test_my_runs_come_first_and_of_very_many_the_latest(here: Finetune, results: Path) -> None:
+    records = [run(0.5 + seed / 1000, seed=seed, task="cola") for seed in range(60)]
+    save(
+        results,
+        *(one.model_copy(update={"finished": f"2026-02-01T00:{at:02d}:00+00:00"}) for at, one in enumerate(records)),
+    )
+    shown = here("ls").stdout
+    assert "the latest 30 of 66 runs" in shown and shown.count("2026-02-01") == 30
+    assert 0 <= shown.index("2026-02-01") < shown.index("recipes") < shown.index("tasks")
+    assert here("ls", "cola").stdout.count("2026-02-01") == 60
+    assert len(here("ls", "--json").stdout.splitlines()) == 66
+
+
+def test_a_list_names_the_settings_in_which_the_runs_of_a_task_differ() -> None:
+    mrpc = (run(0.8), run(0.8, seed=2, frozen=True), run(0.8, seed=3, train={"learning_rate": 3e-5}))
+    cola = [run(0.8, seed=seed, task="cola", frozen=True) for seed in (4, 5)]
+    rate = "train.learning_rate"
+    differing = [{"frozen": False, rate: 2e-5}, {"frozen": True, rate: 2e-5}, {"frozen": False, rate: 3e-5}]
+    assert settings_by_task([*mrpc, *cola]) == [*differing, {}, {}]
+
+
+def test_a_recipe_is_printed_shown_and_changed(here: Finetune, tmp_path: Path) -> None:
+    text = here("init", "glue-rte").stdout
+    assert text == (RECIPES / "glue-rte.toml").read_text()
+    assert here("init", "glue-rte", "seed=3").returncode == 2
+    (tmp_path / "glue-rte.toml").write_text(text.replace("epochs = 3", "epochs = 2"))
+    assert json.loads(here("show", "glue-rte.toml", "--json").stdout)["train"]["epochs"] == 2
+    resolved = tomllib.loads(here("show", "glue-rte.toml", "seed=3").stdout)
+    assert (resolved["init_seed"], resolved["train"]["weight_decay"]) == (3, 0.01)
+    recipe = finetune.show("glue-rte", seed=3)
+    assert (recipe.task, recipe.init_seed, recipe.options["windows"]) == ("rte", 3, False)
+
+
+def test_a_recipe_for_a_text_is_shown_with_one_length(here: Finetune, tmp_path: Path) -> None:
+    for as_json, read in (([], tomllib.loads), (["--json"], json.loads)):
+        shown = here("show", "pretrain", *as_json)
+        assert (shown.returncode, shown.stderr, "epochs" in read(shown.stdout)["train"]) == (0, "", False)
+    (tmp_path / "again.toml").write_text(here("show", "pretrain").stdout)
+    assert here("show", "again.toml").returncode == 0
