@@ -105,7 +105,7 @@ def _named(special: Iterable[str]) -> dict[str, str]:
     return {f"{one.strip('[]').lower()}_token": one for one in special}
 
 
-def _wordpiece(special: tuple[str, ...], tokenizer_class: str, *, whole: bool) -> Callable[[Path], int]:
+def wordpiece_file(special: tuple[str, ...], tokenizer_class: str, *, whole: bool) -> Callable[[Path], int]:
     """vocab.txt, and with `whole` tokenizer.json too."""
 
     def write(folder: Path) -> int:
@@ -242,20 +242,20 @@ PUBLISHED = {
         kind=BertModel, vocabulary=_kobert_of_skt, config={"pad_token_id": 1}, safe=False, old_names=True
     ),
     "monologg/koelectra-base-v3-discriminator": Published(
-        kind=ElectraForPreTraining, vocabulary=_wordpiece(BERTS, "ElectraTokenizer", whole=False), safe=False
+        kind=ElectraForPreTraining, vocabulary=wordpiece_file(BERTS, "ElectraTokenizer", whole=False), safe=False
     ),
     "beomi/KcELECTRA-base": Published(
-        kind=ElectraForPreTraining, vocabulary=_wordpiece(BERTS, "ElectraTokenizer", whole=True), safe=False
+        kind=ElectraForPreTraining, vocabulary=wordpiece_file(BERTS, "ElectraTokenizer", whole=True), safe=False
     ),
     "klue/roberta-base": Published(
         kind=RobertaForMaskedLM,
-        vocabulary=_wordpiece(KLUES, "BertTokenizer", whole=True),
+        vocabulary=wordpiece_file(KLUES, "BertTokenizer", whole=True),
         config={"type_vocab_size": 1, "max_position_embeddings": 514, "pad_token_id": 1, "bos_token_id": 0}
         | {"eos_token_id": 2, "tokenizer_class": "BertTokenizer"},
     ),
     "kakaobank/kf-deberta-base": Published(
         kind=DebertaV2ForMaskedLM,
-        vocabulary=_wordpiece(BERTS, "BertTokenizer", whole=True),
+        vocabulary=wordpiece_file(BERTS, "BertTokenizer", whole=True),
         config=OF_DEBERTA,
         safe=False,
     ),

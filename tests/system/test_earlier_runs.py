@@ -1,4 +1,4 @@
-"""Runs that start from the encoders of earlier runs, recipes that are run first for it, and runs named by their data."""
+"""Runs that start from encoders of earlier runs, recipes that are run first for it, and runs named by their data."""
 
 import json
 import shutil

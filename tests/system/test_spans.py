@@ -50,7 +50,7 @@ def test_a_file_is_predicted_scored_and_explained_with_its_columns(
     assert model(marked).probabilities == pytest.approx(named.probabilities, abs=1e-6)
     with pytest.raises(UserError, match=r"no <subj>.*'e1' or 'e2'"):
         model({"text": "the dog saw the cat"})
-    with pytest.raises(UserError, match="<obj:PLANT>.*<obj:ANIMAL>"):
+    with pytest.raises(UserError, match=r"<obj:PLANT>.*<obj:ANIMAL>"):
         model(marked.replace("obj:ANIMAL", "obj:PLANT"))
     renamed = [{"text": row["text"], "a": row["e1"], "b": row["e2"], "relation": row["relation"]} for row in rows[3:]]
     (tmp_path / "other.jsonl").write_text(as_json_lines(*renamed))
