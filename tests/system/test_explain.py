@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from rich.cells import cell_len
 from support.cli import InProcess, assert_error
 from support.runs import FinishedRun
 
@@ -40,15 +39,6 @@ def test_every_task_type_is_explained(kind: str, texts: list[str], finished_run:
     for one in found["explanations"]:
         assert one["adds_up"] and one["gap"] <= 0.05
         assert [word["word"] for word in one["words"]][:2] in (["the", "cat"], ["who", "sat"])
-
-
-def test_lines_fit_80_columns_where_letters_are_wide(reviews: Path, explain: Explain) -> None:
-    text = "the cat sat 한국어로 쓴 아주아주아주아주아주아주아주아주 긴 낱말 and ran " * 3
-    code, out, _ = explain(reviews, text)
-    first, *lines = out.splitlines()
-    assert (code, first[:11], "confidence" in first, "\x1b" in out) == (0, "prediction ", True, False)
-    assert all(cell_len(line) <= 80 for line in lines)
-    assert len({cell_len(line.split("|")[0]) for line in lines if "|" in line}) == 1
 
 
 def test_a_row_of_dev_and_rows_of_a_file_on_a_page(reviews: Path, explain: Explain, tmp_path: Path) -> None:
@@ -114,8 +104,3 @@ def test_a_run_without_a_model_and_a_missing_extra(
     (run / "gone").rename(run / "model")
     monkeypatch.setitem(sys.modules, "captum", None)
     assert_error(explain(run, "the cat", "--quiet")[2], "pip install 'bert-finetune[explain]'")
-
-
-def test_a_pair_that_is_too_long_says_that_its_end_was_not_read(finished_run: FinishedRun, explain: Explain) -> None:
-    code, out, _ = explain(finished_run("regression"), "the cat sat " * 30, "the dog")
-    assert (code, "its end was not read" in out) == (0, True)

@@ -8,7 +8,6 @@ from support.predicted_files import written
 from support.runs import REVIEWS
 
 from finetune.data.source import Source
-from finetune.inference.engine import Engine
 from finetune.models.building import build_model
 from finetune.runs.events import EpochDone, Event, Training, Working, unwatched
 from finetune.runs.recipe import Recipe
@@ -78,38 +77,6 @@ def test_few_rows_get_the_least_updates_are_scored_ten_times_and_each_step_is_to
     told = [event.what for event in seen[:first] if isinstance(event, Working)]
     assert told[0] == "finding the encoder's weights"
     assert {"reading rows", "loading the encoder", "computing the first update"} <= {*told}
-
-
-@pytest.mark.slow
-def test_a_test_file_is_predicted_once_with_the_selected_weights(
-    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    test = written(tmp_path / "test.csv", rows(60))
-    predicted: list[int] = []
-    logits = Engine.logits
-    monkeypatch.setattr(Engine, "logits", lambda self, given: predicted.append(len(given)) or logits(self, given))
-    settings = {"test": str(test), "train.solver": "adam"}
-    record = trained(written(tmp_path / "a.csv", rows(24)), tiny_bert, **settings)
-    assert predicted.count(60) == 2  # the run and its linear probe
-    assert {tuple(epoch["scores"]) for epoch in record.epochs} == {("dev",)}
-    assert (record.scores["test"]["accuracy"] > 0.9, record.rows["test"]) == (True, 60)
-
-
-@pytest.mark.slow
-def test_the_linear_probe_is_the_frozen_logistic_run_and_is_fitted_where_there_are_few_rows(
-    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    data, once = written(tmp_path / "a.csv", rows(60)), {"train.epochs": 1}
-    probe = trained(data, tiny_bert).baselines["dev"]["linear-probe"]
-    record = trained(data, tiny_bert, **{"frozen": True, "train.solver": "logistic", "pooling": "unit"})
-    assert probe == record.scores["dev"]
-    assert "linear-probe" not in record.baselines["dev"]
-    (tags := tmp_path / "tags.conll").write_text("the O\ncat B-PET\nsat O\n\nthe O\ndog B-PET\n\n" * 10)
-    numbers = [("text", "score"), *((f"the cat {i} sat", f"{i / 7:.2f}") for i in range(30))]
-    for file in (tags, written(tmp_path / "n.csv", numbers)):
-        assert "linear-probe" in trained(file, tiny_bert, **once).baselines["dev"]
-    monkeypatch.setattr("finetune.training.few_rows.FEW_ROWS", 20)
-    assert "linear-probe" not in trained(written(tmp_path / "b.csv", rows(40)), tiny_bert, **once).baselines["dev"]
 
 
 def test_the_probe_reads_the_encoder_in_the_precision_of_the_run(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
-from support.cli import Finetune, InProcess, assert_error, started, wait_for
+from support.cli import InProcess, assert_error
 from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
 import finetune
@@ -66,28 +66,6 @@ def test_a_moved_run_needs_no_encoder_and_its_adapter_one_that_is_named(
     after = finetune.load(moved)("the cat sat", "the dog ran")
     assert after == before
     assert max(chances.tolist()) == pytest.approx(max(after.probabilities), abs=2e-3)  # the run may be in bf16
-
-
-@pytest.mark.nightly
-def test_a_run_that_was_killed_comes_to_the_same_bits(
-    finetune: Finetune, rte: Path, tiny_bert: Path, tmp_path: Path
-) -> None:
-    settings = ["glue-rte", f"model={tiny_bert}", *LORA, "train.epochs=60", "lora_dropout=0.1"]
-    whole = finetune("run", *settings, "--out", "whole", data=rte)
-    assert whole.returncode == 0, whole.stderr
-    killed = started(tmp_path, rte, "run", *settings, "--checkpoint-updates=5")
-    wait_for(tmp_path, "results/rte/*/checkpoints/*.pt")
-    killed.kill()
-    killed.communicate()
-    size = max(file.stat().st_size for file in tmp_path.glob("results/rte/*/checkpoints/*.pt"))
-    again = finetune("run", *settings, data=rte)
-    assert (again.returncode, "resuming after update" in again.stderr) == (0, True), again.stderr
-    run, record = only_record(tmp_path)
-    (other,) = tmp_path.glob("whole/*/*/record.json")
-    for name in ("predictions-dev.parquet", "model/model.safetensors"):
-        assert (run / name).read_bytes() == (other.parent / name).read_bytes()
-    assert record["epochs"] == json.loads(other.read_text())["epochs"]
-    assert size < 3 * 4 * record["parameters"]["trained"] + 60_000  # weights and two moments, not the encoder
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,12 @@
 """A user's own text to pre-train on: what is read as text, its vocabulary, wrong input, and what follows a run."""
 
 import json
-import re
 import tomllib
 from pathlib import Path
 
 import pytest
 from support.cli import InProcess, assert_error
 from support.corpora import PROSE, TINY_RUN, sentence
-from support.reports import read
 from support.training import StopsAfter
 
 from finetune.data.source import source_of
@@ -171,13 +169,6 @@ def test_a_column_of_a_table_is_text_where_it_is_named_or_found(tmp_path: Path, 
     assert "'kind'" in checked and "found" not in checked
 
 
-def test_the_vocabulary_of_a_recipe_that_is_run_first_is_not_missing(corpus: Path, in_process: InProcess) -> None:
-    (corpus.parent / "first.toml").write_text('task = "corpus.txt"\nmodel = "new:1x32x1"\n[train]\nupdates = 2\n')
-    (corpus.parent / "a.csv").write_text(ROWS)
-    code, out, err = in_process("check", "a.csv", "model=first.toml", data="")
-    assert code == 0 and "checks of tokens were skipped" in " ".join(out.split()), err
-
-
 def test_a_new_encoder_trains_its_vocabulary_once(corpus: Path, cache: Path, in_process: InProcess) -> None:
     code, _, err = in_process("run", "corpus.txt", *TINY_RUN, data="")
     assert code == 0, err
@@ -218,14 +209,6 @@ def test_a_text_of_unknown_words_has_a_record(corpus: Path, in_process: InProces
     assert code == 0, err
     (record,) = all_records(corpus.parent / "results")
     assert record.scores["dev"]["perplexity"] < 1e15
-
-
-def test_objectives_that_see_different_words_do_not_compare(corpus: Path, in_process: InProcess) -> None:
-    for objective in ("mlm", "ltr"):
-        assert in_process("run", "corpus.txt", *TINY_RUN, f"objective={objective}", data="")[0] == 0
-    a, b = (record.id for record in all_records(corpus.parent / "results"))
-    code, out, err = in_process("compare", a, b, data="")
-    assert code == 0 and "predict from different context" in " ".join(out.split()), err
 
 
 def test_what_follows_a_run(corpus: Path, in_process: InProcess) -> None:
@@ -278,18 +261,6 @@ def test_a_run_in_our_own_format_is_pre_trained_further(
     record = next(one for one in all_records(results) if tuned.id in one.recipe["model"])
     assert any(name.endswith("dense.weight") for name in record.new_weights)
     assert not any("embeddings" in name or "layer." in name for name in record.new_weights)
-
-
-@pytest.mark.slow
-def test_the_page_of_a_run_has_its_curve_and_its_documents(corpus: Path, in_process: InProcess) -> None:
-    assert in_process("run", "corpus.txt", *TINY_RUN[::2], "train.updates=20", "objective=mlm-nsp", data="")[0] == 0
-    (record,) = all_records(corpus.parent / "results")
-    assert in_process("report", record.id, data="")[0] == 0
-    page = (corpus.parent / "report.html").read_text()
-    read(page)
-    (curve,) = (chart for chart in re.findall("<svg.*?</svg>", page, re.DOTALL) if "dev perplexity" in chart)
-    assert set(re.findall("<title>([0-9]+): ", curve)) == {str(update) for update in range(2, 21, 2)}
-    assert "nan" not in "".join(re.findall(' d="[^"]*"', page))
 
 
 def test_another_precision_is_no_change_of_the_text(

@@ -11,7 +11,7 @@ from support.predicted_files import written
 from support.records import change_config, change_record
 from support.reports import read
 from support.runs import RTE, FinishedRun
-from support.toys import OWN_TASK, write_columns
+from support.toys import OWN_TASK
 from support.training import CPU
 
 from finetune.models.device import resolve_precision
@@ -166,35 +166,6 @@ def odd(gold, answers):
     for arguments in (["ls"], ["show", names[0]], ["compare", *names, *task_file], ["report", *names]):
         shown = here(*arguments)
         assert shown.returncode == 0, shown.stderr
-
-
-def test_options_of_a_task_are_settings(in_process: InProcess, tiny_bert: Path, tmp_path: Path) -> None:
-    """Next to the recipe's own keys, in [options], and in [grid]; at their defaults they do not change a run's id."""
-    data = tmp_path / "data"
-    data.mkdir()
-    write_columns(data, ("eng.train", "eng.testa", "eng.testb"), types=("PER", "LOC"))
-    settings = ["conll-2003", f"model={tiny_bert}", "max_length=64", "train.epochs=1"]
-    for option, is_done in (
-        ([], False),
-        (["context=document"], True),
-        (["options.context=sentence"], False),
-        (["context=sentence"], True),
-    ):
-        code, _, err = in_process("run", *settings, *option, data=data)
-        assert (code, "already done" in err) == (0, is_done), err
-    records = [json.loads(file.read_text()) for file in tmp_path.glob("results/conll-2003/*/record.json")]
-    assert {record["options"]["context"] for record in records} == {"document", "sentence"}
-    assert len({record["features"]["train"] for record in records}) == 2
-    assert "fold = 2" in in_process("show", "codah", "fold=2", data=data)[1]
-    (tmp_path / "folds.toml").write_text('task = "codah"\n[grid]\nfold = [0, 9]\n')
-    for typed, words in (
-        (["folds.toml"], ["'fold'", "9"]),
-        (["codah", "folds=1"], ["'fold'"]),
-        (["codah", "options.folds=1"], ["'fold'"]),
-    ):
-        code, _, err = in_process("run", *typed, data=data)
-        assert code == 2
-        assert_error(err, *words)
 
 
 FAST = ("train.epochs=2", "train.batch_size=8", "max_length=16", "text=review", "label=mark")

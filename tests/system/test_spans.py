@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 from support.cli import Finetune
 from support.paths import only_run
-from support.predicted_files import read, written
-from support.relations import klue_rows, write_klue_re
 from support.runs import as_json_lines
 
 import finetune as package
@@ -70,35 +68,3 @@ def test_check_counts_rows_whose_spans_do_not_fit(here: Finetune, tmp_path: Path
     found = {one["code"]: one for one in json.loads(done.stdout)["findings"]}
     assert (found["span-outside"]["rows"], found["spans-overlap"]["rows"]) == ([4], [5])
     assert "cut" in found and "contradiction" not in found
-
-
-def test_fix_leaves_a_text_with_the_offsets_of_its_spans(here: Finetune, tmp_path: Path) -> None:
-    rows = relation_rows(40)
-    for row in rows:
-        row["text"] = f" \u0007{row['text']}"
-        for name in ("e1", "e2"):
-            row[name] = {"start": row[name][0] + 2, "end": row[name][1] + 2, "word": {"e1": "cat", "e2": "dog"}[name]}
-    (tmp_path / "pets.jsonl").write_text(as_json_lines(*rows))
-    here("check", "pets.jsonl", "--fix", "fixed.jsonl")
-    fixed = [json.loads(line) for line in (tmp_path / "fixed.jsonl").read_text().splitlines()]
-    assert len(fixed) == 40
-    for row in fixed:
-        words = [row["text"][row[name]["start"] : row[name]["end"]] for name in ("e1", "e2")]
-        assert words == ["cat", "dog"]
-
-
-def test_klues_columns_in_a_csv_file_are_predicted_by_the_shipped_task(
-    here: Finetune, tmp_path: Path, tiny_bert: Path
-) -> None:
-    write_klue_re(tmp_path / "data" / "klue-re-v1.1")
-    settings = (f"model={tiny_bert}", "max_length=64", "train.epochs=1")
-    ran = here("run", "klue-re", *settings, "--device", "cpu", data=tmp_path / "data")
-    assert ran.returncode == 0, ran.stderr
-    official = here("predict", "klue-re", tmp_path / "data/klue-re-v1.1/klue-re-v1.1_test.json", "-o", "test.jsonl")
-    assert official.returncode == 0, official.stderr
-    answers = [json.loads(line)["prediction"] for line in (tmp_path / "test.jsonl").read_text().splitlines()]
-    columns = ("sentence", "subject_entity", "object_entity")
-    written(tmp_path / "new.csv", [columns, *(tuple(row[name] for name in columns) for row in klue_rows(6))])
-    done = here("predict", "klue-re", "new.csv")
-    assert done.returncode == 0, done.stderr
-    assert [row["prediction"] for row in read(tmp_path / "new.predicted.csv")] == answers and len(answers) == 6

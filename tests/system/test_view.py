@@ -38,20 +38,6 @@ def test_a_run_and_your_own_sentences_are_points_with_their_cosine_by_layer(
     assert word["neighbours"][-1] is not None  # of our sentences: yours have no meaning
 
 
-@pytest.mark.slow
-def test_a_korean_encoder_of_ones_own_shows_korean_pieces(in_process: InProcess, view: View, tmp_path: Path) -> None:
-    """A vocabulary and an encoder of Korean text: words and pieces, no jamo, and what is behind [MASK]."""
-    texts = ["영화가 정말 재미있다", "배우들 연기가 좋았다", "영화는 지루했다", "배우가 정말 좋다"]
-    (tmp_path / "korean.txt").write_text("\n".join(f"{one} {number % 9}" for one in texts for number in range(80)))
-    settings = ("model=new:1x64", "tokenizer=300", "max_length=32", "train.updates=3", "--quiet")
-    assert in_process("run", "korean.txt", *settings, data="")[0] == 0
-    assert view("korean.txt", "영화가 정말 좋다", "--lang", "ko", "-o", "own.html")[0] == 0
-    data = data_of(tmp_path / "own.html")
-    assert (data["language"], data["tokens"][1:3]) == ("ko", ["영화가", "정말"])
-    assert not re.search("[\u1100-\u11ff\u3131-\u318e]", "".join(data["tokens"]))
-    assert [word[0]["place"] for word in data["hidden"]][:2] == [1, 2]
-
-
 MISTAKES = [
     (["the cat", "--lang", "fr"], "fr"),
     (["the cat", ""], "empty"),
