@@ -22,7 +22,7 @@ MODEL, CASED = "google-bert/bert-base-uncased", "google-bert/bert-base-cased"
 DATA = "nyu-mll/glue"
 KEPT_MODEL = "models--google-bert--bert-base-uncased"  # its folder in the cache
 BERT = Published(  # pretraining heads, LayerNorms with gamma and beta, other formats
-    kind=BertForPreTraining, vocabulary=wordpiece_file(BERTS, "BertTokenizer", whole=True), old_names=True
+    BertForPreTraining, wordpiece_file(BERTS, "BertTokenizer", whole=True), old_names=True
 )
 ROWS = {"train": 64, "validation": 32, "test": 16}
 STEPS = ("finding the encoder's weights", "reading rows")  # that are told before an error

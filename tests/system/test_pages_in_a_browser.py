@@ -8,8 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from support.browser import CONTRAST, driven, emulate
-from support.processes import soon
+from support.browser import CONTRAST, driven, emulate, soon
 from support.reports import report
 from support.runs import FinishedRun, as_json_lines, trained_run
 from support.served import serve_process
