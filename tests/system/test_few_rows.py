@@ -59,12 +59,6 @@ def test_the_recipe_fits_the_number_of_rows(
     assert (recipe.pooling, recipe.train.least_updates) == ("auto", 100)
 
 
-@pytest.mark.parametrize("length", [{"train.epochs": 2}, {"train.updates": 7}])
-def test_a_length_that_is_given_is_taken(length: dict[str, int], tiny_bert: Path, tmp_path: Path) -> None:
-    record = trained(written(tmp_path / "a.csv", rows(40)), tiny_bert, **length)
-    assert len(record.epochs) == next(iter(length.values()))
-
-
 def test_few_rows_get_the_least_updates_are_scored_ten_times_and_each_step_is_told(
     tiny_bert: Path, tmp_path: Path
 ) -> None:

@@ -18,7 +18,6 @@ from finetune.inference import predictor as predictors
 from finetune.runs.folder import folder_name
 from finetune.runs.lookup import latest_run
 from finetune.runs.record_files import load_record
-from finetune.task_types.starting_recipe import starting_recipe
 
 ONCE: dict[str, Any] = {**FAST, "train.epochs": 1}
 
@@ -52,14 +51,6 @@ def test_what_the_model_keeps_of_the_columns_is_part_of_the_id(tmp_path: Path, t
         assert layout is not None and (*layout.text, *layout.label) == header
         names.add(run.name)
     assert len(names) == len(list((tmp_path / "results" / "reviews.csv").iterdir())) == 3
-
-
-def test_a_row_that_cannot_be_used_makes_no_class(tmp_path: Path, tiny_bert: Path) -> None:
-    data = written(tmp_path / "reviews.csv", [("review", "mark"), *REVIEWS, ("", "awful"), (" ", "fine")])
-    assert starting_recipe(str(data), {"model": str(tiny_bert)})[1].labels == ("bad", "good")
-    lines = [{"words": ["a", "b"], "tags": ["B-X", "O"]}] * 20 + [{"words": ["a"], "tags": ["B-Y", "O"]}]
-    (tmp_path / "tags.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    assert starting_recipe(str(tmp_path / "tags.jsonl"), {})[1].types == ("X",)
 
 
 def test_the_commands(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:

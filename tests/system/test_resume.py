@@ -18,12 +18,12 @@ LONG = ["glue-rte", "train.epochs=250", "train.batch_size=8", "--checkpoint-upda
 
 @pytest.mark.nightly
 def test_a_run_that_is_killed_resumes_and_a_second_command_waits_for_it(
-    rte: Path, tiny_bert: Path, tmp_path: Path, finetune: Finetune
+    rte: Path, tiny_bert: Path, tmp_path: Path, here: Finetune
 ) -> None:
     settings = [*LONG, f"model={tiny_bert}"]
     first = started(tmp_path, rte, "run", *settings)
     wait_for(tmp_path, "results/rte/*/checkpoints/*.pt")
-    refused = finetune("run", *settings, "--no-wait", data=rte)
+    refused = here("run", *settings, "--no-wait", data=rte)
     assert refused.returncode == 2
     assert_error(refused.stderr, f"process {first.pid}")
     waiting = started(tmp_path, rte, "run", *settings)
@@ -34,7 +34,7 @@ def test_a_run_that_is_killed_resumes_and_a_second_command_waits_for_it(
     (folder,) = tmp_path.glob("results/rte/*")
     assert len(json.loads((folder / "record.json").read_text())["epochs"]) == 250
     assert not (folder / "checkpoints").exists()
-    again = finetune("run", *settings, data=rte)
+    again = here("run", *settings, data=rte)
     assert (again.returncode, "already done" in again.stderr) == (0, True)
 
 
@@ -51,7 +51,7 @@ def test_two_commands_at_once_train_once(rte: Path, tiny_bert: Path, tmp_path: P
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "name"), [(signal.SIGTERM, "SIGTERM"), (signal.SIGINT, "Ctrl-C")])
 def test_a_signal_stops_within_seconds_and_says_how_to_resume(
-    number: signal.Signals, name: str, rte: Path, tiny_bert: Path, tmp_path: Path, finetune: Finetune
+    number: signal.Signals, name: str, rte: Path, tiny_bert: Path, tmp_path: Path, here: Finetune
 ) -> None:
     settings = ["glue-rte", f"model={tiny_bert}", "train.epochs=80", "train.batch_size=8"]
     running = started(tmp_path, rte, "run", *settings, "--seeds", "2", "--checkpoint-updates=10")
@@ -64,7 +64,7 @@ def test_a_signal_stops_within_seconds_and_says_how_to_resume(
     assert last.startswith(f"stopped by {name} after update ") and "the same command resumes" in last
     assert len(list(tmp_path.glob("results/rte/*"))) == 1  # the other seed was not begun
     update = last.split()[5].rstrip(",")
-    resumed = finetune("run", *settings, data=rte)
+    resumed = here("run", *settings, data=rte)
     assert (resumed.returncode, f"resuming after update {update} of" in resumed.stderr) == (0, True), resumed.stderr
 
 

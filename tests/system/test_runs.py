@@ -8,9 +8,8 @@ import pytest
 from support.cli import Finetune, InProcess, assert_error
 from support.paths import only_run
 from support.predicted_files import written
-from support.records import change_config, change_record
+from support.records import change_config
 from support.reports import read
-from support.runs import RTE, FinishedRun
 from support.toys import OWN_TASK
 from support.training import CPU
 
@@ -63,13 +62,6 @@ def test_run_show_evaluate_and_run_again(here: Finetune, rte: Path, tiny_bert: P
     assert json.loads((folder / "record.json").read_text())["scores"] == record["scores"]
 
 
-def test_changed_library_versions_are_said(here: Finetune, rte: Path, tiny_bert: Path, copied_run: FinishedRun) -> None:
-    file = copied_run("rte") / "record.json"
-    change_record(file, versions=json.loads(file.read_text())["versions"] | {"torch": "1.0"})
-    settings = [f"{name}={value}" for name, value in RTE.items()]
-    assert "torch 1.0 -> " in here("run", "glue-rte", f"model={tiny_bert}", *settings, data=rte).stderr
-
-
 def test_seeds_and_grids_run_each_point_once(here: Finetune, rte: Path, tiny_bert: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(
         f'task = "rte"\nmodel = "{tiny_bert}"\n[train]\nepochs = 1\n[grid]\n"train.learning_rate" = [1e-3, 2e-3]\n'
@@ -97,29 +89,6 @@ def test_of_several_runs_one_that_fails_or_diverges_keeps_none_from_running(
     done = here("run", "mine.toml", *settings, data=rte)
     assert (done.returncode, "1 run diverged" in done.stdout) == (2, True)
     assert len(all_records(tmp_path / "results")) == 3
-
-
-def test_the_diagnostic_set_is_predicted_by_an_mnli_model(
-    in_process: InProcess, tmp_path: Path, tiny_bert: Path
-) -> None:
-    """AX has no labels in its official file: answers without them, Matthews with a labelled file."""
-    lines = [f"{i}\tthe cat sat\ta dog ran\t{('entailment', 'neutral', 'contradiction')[i % 3]}" for i in range(12)]
-    mnli = "\n".join(["index\tsentence1\tsentence2\tgold_label", *lines]) + "\n"
-    full = "Premise\tHypothesis\tLabel\na\tb\tneutral\nc\td\tentailment\n"
-    for name, text in {
-        **{f"MNLI/{split}.tsv": mnli for split in ("train", "dev_matched", "dev_mismatched")},
-        "diagnostic/diagnostic.tsv": "index\tsentence1\tsentence2\n0\ta\tb\n1\tc\td\n",
-    }.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    code, out, _ = in_process("run", "glue-mnli", f"model={tiny_bert}", "train.epochs=1", "--json", data=tmp_path)
-    record = json.loads(out)
-    assert (code, set(record["scores"])) == (0, {"dev", "dev-mismatched"})
-    code, _, err = in_process("evaluate", record["id"], "ax", data=tmp_path)
-    assert (code, "have no labels" in err) == (2, True)
-    (tmp_path / "diagnostic" / "diagnostic-full.tsv").write_text(full)
-    code, out, _ = in_process("evaluate", record["id"], "ax", "--json", data=tmp_path)
-    assert (code, {*json.loads(out)["test"]}) == (0, {"matthews"})
 
 
 def test_a_task_of_ones_own_in_a_file(here: Finetune, tiny_bert: Path, tmp_path: Path) -> None:

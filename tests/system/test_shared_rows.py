@@ -150,21 +150,6 @@ def test_a_label_of_test_alone_is_no_class_and_a_row_without_one_is_left_out(ran
     assert len(load_splits(task, source_of(None))["test"].rows) == 6
 
 
-def test_labels_that_differ_in_case_are_told_first_with_the_command(
-    ran: Any, in_process: InProcess, tmp_path: Path
-) -> None:
-    lines = [(text, label.upper() if n % 5 == 0 else label) for n, (text, label) in enumerate(rows(0, 60))]
-    write(tmp_path / "a.csv", lines)
-    first, _, command = ran("a.csv")[0].splitlines()[:3]
-    assert first.startswith("warning label-variant: ") and "'GOOD'" in first
-    assert command == "  finetune check a.csv --fix fixed.csv"
-    assert in_process(*command.split()[1:], data="")[0] == 0
-    assert "GOOD" not in (tmp_path / "fixed.csv").read_text()
-    for typed in (["init", "a.csv"], ["evaluate", str(only_run(tmp_path)), "a.csv"]):
-        code, _, err = in_process(*typed, data="")
-        assert code == 0 and "warning label-variant: " in err and "'GOOD'" in err
-
-
 def test_check_tries_what_run_would(in_process: InProcess, tiny_bert: Path, tmp_path: Path) -> None:
     write(tmp_path / "a.csv", rows(0, 60))
     (tmp_path / "earlier.json").write_text('{"dev": ["row-of-another-file"]}')

@@ -56,15 +56,3 @@ def test_a_file_is_predicted_scored_and_explained_with_its_columns(
     assert "macro f1" in json.loads(scored.stdout)["dev"], scored.stderr
     explained = here("explain", trained, "--rows", "new.jsonl", "--device", "cpu")
     assert explained.returncode == 0, explained.stderr
-
-
-def test_check_counts_rows_whose_spans_do_not_fit(here: Finetune, tmp_path: Path, tiny_bert: Path) -> None:
-    rows = relation_rows(40)
-    rows[3]["e1"], rows[4]["e2"] = [4, 90, "ANIMAL"], rows[4]["e1"]
-    (tmp_path / "pets.jsonl").write_text(as_json_lines(*rows))
-    asked = here("check", "pets.jsonl", f"model={tiny_bert}")
-    assert (asked.returncode, "span_ends=exclusive" in asked.stderr) == (2, True)
-    done = here("check", "pets.jsonl", f"model={tiny_bert}", "span_ends=exclusive", "max_length=12", "--json")
-    found = {one["code"]: one for one in json.loads(done.stdout)["findings"]}
-    assert (found["span-outside"]["rows"], found["spans-overlap"]["rows"]) == ([4], [5])
-    assert "cut" in found and "contradiction" not in found

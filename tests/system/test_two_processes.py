@@ -65,12 +65,12 @@ def on_two(folder: Path, *arguments: str, script: str = "") -> subprocess.Comple
 
 
 @pytest.fixture
-def both(finetune: Finetune, tiny_bert: Path, tmp_path: Path) -> Both:
+def both(here: Finetune, tiny_bert: Path, tmp_path: Path) -> Both:
     """The same run on one process and on two, where a script may stand for the command line; with one id."""
 
     def run(*settings: str, script: str = "", more: tuple[str, ...] = ()) -> tuple[Trained, Trained]:
         typed = ["run", *settings, *FP32, f"model={tiny_bert}"]
-        one = finetune(*typed, "--out", "one")
+        one = here(*typed, "--out", "one")
         assert one.returncode == 0, one.stderr
         two = on_two(tmp_path, *typed, "--out", "two", *more, script=script)
         assert two.returncode == 0, two.stderr
