@@ -8,12 +8,6 @@ from pathlib import Path
 
 from support.paths import ROOT
 
-GLOSSARY = ROOT / "docs" / "reference" / "glossary.md"
-WORDS = (
-    "row, label, feature, batch, logits, prediction, score, metric, baseline, task, task type, recipe, run, record, "
-    "checkpoint, model, hidden states, truncated, resume, confidence, calibration, token, WordPiece, attention, "
-    "learning rate, overfitting, precision, recall"
-)
 ROOTS = (  # files, and folders with all that is below them
     *("README.md", "README.ko.md", "CONTRIBUTING.md", "docs"),
     *("finetune", "tasks", "recipes", "benchmarks"),
@@ -143,9 +137,3 @@ def test_korean_sentences_are_polite() -> None:
 def test_a_retired_word_is_found_in_its_line() -> None:
     text = "a\nMend that line\nthere is no file; it is no\nfile"
     assert retired(text) == ["2: Mend (fix)", "3: is no file (is not a)"]
-
-
-def test_the_glossary_has_every_word_with_its_korean() -> None:
-    rows = re.findall(r"^\| ([^|]+?) \| [^|]*[가-힣][^|]* \| \S", GLOSSARY.read_text(encoding="utf-8"), re.MULTILINE)
-    assert set(WORDS.split(", ")) <= set(rows)
-    assert len(rows) == len(set(rows))
