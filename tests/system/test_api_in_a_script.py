@@ -16,12 +16,12 @@ before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)
 import finetune
 from datasets import Dataset
 model, out = sys.argv[1], "runs"
-rows = [(f"the {'cat' if i % 2 else 'dog'} sat {i // 2}", "good" if i % 2 else "bad") for i in range(80)]
+rows = [(f"the {'cat' if i % 2 else 'dog'} sat {i // 2}", "good" if i % 2 else "bad") for i in range(40)]
 df = pd.DataFrame(rows, columns=["review", "stars"])
 small = dict(model=model, max_length=16, train={"epochs": 1}, out=out)
 run = finetune.run(df, text="review", label="stars", seeds=2, **small)
 run.scores, run.baselines, run.predictions, run.record, run.folder
-assert len(run.model.predict(df)) == 80
+assert len(run.model.predict(df)) == 40
 run.model.predict(Dataset.from_pandas(df))
 run.model.transformers()
 run.report()

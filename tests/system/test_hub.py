@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -109,64 +108,56 @@ def test_without_the_hub_a_model_or_data_that_is_not_cached_is_one_line(
     assert not (tmp_path / "results").exists()
 
 
-@pytest.fixture(scope="module")
-def other_shapes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[User]:
-    """Someone for whom the Hub has the sets of the other shapes, as Parquet and in the real ones' columns."""
-    served = tmp_path_factory.mktemp("served-shapes")
-    BERT.write(served / "model")
-    bio = [f"{prefix}-{kind}" for kind in ("PER", "ORG", "LOC", "MISC") for prefix in "BI"]
-    wnut = [f"{prefix}-{kind}" for kind in ("corporation", "person") for prefix in "BI"]
-    spans = {"text": ["cat", "cat"], "answer_start": [4, 4]}
-    question = {"id": "q0", "title": "T", "context": "the cat sees the dog", "question": "who ?"}
-    swag = {"sent1": "the cat sees", "sent2": "it", **{f"ending{i}": noun for i, noun in enumerate(NOUNS[:4])}}
-    tags = Features(tokens=List(Value("string")), ner_tags=List(ClassLabel(names=["O", *bio])))
-    tags_17 = Features(tokens=List(Value("string")), ner_tags=List(ClassLabel(names=["O", *wnut])))
-    tables: dict[str, tuple[Dataset, str]] = {
-        "lhoestq/conll2003": (
-            Dataset.from_list([{"tokens": ["the", "cat", "judge"], "ner_tags": [0, 1, 2]}] * 4, features=tags),
-            "data/{}-00000-of-00001.parquet",
-        ),
-        "leondz/wnut_17": (
-            Dataset.from_list([{"tokens": ["the", "cat"], "ner_tags": [0, 3]}] * 4, features=tags_17),
-            "wnut_17/{}/0000.parquet",
-        ),
-        "rajpurkar/squad": (
-            Dataset.from_list([question | {"id": f"q{i}", "answers": spans} for i in range(4)]),
-            "plain_text/{}-00000-of-00001.parquet",
-        ),
-        "allenai/swag": (Dataset.from_list([swag | {"label": i} for i in range(4)]), "regular/{}-00000-of-1.parquet"),
-    }
-    folders: dict[tuple[Kind, str], Path] = {("model", name): served / "model" for name in (MODEL, CASED)}
-    for name, (rows, path) in tables.items():
-        folders["dataset", name] = served / name
-        for split in ROWS:
-            (served / name / path.format(split)).parent.mkdir(parents=True, exist_ok=True)
-            rows.to_parquet(served / name / path.format(split))
-        config = path.split("/")[0]
-        if config in ("plain_text", "regular"):
-            patterns = [{"split": split, "path": f"{config}/{split}-*"} for split in ROWS]
-            card = json.dumps({"configs": [{"config_name": config, "data_files": patterns}]})
-            (served / name / "README.md").write_text(f"---\n{card}\n---\n")
-    with HubServer(folders) as hub:
-        yield User(tmp_path_factory.mktemp("user-shapes"), hub.url)
+def tagged(*kinds: str) -> Features:
+    tags = ["O", *(f"{prefix}-{kind}" for kind in kinds for prefix in "BI")]
+    return Features(tokens=List(Value("string")), ner_tags=List(ClassLabel(names=tags)))
+
+
+QUESTION = {"title": "T", "context": "the cat sees the dog", "question": "who ?"}
+QUESTION |= {"answers": {"text": ["cat", "cat"], "answer_start": [4, 4]}}
+SWAG = {"sent1": "the cat sees", "sent2": "it", **{f"ending{i}": noun for i, noun in enumerate(NOUNS[:4])}}
+SETS: dict[str, tuple[str, str, list[dict[str, Any]], Features | None, str, str]] = {
+    # recipe: its data on the Hub, their path, rows, columns, what `check` calls the place, the label of the first row
+    "conll-2003": (
+        *("lhoestq/conll2003", "data/{}-00000-of-00001.parquet"),
+        *([{"tokens": ["the", "cat", "judge"], "ner_tags": [0, 1, 2]}] * 4, tagged("PER", "ORG", "LOC", "MISC")),
+        *("train", "the/O cat/B-PER judge/I-PER"),
+    ),
+    "wnut-17": (
+        *("leondz/wnut_17", "wnut_17/{}/0000.parquet"),
+        *([{"tokens": ["the", "cat"], "ner_tags": [0, 3]}] * 4, tagged("corporation", "person")),
+        *("train", "the/O cat/B-person"),
+    ),
+    "squad-v1": (
+        *("rajpurkar/squad", "plain_text/{}-00000-of-00001.parquet"),
+        *([QUESTION | {"id": f"q{i}"} for i in range(4)], None, "train", "cat"),
+    ),
+    "swag": (
+        *("allenai/swag", "regular/{}-00000-of-1.parquet"),
+        *([SWAG | {"label": i} for i in range(4)], None, "regular, train", "0"),
+    ),
+}
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(
-    ("recipe", "origin", "label"),
-    [
-        ("conll-2003", "lhoestq/conll2003 (train)", "the/O cat/B-PER judge/I-PER"),
-        ("wnut-17", "leondz/wnut_17 (train)", "the/O cat/B-person"),
-        ("squad-v1", "rajpurkar/squad (train)", "cat"),
-        ("swag", "allenai/swag (regular, train)", "0"),
-    ],
-)
-def test_the_other_shapes_are_read_from_the_hub(other_shapes: User, recipe: str, origin: str, label: str) -> None:
-    found = other_shapes.finetune("check", recipe, "--json", "max_length=64")
+@pytest.mark.parametrize("recipe", SETS)
+def test_the_other_shapes_are_read_from_the_hub_in_the_real_ones_columns(recipe: str, tmp_path: Path) -> None:
+    repository, path, rows, features, place, label = SETS[recipe]
+    BERT.write(tmp_path / "model")
+    for split in ROWS:
+        (file := tmp_path / "data" / path.format(split)).parent.mkdir(parents=True, exist_ok=True)
+        Dataset.from_list(rows, features=features).to_parquet(file)
+    if (config := path.split("/")[0]) in ("plain_text", "regular"):
+        patterns = [{"split": split, "path": f"{config}/{split}-*"} for split in ROWS]
+        card = json.dumps({"configs": [{"config_name": config, "data_files": patterns}]})
+        (tmp_path / "data" / "README.md").write_text(f"---\n{card}\n---\n")
+    folders: dict[tuple[Kind, str], Path] = {("model", name): tmp_path / "model" for name in (MODEL, CASED)}
+    (tmp_path / "user").mkdir()
+    with HubServer({**folders, ("dataset", repository): tmp_path / "data"}) as hub:
+        found = User(tmp_path / "user", hub.url).finetune("check", recipe, "--json", "max_length=64")
     assert found.returncode == 0, found.stderr
     facts = json.loads(found.stdout)
-    assert facts["facts"]["train"]["from"] == origin
-    assert facts["facts"]["train"]["rows"] == 4
+    assert (facts["facts"]["train"]["from"], facts["facts"]["train"]["rows"]) == (f"{repository} ({place})", 4)
     assert facts["examples"][0]["label"].startswith(label)
 
 
