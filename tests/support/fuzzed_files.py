@@ -29,7 +29,7 @@ def fuzz_data_files(count: int, seed: int, *, folder: Path, model: Path, predict
 
     `model` is the encoder whose tokenizer `check` uses, `predictor` a model of texts.
     """
-    random, fuzzed = Random(seed), Fuzzed()
+    random, fuzzed = Random(seed), Fuzzed(longest=LONGEST)
     originals = _originals(folder)
 
     def use(path: Path) -> None:

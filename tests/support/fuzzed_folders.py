@@ -14,7 +14,7 @@ from finetune.models.building import build_model
 from finetune.models.pretrained import resolve
 from finetune.models.tokenizers.load import load_fast_tokenizer, load_tokenizer
 from finetune.runs.recipe import Recipe
-from support.fuzzing import Fuzzed, damaged
+from support.fuzzing import LONGEST, Fuzzed, damaged
 from support.toys import cat_task
 from support.training import CPU
 
@@ -31,7 +31,7 @@ def fuzz_model_folders(count: int, seed: int, *, folder: Path, encoder: Path, mo
 
     Without checksums a changed value of a config may get through; changed weights may too, and are `undetected`.
     """
-    random, fuzzed = Random(seed), Fuzzed()
+    random, fuzzed = Random(seed), Fuzzed(longest=LONGEST)
     with fuzzed.within(MEMORY):
         for number in range(count):
             finished = random.random() < 0.5

@@ -17,7 +17,7 @@ from finetune.cli.terminal import error_text
 from finetune.errors import UserError
 
 SECONDS = 30.0  # that one input may take, on a busy machine
-LONGEST = 20_000  # characters of an error
+LONGEST = 20_000  # characters of an error about a file
 
 
 class TooSlow(BaseException):
@@ -32,6 +32,7 @@ class Fuzzed:
     with the others.
     """
 
+    longest: int = 1_000_000  # characters of an error
     tried: int = 0
     refused: int = 0
     accepted: int = 0
@@ -60,7 +61,7 @@ class Fuzzed:
             action()
         except UserError as error:
             accepted = False
-            if "\n" in error_text(error).replace("\n  - ", "") or len(str(error)) > LONGEST:
+            if "\n" in error_text(error).replace("\n  - ", "") or len(str(error)) > self.longest:
                 fault = f"several lines: {str(error)[:1_000]}"
         except TooSlow:
             fault = f"took more than {SECONDS:.0f} s"
