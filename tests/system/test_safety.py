@@ -55,7 +55,6 @@ def test_the_task_file_of_a_folder_that_was_sent_does_not_run(
             package.load(name)
     for command in (
         ["predict", runs[0], "new.csv"],
-        ["predict", runs[0], "new.csv", "temperature=dev"],
         ["predict", "mine", "new.csv", "--out", "sent"],
         ["compare", *runs],
         ["submission", runs[0], "-o", "glue.zip"],
