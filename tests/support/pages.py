@@ -13,7 +13,6 @@ OWN_DATA, OWN_DATA_KO = (folder / "tutorials" / "your-data.md" for folder in (DO
 OWN_TASK, OWN_TASK_KO = (folder / "tutorials" / "own-task.md" for folder in (DOCS, KOREAN))
 SERVE, SERVE_KO = (folder / "how-to" / "serve.md" for folder in (DOCS, KOREAN))  # docs/test_serve_page.py runs them
 SITE = sorted(DOCS.rglob("*.md"))
-KOREAN_PAGES = [README_KO, *sorted(KOREAN.rglob("*.md"))]
 DOCUMENTS = [  # docs/test_your_own_task.py runs all of the pages on custom tasks
     *(README, CONTRIBUTING, README_KO),
     *(page for page in SITE if page not in (OWN_TASK, OWN_TASK_KO)),
