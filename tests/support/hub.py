@@ -32,7 +32,7 @@ class User:
             "NO_PROXY": "127.0.0.1",
             "OMP_NUM_THREADS": "1",  # a tiny model on several threads is slow while other processes want the cores
         }
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("HF_", "FINETUNE_"))}
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(("HF_", "FINETUNE_DATA"))}
         command = [sys.executable, *arguments]
         return subprocess.run(
             command, cwd=self.folder, env=kept | ours | more, capture_output=True, text=True, timeout=600
