@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.new_types import NEW_SHAPES, AnimalTags
+from support.new_types import NEW_SHAPES
 from support.pairs import UNABLE, each_task_and_family
 from support.paths import ROOT
 from support.relations import marked_task
@@ -130,8 +130,7 @@ def test_contract_of_new_shapes(task: Task, tiny_bert: Path, tmp_path: Path) -> 
 
 def assert_contract(task: Task, encoder: Path, folder: Path) -> None:
     rows = some_rows(task)
-    words = {"add_prefix_space": True} if isinstance(task, AnimalTags) else {}
-    tokenizer, tokens = AutoTokenizer.from_pretrained(encoder, **words), task.new_tokens(rows)
+    tokenizer, tokens = AutoTokenizer.from_pretrained(encoder), task.new_tokens(rows)
     add_tokens(tokenizer, tokens)
     features = task.encode(rows, tokenizer, LENGTH)
     owners = {feature.row for feature in features}
@@ -193,8 +192,7 @@ def whole_numbers() -> SentenceTask:
 def test_the_final_scores_are_the_tasks_own(task: Task, tiny_bert: Path) -> None:
     """The values go through a library's metric, which must not change their type."""
     rows = task.load(Source(), "dev").rows
-    words = {"add_prefix_space": True} if isinstance(task, AnimalTags) else {}
-    tokenizer, tokens = AutoTokenizer.from_pretrained(tiny_bert, **words), task.new_tokens(rows)
+    tokenizer, tokens = AutoTokenizer.from_pretrained(tiny_bert), task.new_tokens(rows)
     add_tokens(tokenizer, tokens)
     features = task.encode(rows, tokenizer, LENGTH)
     model, _ = build_model(tiny_bert, task.head, Recipe(task="any", seed=0), device=CPU, tokens=tokens)

@@ -41,14 +41,8 @@ from finetune.training.targets import expand_targets, split_arguments
 
 SMALL = ["train.epochs=1", "limit=16", "max_length=64"]
 BEFORE = [  # what a reader of any one page has run on others
-    *(
-        "run glue-mrpc",
-        "run glue-mrpc frozen=true",
-        "run glue-mrpc freeze_layers=1",
-        "run squad-v1",
-        "run conll-2003",
-        "run reviews.csv",
-    )
+    *("run glue-mrpc", "run glue-mrpc frozen=true", "run glue-mrpc freeze_layers=1"),
+    *("run squad-v1", "run conll-2003", "run reviews.csv"),
 ]
 PROMISES = {"--risk"}  # which a few rows of dev cannot keep
 TOO_FEW = ("cannot be promised from",)
@@ -246,6 +240,16 @@ def test_every_other_command_is_one_that_a_test_knows() -> None:
     assert {command for command in others if not made.fullmatch(command)} == launched
 
 
+def python_of(page: Path, part: str, reader: Reader, *trained: str) -> list[str]:
+    """The lines that the one block of a page with these words prints, once these runs are trained."""
+    for target in trained:
+        reader.type(f"run {target}")
+    (block,) = (block for block in blocks("python", page) if part in block)
+    reader.capsys.readouterr()
+    exec(block, {})
+    return reader.capsys.readouterr().out.splitlines()
+
+
 def test_python_of_the_readme_loads_what_a_run_saves(reader: Reader) -> None:
     (block,) = blocks("python", README)
     reader.type("run glue-mrpc")
@@ -255,43 +259,34 @@ def test_python_of_the_readme_loads_what_a_run_saves(reader: Reader) -> None:
     assert found["answer"]["label"] in ("equivalent", "not_equivalent")
 
 
-def test_python_of_the_page_on_other_tasks_asks_and_tags(reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:
-    for recipe in ("squad-v2", "conll-2003"):
-        reader.type(f"run {recipe}")
-    (block,) = (block for block in blocks("python", OTHER_TASKS) if "squad-v2" in block)
-    exec(block, {})
-    said = capsys.readouterr().out.splitlines()
-    assert len(said) == 4
-    assert [list(map(set, eval(line))) for line in said[1:3]] == [
-        len(eval(line)) * [{"type", "text", "start", "end", "probability"}] for line in said[1:3]
+def test_python_of_the_page_on_other_tasks_asks_and_tags(reader: Reader) -> None:
+    _, *spans, tags = python_of(OTHER_TASKS, "squad-v2", reader, "squad-v2", "conll-2003")
+    assert len(spans) == 2
+    assert [list(map(set, eval(line))) for line in spans] == [
+        len(eval(line)) * [{"type", "text", "start", "end", "probability"}] for line in spans
     ]
-    assert len(eval(said[3])) == len(["Anna", "saw", "Rome", "."])
+    assert len(eval(tags)) == len(["Anna", "saw", "Rome", "."])
 
 
 @pytest.mark.parametrize("page", [OWN_DATA, OWN_DATA_KO], ids=page_name)
-def test_python_of_the_pages_on_data_answers(page: Path, reader: Reader, capsys: pytest.CaptureFixture[str]) -> None:
+def test_python_of_the_pages_on_data_answers(page: Path, reader: Reader) -> None:
     save_files(page, reader.folder)
-    (block,) = blocks("python", page)
-    (trained,) = re.findall(r'finetune.load\("(.*?)"\)', block)
-    reader.type(f"run {trained}")
-    exec(block, {})
-    said = capsys.readouterr().out.splitlines()
-    assert len(said) == 3
-    assert {*said} <= {"good", "bad", "긍정", "부정"}
+    (trained,) = re.findall(r'finetune.load\("(.*?)"\)', blocks("python", page)[0])
+    said = python_of(page, "", reader, trained)
+    assert len(said) == 3 and {*said} <= {"good", "bad", "긍정", "부정"}
 
 
 def test_the_task_of_contributing_is_a_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_bert: Path) -> None:
     (source,) = (block for block in blocks("python", CONTRIBUTING) if 'name="headlines"' in block)
     (tmp_path / "headlines.py").write_text(source)
     (tmp_path / "headlines").mkdir()
+    lines = [f'"{"cat" if i % 2 else "dog"}, {i}",{"serious" if i % 2 else "satirical"}' for i in range(16)]
     for split in ("train", "dev"):
-        lines = [f'"{"cat" if i % 2 else "dog"}, {i}",{"serious" if i % 2 else "satirical"}' for i in range(16)]
-        (tmp_path / "headlines" / f"{split}.csv").write_text("headline,label\n" + "\n".join(lines) + "\n")
-    recipe = f'task = "headlines.py:headlines"\nmodel = "{tiny_bert}"\n[train]\nepochs = 1\n'
-    (tmp_path / "headlines.toml").write_text(recipe)
+        (tmp_path / "headlines" / f"{split}.csv").write_text("\n".join(["headline,label", *lines]) + "\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FINETUNE_DATA", str(tmp_path))
-    monkeypatch.setattr(sys, "argv", ["finetune", "run", "headlines.toml"])
+    settings = ["task=headlines.py:headlines", f"model={tiny_bert}", "train.epochs=1"]
+    monkeypatch.setattr(sys, "argv", ["finetune", "run", "glue-rte", *settings])
     assert exit_code() == 0
     assert list(tmp_path.glob("results/headlines/*/record.json"))
 

@@ -1,6 +1,5 @@
 """What CONTRIBUTING tells to add can be added so."""
 
-import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,6 @@ from support.paths import ROOT
 from support.reports import read, report, saved_run
 from support.toys import cat_rows, cat_task
 
-import finetune
 from finetune.commands.report import page
 
 
@@ -53,26 +51,3 @@ def test_a_command_is_a_file_and_a_line(runs: list[Path], tmp_path: Path) -> Non
     assert "Count the runs of a task." in typed("--help")
     assert "The folder of runs." in typed("count", "--help")
     assert typed("count", "toy-cats", "--out", str(tmp_path / "out")) == "2 runs\n"
-
-
-def test_the_names_of_the_api_are_in_three_places() -> None:
-    """For type checkers, in `__all__`, and where they are imported from when they are first used."""
-    tree = ast.parse(Path(str(finetune.__file__)).read_text(encoding="utf-8"))
-    (checked,) = (node for node in tree.body if isinstance(node, ast.If))
-    imported = {
-        (str(node.module).removeprefix("finetune."), alias.name)
-        for node in checked.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-    (homes,) = (node.args[1] for node in ast.walk(tree) if isinstance(node, ast.Call) and len(node.args) == 2)
-    given = {(home, name) for home, names in ast.literal_eval(homes).items() for name in names.split()}
-    assert imported == {(home.removesuffix(".events"), name) for home, name in given}
-    assert {name for _, name in imported} == set(finetune.__all__)
-
-
-def test_no_folder_of_results_is_named_like_a_file() -> None:
-    """A run of a file is kept under the name of its data set, or in own-files/."""
-    folders = [folder for folder in (ROOT / "results").iterdir() if folder.is_dir()]
-    assert len(folders) > 10
-    assert [folder.name for folder in folders if "." in folder.name.lstrip(".")] == []

@@ -40,11 +40,6 @@ def test_the_table_names_arguments_and_settings_that_exist(page: Path) -> None:
         assert {option.split()[0] for option in options} <= {"--out", "--checkpoint-updates", "--track", "--device"}
 
 
-def test_both_languages_have_the_same_code() -> None:
-    assert blocks("py", PAGES[0]) == blocks("py", PAGES[1])
-    assert blocks("toml", PAGES[0]) == blocks("toml", PAGES[1])
-
-
 @pytest.mark.nightly
 def test_both_scripts_run_on_the_same_file_and_the_recipe_is_that_run(
     tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

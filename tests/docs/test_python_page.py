@@ -1,6 +1,7 @@
-"""The pages on the Python API: every block of their code runs, one after the other."""
+"""The pages on the Python API, and on labels that are wrong: their code runs, and finds what they say."""
 
 import os
+import random
 from pathlib import Path
 
 import matplotlib
@@ -8,6 +9,7 @@ import pandas as pd
 import pytest
 from support.page_data import write_own_data
 from support.pages import DOCS, KOREAN, blocks, page_name
+from support.toys import cat_rows
 
 import finetune
 from finetune.api.callbacks import METHODS
@@ -48,3 +50,23 @@ def test_the_page_names_every_function_class_and_method() -> None:
         assert [name for name in finetune.__all__ if f"`{name}`" not in text] == [], page
     text = PAGE.read_text(encoding="utf-8")
     assert [name for name in METHODS if f"`{name}`" not in text and name != "on_rows_predicted"] == []
+
+
+@pytest.mark.nightly
+def test_the_script_of_the_page_on_labels_finds_most_of_those_that_were_changed(
+    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """20 of 400 labels are wrong: at least 15 of them are among the first 40 rows, where chance would find 2."""
+    rows, other = cat_rows(400), {"yes": "no", "no": "yes"}
+    changed = set(random.Random(0).sample(range(400), 20))
+    marks = [other[str(row.gold)] if number in changed else row.gold for number, row in enumerate(rows)]
+    pd.DataFrame({"text": [row.text for row in rows], "label": marks}).to_csv(tmp_path / "reviews.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    (code,) = (block for block in blocks("python", DOCS / "how-to" / "labels.md") if "finetune.label_errors" in block)
+    learns = {"learning_rate": 2e-3, "epochs": 3, "batch_size": 16}
+    code = code.replace('model="minilm"', f"model={str(tiny_bert)!r}, max_length=32, train={learns}")
+    exec(compile(code.replace(", progress=True", ""), "labels.md", "exec"), {})
+    ranked = pd.read_csv("ranked.csv")
+    assert sorted(ranked["id"]) == list(range(1, 401)) and ranked["belief"].is_monotonic_increasing
+    assert len({number - 1 for number in ranked["id"][:40]} & changed) >= 15
+    assert not (tmp_path / "results").exists()

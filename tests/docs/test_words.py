@@ -8,12 +8,6 @@ from pathlib import Path
 
 from support.paths import ROOT
 
-GLOSSARY = ROOT / "docs" / "reference" / "glossary.md"
-WORDS = (
-    "row, label, feature, batch, logits, prediction, score, metric, baseline, task, task type, recipe, run, record, "
-    "checkpoint, model, hidden states, truncated, resume, confidence, calibration, token, WordPiece, attention, "
-    "learning rate, overfitting, precision, recall"
-)
 ROOTS = (  # files, and folders with all that is below them
     *("README.md", "README.ko.md", "CONTRIBUTING.md", "docs"),
     *("finetune", "tasks", "recipes", "benchmarks"),
@@ -143,37 +137,3 @@ def test_korean_sentences_are_polite() -> None:
 def test_a_retired_word_is_found_in_its_line() -> None:
     text = "a\nMend that line\nthere is no file; it is no\nfile"
     assert retired(text) == ["2: Mend (fix)", "3: is no file (is not a)"]
-
-
-def test_identifiers_of_python_are_not_words() -> None:
-    text = 'anew = mends(stands)  # once more\n"""Mends `anew`."""'
-    assert retired(without_names(text)) == ["2: Mends (fix)"]
-
-
-def test_another_spelling_of_a_korean_term_is_found() -> None:
-    assert retired("사전 학습\n사전학습과 미세 조정", RETIRED_KO) == [
-        "2: 사전학습 (사전 학습)",
-        "2: 미세 조정 (파인튜닝)",
-    ]
-    sentence = "**note**로 알립니다. 대응표본 검정의 95 % 구간과 출력층, | 정도 |"
-    assert retired(sentence, RETIRED_KO) == [
-        "1: 출력층 (헤드)",
-        "1: note**로 (오류, 경고, 참고)",
-        "1: 5 % 구 (95%)",
-        "1: | 정도 | (심각도)",
-    ]
-
-
-def test_the_glossary_has_every_word_with_its_korean() -> None:
-    rows = re.findall(r"^\| ([^|]+?) \| [^|]*[가-힣][^|]* \| \S", GLOSSARY.read_text(encoding="utf-8"), re.MULTILINE)
-    assert set(WORDS.split(", ")) <= set(rows)
-    assert len(rows) == len(set(rows))
-
-
-def test_the_korean_glossary_has_the_words_of_the_english_one() -> None:
-    korean = (ROOT / "docs" / "ko" / "reference" / "glossary.md").read_text(encoding="utf-8")
-    cells = re.findall(r"^\| [^|]+ \| ([^|]+) \| \S", korean, re.MULTILINE)
-    named = {word.strip() for cell in cells for word in cell.split(",")}
-    english = re.findall(r"^\| ([^|]+?) \| [^|]*[^|\s-][^|]* \| \S", GLOSSARY.read_text(encoding="utf-8"), re.MULTILINE)
-    words = {word.strip() for cell in english[1:] for word in cell.split(",")}
-    assert sorted(words - named) == []

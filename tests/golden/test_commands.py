@@ -161,14 +161,3 @@ def test_the_cases_are_many_and_of_every_command() -> None:
     assert len({line for _, line, _ in EVERY}) == len(EVERY)
     assert {line.split()[0] for line, *_ in CASES["done"]} >= COMMANDS
     assert {line.split()[0] for line, *_ in CASES["refused"]} >= {"serve", "run", "predict", "compare", "check"}
-
-
-def test_an_output_that_lacks_a_value_is_named(tmp_path: Path) -> None:
-    (tmp_path / "out.csv").write_text("text,prediction\n")
-    assert_seen("6 rows", ["6", ["out.csv", "prediction"]], tmp_path, {})
-    for values in (["7 rows"], ["{A}"], [["out.csv", "prediction", "p(bad)"]]):
-        with pytest.raises(AssertionError, match="lacks"):
-            assert_seen("6 rows", values, tmp_path, {"A": "0123456789"})
-    for said in ("", "all is well", "error: a\nerror: b", "Traceback\nerror: a"):
-        with pytest.raises(AssertionError):
-            the_error(said)

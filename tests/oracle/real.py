@@ -14,66 +14,41 @@ MOST = 3_000  # lines of a file that are taken
 
 def layouts(data: Path) -> Iterator[Layout]:
     """Files of GLUE, CoNLL-2003, WNUT-17, KorSTS, NSMC, CODAH and SQuAD."""
-    yield from _glue(data / "glue")
-    yield _beginning(
-        "Korean reviews", "ko", data / "nsmc" / "ratings_train.txt", lambda row: Text(row[1], None, row[2])
-    )
-    yield _beginning(
-        "Korean pairs with a number",
-        "ko",
-        data / "korsts" / "sts-train.tsv",
-        lambda row: Text(row[5], row[6], float(row[4])),
-    )
-    yield _beginning(
-        "choices without a header",
-        "en",
-        data / "codah" / "full_data.tsv",
-        lambda row: Chosen(row[1], tuple(row[2:6]), int(row[6])),
-        header=None,
-        answers={"shape": "choice", "text": "column 2,column 3,column 4,column 5,column 6", "label": "column 7"},
-    )
+    choices = {"shape": "choice", "text": "column 2,column 3,column 4,column 5,column 6", "label": "column 7"}
+    without = {"text": "column 4", "label": "column 2"}
+    for name, language, file, row, answers in (
+        ("Korean reviews", "ko", "nsmc/ratings_train.txt", lambda row: Text(row[1], None, row[2]), {}),
+        ("Korean pairs with a number", "ko", "korsts/sts-train.tsv", lambda r: Text(r[5], r[6], float(r[4])), {}),
+        (
+            "choices without a header",
+            "en",
+            "codah/full_data.tsv",
+            lambda r: Chosen(r[1], tuple(r[2:6]), int(r[6])),
+            choices,
+        ),
+        (
+            "acceptability without a header",
+            "en",
+            "glue/CoLA/train.tsv",
+            lambda row: Text(row[3], None, row[1]),
+            without,
+        ),
+        ("sentences of film reviews", "en", "glue/SST-2/train.tsv", lambda row: Text(row[0], None, row[1]), {}),
+        ("entailment", "en", "glue/RTE/train.tsv", lambda row: Text(row[1], row[2], row[3]), {}),
+        ("similarity with many columns", "en", "glue/STS-B/train.tsv", lambda r: Text(r[7], r[8], float(r[9])), {}),
+        ("paraphrases between ids", "en", "glue/MRPC/msr_paraphrase_train.txt", lambda r: Text(r[3], r[4], r[0]), {}),
+    ):
+        yield _beginning(name, language, data / file, row, answers)
     yield _words("English entities in two columns", data / "wnut17" / "wnut17train.conll", "\t", 1)
     yield _words("news with four columns in IOB1", data / "conll2003" / "eng.testa", " ", 3)
     yield _squad(data / "squad" / "dev-v1.1.json")
 
 
-def _glue(folder: Path) -> Iterator[Layout]:
-    yield _beginning(
-        "acceptability without a header",
-        "en",
-        folder / "CoLA" / "train.tsv",
-        lambda row: Text(row[3], None, row[1]),
-        header=None,
-        answers={"text": "column 4", "label": "column 2"},
-    )
-    yield _beginning(
-        "sentences of film reviews", "en", folder / "SST-2" / "train.tsv", lambda row: Text(row[0], None, row[1])
-    )
-    yield _beginning("entailment", "en", folder / "RTE" / "train.tsv", lambda row: Text(row[1], row[2], row[3]))
-    yield _beginning(
-        "similarity with many columns",
-        "en",
-        folder / "STS-B" / "train.tsv",
-        lambda row: Text(row[7], row[8], float(row[9])),
-    )
-    yield _beginning(
-        "paraphrases between ids",
-        "en",
-        folder / "MRPC" / "msr_paraphrase_train.txt",
-        lambda row: Text(row[3], row[4], row[0]),
-    )
-
-
 def _beginning(
-    name: str,
-    language: str,
-    source: Path,
-    row: Callable[[list[str]], Row],
-    *,
-    header: int | None = 0,
-    answers: dict[str, str] | None = None,
+    name: str, language: str, source: Path, row: Callable[[list[str]], Row], answers: dict[str, str]
 ) -> Layout:
-    """The first rows of a table with tabs; the expected ones are pandas's."""
+    """The first rows of a table with tabs, whose header is missing where `answers` are needed; those of pandas."""
+    header = None if answers else 0
 
     def write(folder: Path) -> Written:
         lines = source.read_text(encoding="utf-8-sig").split("\n")[: MOST + 1]
@@ -84,7 +59,7 @@ def _beginning(
         rows = [some for some in found if not isinstance(some, Text) or some.text.strip()]
         return Written(path=path, rows=rows)
 
-    return Layout(name=name, kind="plain-tables", language=language, write=write, answers=answers or {})
+    return Layout(name=name, kind="plain-tables", language=language, write=write, answers=answers)
 
 
 def _words(name: str, source: Path, separator: str, tag: int) -> Layout:

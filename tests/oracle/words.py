@@ -2,126 +2,84 @@
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-# Of each language: who or what it is about, what is told of it, and how the sentence ends.
-PARTS: dict[str, tuple[list[str], list[str], list[str]]] = {
-    "en": (
-        ["The soup at the station", "My second order", "That flight to Lisbon", "The new keyboard", "Their hotline"],
-        ["was cold and late", "made my whole week", "is not worth the money, sadly,", "works as it should"],
-        [
-            "again.",
-            ", and nobody cared!",
-            "since the update.",
-            "- would buy it again.",
-            "for us. Why?",
-            "on a Monday",
-            "this time.",
-        ],
-    ),
-    "ko": (
-        ["이번에 산 이어폰은", "역 앞의 국밥집은", "새로 나온 영화는", "어제 받은 택배는", "상담원의 대답은"],
-        ["생각보다 훨씬 좋고", "정말 실망스럽고", "값에 비해 괜찮고", "처음부터 끝까지 지루했고"],
-        [
-            "다시 사고 싶어요.",
-            "포장도 엉망이었습니다!",
-            "친구에게 알려 줬다.",
-            "그냥 그랬음...",
-            "또 갈 거예요",
-            "아쉽네요.",
-        ],
-    ),
-    "de": (
-        ["Das Essen im Zug", "Mein neuer Rucksack", "Die Lieferung nach Köln", "Der Film gestern", "Die Bedienung"],
-        ["war leider völlig kalt", "hat uns sehr gut gefallen", "kam drei Tage zu spät", "ist sein Geld wert"],
-        [
-            "und niemand half.",
-            ", gerne wieder!",
-            "seit dem Umbau.",
-            "– wie immer.",
-            ", aber nur knapp.",
-            "für Anfänger.",
-        ],
-    ),
-    "fr": (
-        ["Le petit déjeuner", "Mon vélo électrique", "La chambre au troisième étage", "Ce roman", "Le guichet"],
-        ["était froid et cher", "m'a vraiment surpris", "ne vaut pas son prix", "est arrivé à l'heure"],
-        [
-            "cette fois-ci.",
-            ", quel dommage !",
-            "depuis lundi.",
-            "comme d'habitude.",
-            ", je le reprendrai.",
-            "pour une fois",
-        ],
-    ),
-    "es": (
-        ["El servicio del hotel", "La batería del móvil", "Mi última compra", "El guía de Sevilla", "Esta aplicación"],
-        ["fue lento y caro", "me encantó de verdad", "no funciona desde ayer", "cumple lo que promete"],
-        ["otra vez.", ", ¡qué pena!", "desde el martes.", "como siempre.", ", volveré pronto.", "para empezar"],
-    ),
-    "ru": (
-        ["Доставка в Казань", "Новый чайник", "Этот сериал", "Номер в гостинице", "Служба поддержки"],
-        ["оказалась слишком долгой", "нам очень понравился", "не стоит своих денег", "работает как надо"],
-        ["уже второй раз.", ", советую всем!", "после ремонта.", "как обычно.", ", но дорого.", "к сожалению"],
-    ),
-    "ja": (
-        ["駅前のラーメン屋は", "先週届いた椅子は", "新しい映画は", "ホテルの朝食は", "この辞書アプリは"],
-        ["とても良くて", "思ったより高くて", "少しがっかりで", "期待どおりで"],
-        [
-            "また行きたいです。",
-            "友達にも勧めました!",
-            "二度と買いません。",
-            "普通でした",
-            "満足しています。",
-            "残念でした。",
-        ],
-    ),
-    "zh": (
-        ["车站旁边的面馆", "上周买的耳机", "这部新电影", "酒店的早餐", "客服的回答"],
-        ["非常不错,", "让人失望,", "比想象的贵,", "一如既往地好,"],
-        ["下次还会来。", "已经推荐给朋友了!", "不会再买了。", "就这样吧", "值得一试。", "有点可惜。"],
-    ),
-    "tr": (
-        ["Kargo şirketi", "Geçen hafta aldığım kulaklık", "Otelin kahvaltısı", "Yeni güncelleme", "Çağrı merkezi"],
-        ["çok geç geldi", "beklediğimden iyi çıktı", "parasını hiç hak etmiyor", "işini düzgün yapıyor"],
-        ["yine.", ", herkese öneririm!", "ama pahalı.", "her zamanki gibi.", ", yazık oldu.", "bu sefer de"],
-    ),
-    "id": (
-        ["Pengiriman ke Surabaya", "Aplikasi yang baru", "Sarapan di hotel itu", "Layanan pelanggan", "Sepatu ini"],
-        ["sangat lambat dan mahal", "benar-benar memuaskan", "tidak sesuai harganya", "berfungsi dengan baik"],
-        ["lagi.", ", kecewa sekali!", "sejak kemarin.", "seperti biasa.", ", akan beli lagi.", "menurut saya"],
-    ),
-}
+Parts = tuple[list[str], list[str], list[str]]
 
+
+def _parted(table: Mapping[str, tuple[str, str, str]]) -> dict[str, Parts]:
+    return {language: (a.split("|"), b.split("|"), c.split("|")) for language, (a, b, c) in table.items()}
+
+
+# Of each language: who or what it is about, what is told of it, and how the sentence ends.
+PARTS = _parted(
+    {
+        "en": (
+            "The soup at the station|My second order|That flight to Lisbon|The new keyboard|Their hotline",
+            "was cold and late|made my whole week|is not worth the money, sadly,|works as it should",
+            "again.|, and nobody cared!|since the update.|- would buy it again.|for us. Why?|on a Monday|this time.",
+        ),
+        "ko": (
+            "이번에 산 이어폰은|역 앞의 국밥집은|새로 나온 영화는|어제 받은 택배는|상담원의 대답은",
+            "생각보다 훨씬 좋고|정말 실망스럽고|값에 비해 괜찮고|처음부터 끝까지 지루했고",
+            "다시 사고 싶어요.|포장도 엉망이었습니다!|친구에게 알려 줬다.|그냥 그랬음...|또 갈 거예요|아쉽네요.",
+        ),
+        "de": (
+            "Das Essen im Zug|Mein neuer Rucksack|Die Lieferung nach Köln|Der Film gestern|Die Bedienung",
+            "war leider völlig kalt|hat uns sehr gut gefallen|kam drei Tage zu spät|ist sein Geld wert",
+            "und niemand half.|, gerne wieder!|seit dem Umbau.|– wie immer.|, aber nur knapp.|für Anfänger.",
+        ),
+        "fr": (
+            "Le petit déjeuner|Mon vélo électrique|La chambre au troisième étage|Ce roman|Le guichet",
+            "était froid et cher|m'a vraiment surpris|ne vaut pas son prix|est arrivé à l'heure",
+            "cette fois-ci.|, quel dommage !|depuis lundi.|comme d'habitude.|, je le reprendrai.|pour une fois",
+        ),
+        "es": (
+            "El servicio del hotel|La batería del móvil|Mi última compra|El guía de Sevilla|Esta aplicación",
+            "fue lento y caro|me encantó de verdad|no funciona desde ayer|cumple lo que promete",
+            "otra vez.|, ¡qué pena!|desde el martes.|como siempre.|, volveré pronto.|para empezar",
+        ),
+        "ru": (
+            "Доставка в Казань|Новый чайник|Этот сериал|Номер в гостинице|Служба поддержки",
+            "оказалась слишком долгой|нам очень понравился|не стоит своих денег|работает как надо",
+            "уже второй раз.|, советую всем!|после ремонта.|как обычно.|, но дорого.|к сожалению",
+        ),
+        "ja": (
+            "駅前のラーメン屋は|先週届いた椅子は|新しい映画は|ホテルの朝食は|この辞書アプリは",
+            "とても良くて|思ったより高くて|少しがっかりで|期待どおりで",
+            "また行きたいです。|友達にも勧めました!|二度と買いません。|普通でした|満足しています。|残念でした。",
+        ),
+        "zh": (
+            "车站旁边的面馆|上周买的耳机|这部新电影|酒店的早餐|客服的回答",
+            "非常不错,|让人失望,|比想象的贵,|一如既往地好,",
+            "下次还会来。|已经推荐给朋友了!|不会再买了。|就这样吧|值得一试。|有点可惜。",
+        ),
+        "tr": (
+            "Kargo şirketi|Geçen hafta aldığım kulaklık|Otelin kahvaltısı|Yeni güncelleme|Çağrı merkezi",
+            "çok geç geldi|beklediğimden iyi çıktı|parasını hiç hak etmiyor|işini düzgün yapıyor",
+            "yine.|, herkese öneririm!|ama pahalı.|her zamanki gibi.|, yazık oldu.|bu sefer de",
+        ),
+        "id": (
+            "Pengiriman ke Surabaya|Aplikasi yang baru|Sarapan di hotel itu|Layanan pelanggan|Sepatu ini",
+            "sangat lambat dan mahal|benar-benar memuaskan|tidak sesuai harganya|berfungsi dengan baik",
+            "lagi.|, kecewa sekali!|sejak kemarin.|seperti biasa.|, akan beli lagi.|menurut saya",
+        ),
+    }
+)
 # Of each language: people, places, organisations, and what is told of them.
-NAMES: dict[str, tuple[list[str], list[str], list[str]]] = {
-    "en": (
-        ["Anna Berg", "Tom Okafor", "Lee"],
-        ["New York", "Oslo", "Lake Ontario"],
-        ["Northern Rail", "Acme", "UNICEF"],
-    ),
-    "ko": (["김민수", "이서연", "박 대리"], ["서울", "부산", "제주도"], ["한국은행", "대한 적십자사", "기상청"]),
-    "de": (
-        ["Karla Vogt", "Emil Braun", "Jonas"],
-        ["Bad Homburg", "Köln", "Leipzig"],
-        ["Rotes Kreuz", "Nordbank", "ADAC"],
-    ),
-    "fr": (["Lucie Morel", "Paul Roy", "Inès"], ["Le Havre", "Lyon", "Nantes"], ["Banque du Nord", "Airlis", "SNSM"]),
-    "es": (
-        ["Marta Ruiz", "Pablo Gil", "Elena"],
-        ["Buenos Aires", "Sevilla", "Lima"],
-        ["Cruz Roja", "Telenor", "Iberluz"],
-    ),
-    "ru": (
-        ["Анна Белова", "Пётр Ильин", "Ольга"],
-        ["Нижний Новгород", "Казань", "Томск"],
-        ["Банк Север", "Росгид", "Заря"],
-    ),
-    "ja": (["田中", "佐藤花子", "鈴木"], ["東京", "大阪", "北海道"], ["北海銀行", "みどり電機", "気象庁"]),
-    "zh": (["王小明", "李娜", "张伟"], ["北京", "上海", "南京"], ["东方银行", "蓝天公司", "气象局"]),
-}
+NAMES = _parted(
+    {
+        "en": ("Anna Berg|Tom Okafor|Lee", "New York|Oslo|Lake Ontario", "Northern Rail|Acme|UNICEF"),
+        "ko": ("김민수|이서연|박 대리", "서울|부산|제주도", "한국은행|대한 적십자사|기상청"),
+        "de": ("Karla Vogt|Emil Braun|Jonas", "Bad Homburg|Köln|Leipzig", "Rotes Kreuz|Nordbank|ADAC"),
+        "fr": ("Lucie Morel|Paul Roy|Inès", "Le Havre|Lyon|Nantes", "Banque du Nord|Airlis|SNSM"),
+        "es": ("Marta Ruiz|Pablo Gil|Elena", "Buenos Aires|Sevilla|Lima", "Cruz Roja|Telenor|Iberluz"),
+        "ru": ("Анна Белова|Пётр Ильин|Ольга", "Нижний Новгород|Казань|Томск", "Банк Север|Росгид|Заря"),
+        "ja": ("田中|佐藤花子|鈴木", "東京|大阪|北海道", "北海銀行|みどり電機|気象庁"),
+        "zh": ("王小明|李娜|张伟", "北京|上海|南京", "东方银行|蓝天公司|气象局"),
+    }
+)
 FACTS: dict[str, list[str]] = {
     "en": [
         '"We like <LOC>", <PER> told <ORG>, smiling.',

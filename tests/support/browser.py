@@ -2,7 +2,8 @@
 
 import shutil
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -81,3 +82,11 @@ def dumped(address: str, folder: Path, *flags: str, wait: int = WAIT) -> str:
     every = [*FLAGS, *flags, f"user-data-dir={folder / 'chromium'}", f"virtual-time-budget={wait}", "dump-dom"]
     command = [program, *(f"--{flag}" for flag in every), address]
     return subprocess.run(command, capture_output=True, timeout=120, encoding="utf-8").stdout
+
+
+def soon(true: Callable[[], object], seconds: float = 120.0) -> bool:
+    """Whether it becomes true within so many seconds."""
+    until = time.monotonic() + seconds
+    while not (found := true()) and time.monotonic() < until:
+        time.sleep(0.02)
+    return bool(found)

@@ -15,8 +15,6 @@ from transformers import (
     BertConfig,
     BertForMaskedLM,
     BertModel,
-    DistilBertConfig,
-    DistilBertModel,
     PreTrainedTokenizerFast,
     RobertaConfig,
     RobertaModel,
@@ -115,25 +113,6 @@ def tiny_roberta(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
-def tiny_distilbert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A random DistilBERT of two layers."""
-    folder = tmp_path_factory.mktemp("tiny-distilbert")
-    size = wordpiece(folder, "DistilBertTokenizer")
-    torch.manual_seed(0)
-    config = DistilBertConfig(
-        vocab_size=size,
-        max_position_embeddings=128,
-        dim=32,
-        n_layers=2,
-        n_heads=2,
-        hidden_dim=64,
-        initializer_range=0.2,
-    )
-    DistilBertModel(config).save_pretrained(folder)
-    return folder
-
-
 BERT_TOKENS = {"cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]", "unk_token": "[UNK]"}
 BERT_TEMPLATE = ("[CLS]:0 $A:0 [SEP]:0", "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1")
 
@@ -195,36 +174,25 @@ def tiny(kind: str, vocabulary: Callable[[Path], int], **settings: Any) -> Any:
 
 
 tiny_albert = tiny("albert", albert_pieces, embedding_size=16)  # its two layers share their weights
+tiny_distilbert = tiny("distilbert", lambda folder: wordpiece(folder, "DistilBertTokenizer"), hidden_dim=64)
 tiny_electra = tiny("electra", lambda folder: wordpiece(folder, "ElectraTokenizer"), embedding_size=16)
 tiny_xlm_roberta = tiny("xlm-roberta", roberta_pieces, max_position_embeddings=130, type_vocab_size=1)
 tiny_modernbert = tiny("modernbert", byte_level, classifier_pooling="mean", local_attention=8)
-tiny_deberta_v2 = tiny(
-    "deberta-v2",
-    bert_pieces,
-    relative_attention=True,
-    pos_att_type=["p2c", "c2p"],
-    position_buckets=16,
-    share_att_key=True,
-    norm_rel_ebd="layer_norm",
-    position_biased_input=False,
-    type_vocab_size=0,
-    pooler_hidden_size=32,
-)
+OF_DEBERTA = {
+    "relative_attention": True,
+    "position_biased_input": False,
+    "type_vocab_size": 0,
+    "pooler_hidden_size": 32,
+}
+OF_DEBERTA_V2 = OF_DEBERTA | {"position_buckets": 16, "share_att_key": True, "norm_rel_ebd": "layer_norm"}
+tiny_deberta_v2 = tiny("deberta-v2", bert_pieces, pos_att_type=["p2c", "c2p"], **OF_DEBERTA_V2)
 tiny_mpnet = tiny("mpnet", roberta_pieces, max_position_embeddings=130)
 tiny_camembert = tiny("camembert", roberta_pieces, max_position_embeddings=130, type_vocab_size=1)
 tiny_data2vec_text = tiny("data2vec-text", roberta_pieces, max_position_embeddings=130, type_vocab_size=1)
 tiny_ernie = tiny("ernie", bert_words)
 tiny_big_bird = tiny("big_bird", bert_pieces, block_size=16)
 tiny_rembert = tiny("rembert", bert_pieces, input_embedding_size=16, output_embedding_size=24)
-tiny_deberta = tiny(
-    "deberta",
-    byte_level,
-    relative_attention=True,
-    pos_att_type=["c2p", "p2c"],
-    position_biased_input=False,
-    type_vocab_size=0,
-    pooler_hidden_size=32,
-)
+tiny_deberta = tiny("deberta", byte_level, pos_att_type=["c2p", "p2c"], **OF_DEBERTA)
 tiny_eurobert = tiny("eurobert", byte_level, num_key_value_heads=1, classifier_pooling="mean")
 tiny_nomic_bert = tiny("nomic_bert", bert_words)
 tiny_gte = tiny("gte", roberta_pieces)

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -17,8 +18,10 @@ from finetune.inference.predictor import Predictor
 from finetune.runs.events import unwatched
 from finetune.task_types.guess import guess
 from finetune.task_types.own_data import usable_rows
-from support.fuzzing import Fuzzed, bounded, damaged, require_one_line
+from support.fuzzing import LONGEST, Fuzzed, damaged
 from support.runs import DATA, REVIEWS
+
+MEMORY = 2 << 30  # bytes of resident memory that all of them may add
 
 
 def fuzz_data_files(count: int, seed: int, *, folder: Path, model: Path, predictor: Predictor) -> Fuzzed:
@@ -26,22 +29,21 @@ def fuzz_data_files(count: int, seed: int, *, folder: Path, model: Path, predict
 
     `model` is the encoder whose tokenizer `check` uses, `predictor` a model of texts.
     """
-    random, fuzzed = Random(seed), Fuzzed()
+    random, fuzzed = Random(seed), Fuzzed(longest=LONGEST)
     originals = _originals(folder)
-    for number in range(count):
-        name, content = random.choice(originals)
-        path = folder / f"{number}-{name}"
-        path.write_bytes(damaged(content, random, fuzzed))
-        fuzzed.tried += 1
-        with bounded(path.name):
-            assert_checked_or_refused(path, model)
-            try:
-                predict_file(predictor, path, folder / "out.jsonl", options={}, watch=unwatched)
-                fuzzed.accepted += 1
-            except UserError as error:
-                require_one_line(error)
-                fuzzed.refused += 1
-        path.unlink()
+
+    def use(path: Path) -> None:
+        assert_checked_or_refused(path, model)
+        predict_file(predictor, path, folder / "out.jsonl", options={}, watch=unwatched)
+
+    with fuzzed.within(MEMORY):
+        for number in range(count):
+            name, content = random.choice(originals)
+            path = folder / f"{number}-{name}"
+            path.write_bytes(damaged(content, random, fuzzed))
+            fuzzed.add(path.name, partial(use, path))
+            path.unlink()
+    assert fuzzed.faults == []
     return fuzzed
 
 
@@ -63,34 +65,33 @@ def _originals(folder: Path) -> list[tuple[str, bytes]]:
 
 def assert_checked_or_refused(path: Path, model: Path) -> None:
     """Reading and checking: either a UserError in one line, or every row in its place."""
-    assert_read_or_refused(path)
-    try:
-        report = findings_of(str(path), {"model": str(model)}, path.parent)
-        json.dumps(next(as_json(report)))
-        if report.corpus is not None:  # what is left of it is a text
-            return
-        count = len(report.parts[0].table) + len(report.parts[0].table.faults)
-        for finding in report.findings:
-            assert len(finding.rows) == len(finding.lines) <= finding.count <= count
-            assert set(finding.rows) <= set(range(1, count + 1))
-        assert "\n" not in "".join(finding.what + finding.remedy for finding in report.findings)
-        write_fixed(report.parts[0], path.with_name("fixed.jsonl"))
-    except UserError as error:
-        require_one_line(error)
+    for use in (lambda: _read(path), lambda: _check(path, model)):
+        try:
+            use()
+        except UserError as error:
+            assert "\n" not in str(error) and len(str(error)) < LONGEST, str(error)[:1_000]
 
 
-def assert_read_or_refused(path: Path) -> None:
-    """Everything up to rows: either a UserError in one line, or every row in its place."""
-    try:
-        table = read_table(path)
-        numbers = [*table.rows, *(fault.row for fault in table.faults)]
-        assert sorted(numbers) == list(range(1, len(numbers) + 1))  # no row is lost, none comes twice
-        assert all(len(column) == len(table) for column in table.columns.values())
-        assert str(table.form)
-        layout = guess(table, {})
-        rows, _, notes = usable_rows(layout, table, unlabelled=True)
-        assert len(rows) <= len(table)
-        assert notes or len(rows) == len(numbers)  # a note may also say how a cell is read
-    except UserError as error:
-        assert path.name in str(error)
-        require_one_line(error)
+def _check(path: Path, model: Path) -> None:
+    report = findings_of(str(path), {"model": str(model)}, path.parent)
+    json.dumps(next(as_json(report)))
+    if report.corpus is not None:  # what is left of it is a text
+        return
+    count = len(report.parts[0].table) + len(report.parts[0].table.faults)
+    for finding in report.findings:
+        assert len(finding.rows) == len(finding.lines) <= finding.count <= count
+        assert set(finding.rows) <= set(range(1, count + 1))
+        assert "\n" not in finding.what + finding.remedy
+    write_fixed(report.parts[0], path.with_name("fixed.jsonl"))
+
+
+def _read(path: Path) -> None:
+    """Everything up to rows."""
+    table = read_table(path)
+    numbers = [*table.rows, *(fault.row for fault in table.faults)]
+    assert sorted(numbers) == list(range(1, len(numbers) + 1))  # no row is lost, none comes twice
+    assert all(len(column) == len(table) for column in table.columns.values())
+    assert str(table.form)
+    rows, _, notes = usable_rows(guess(table, {}), table, unlabelled=True)
+    assert len(rows) <= len(table)
+    assert notes or len(rows) == len(numbers)  # a note may also say how a cell is read

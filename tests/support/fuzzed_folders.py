@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -13,11 +14,12 @@ from finetune.models.building import build_model
 from finetune.models.pretrained import resolve
 from finetune.models.tokenizers.load import load_fast_tokenizer, load_tokenizer
 from finetune.runs.recipe import Recipe
-from support.fuzzing import Fuzzed, bounded, damaged, require_one_line
+from support.fuzzing import LONGEST, Fuzzed, damaged
 from support.toys import cat_task
 from support.training import CPU
 
 CHECKSUMS = "checksums.json"
+MEMORY = 2 << 30  # bytes of resident memory that all of them may add
 ODD: tuple[Any, ...] = (
     *(None, True, 0, -1, 1, 3, 17, 10**6, 10**12, 10**40, 0.5, -0.5, float("nan"), float("inf"), "", "x", "evil/x:y"),
     *("../../x", "/dev/zero", "x" * 100_000, "\x1b[31m", [], [1], ["x"], {}, {"x": 1}, {"0": "a", "1": "a"}, [[[]]]),
@@ -29,50 +31,48 @@ def fuzz_model_folders(count: int, seed: int, *, folder: Path, encoder: Path, mo
 
     Without checksums a changed value of a config may get through; changed weights may too, and are `undetected`.
     """
-    random, fuzzed = Random(seed), Fuzzed()
-    for number in range(count):
-        finished = random.random() < 0.5
-        copy = shutil.copytree(model if finished else encoder, folder / str(number))
-        if random.random() < 0.8:
-            (copy / CHECKSUMS).unlink(missing_ok=True)
-        before = _weights(copy)
-        for _ in range(random.choice((1, 1, 2))):
-            _damage(copy, random, fuzzed)
-        fuzzed.tried += 1
-        with bounded(str(copy)):
-            if not (_use_model if finished else _use_encoder)(copy):
-                fuzzed.refused += 1
-            elif _weights(copy) == before:
-                fuzzed.accepted += 1
-            else:
+    random, fuzzed = Random(seed), Fuzzed(longest=LONGEST)
+    with fuzzed.within(MEMORY):
+        for number in range(count):
+            finished = random.random() < 0.5
+            copy = shutil.copytree(model if finished else encoder, folder / str(number))
+            if random.random() < 0.8:
+                (copy / CHECKSUMS).unlink(missing_ok=True)
+            before = _weights(copy)
+            for _ in range(random.choice((1, 1, 2))):
+                _damage(copy, random, fuzzed)
+            if (
+                fuzzed.add(str(copy), partial(_use_model if finished else _use_encoder, copy))
+                and _weights(copy) != before
+            ):
                 assert not (copy / CHECKSUMS).is_file()
+                fuzzed.accepted -= 1
                 fuzzed.undetected += 1
-        shutil.rmtree(copy)
+            shutil.rmtree(copy)
+    assert fuzzed.faults == []
     return fuzzed
 
 
-def _use_encoder(folder: Path) -> bool:
-    """Whether the folder gives a model; asserts that an error is a UserError."""
-    steps = (
+def _use_encoder(folder: Path) -> None:
+    """Everything that loads an encoder, the tokenizer too where the one before it was refused."""
+    refused = []
+    for use in (
         lambda: resolve(str(folder)),
         lambda: load_fast_tokenizer(folder),
         lambda: load_tokenizer(folder),
         lambda: build_model(folder, cat_task().head, Recipe(task="any", seed=0), device=CPU),
-    )
-    return [_succeeds(step) for step in steps] == [True] * len(steps)  # all of them are tried
+    ):
+        try:
+            use()
+        except UserError as error:
+            assert "\n" not in str(error), error
+            refused.append(error)
+    if refused:
+        raise refused[0]
 
 
-def _use_model(folder: Path) -> bool:
-    return _succeeds(lambda: load_predictor(folder, device="cpu")("the cat sat"))
-
-
-def _succeeds(step: Any) -> bool:
-    try:
-        step()
-    except UserError as error:
-        require_one_line(error)
-        return False
-    return True
+def _use_model(folder: Path) -> None:
+    load_predictor(folder, device="cpu")("the cat sat")
 
 
 def _weights(folder: Path) -> list[bytes]:

@@ -24,51 +24,34 @@ NUMBERS = range(12)
 def ynat() -> list[dict[str, Any]]:
     """Headlines whose words tell the topic."""
     return [
-        {
-            "guid": f"ynat-v1_{n:05d}",
-            "title": f"{TOPICS[topic]} 소식 {n}",
-            "predefined_news_category": topic,
-            "label": topic,
-            "annotations": {"annotators": ["1", "2", "3"], "annotations": {"first-scope": [topic] * 3}},
-            "url": "https://example.com",
-            "date": "2016.06.30. 오전 10:36",
-        }
+        {"guid": f"ynat-v1_{n:05d}", "title": f"{TOPICS[topic]} 소식 {n}", "url": "https://example.com", "label": topic,
+         "annotations": {"annotators": ["1", "2", "3"], "annotations": {"first-scope": [topic] * 3}},
+         "predefined_news_category": topic, "date": "2016.06.30. 오전 10:36"}
         for n in NUMBERS
         for topic in [list(TOPICS)[n % 3]]
-    ]
+    ]  # fmt: skip
 
 
 def sts() -> list[dict[str, Any]]:
     """Pairs that share more words the higher their number; `label` is rounded, `real-label` is not."""
     return [
-        {
-            "guid": f"klue-sts-v1_{n:05d}",
-            "source": "airbnb-rtt",
-            "sentence1": "숙소가 아주 깨끗하고 조용해요",
-            "sentence2": " ".join(["숙소가", "아주", "깨끗하고", "조용해요", "좋아요"][: 1 + n % 5]),
-            "labels": {"label": round(real, 1), "real-label": real, "binary-label": int(real >= 3)},
-            "annotators": {"agreement": "0:0:0:2:3:0:0", "annotators": ["07"], "annotations": [4]},
-        }
+        {"guid": f"klue-sts-v1_{n:05d}", "source": "airbnb-rtt", "sentence1": "숙소가 아주 깨끗하고 조용해요",
+         "sentence2": " ".join(["숙소가", "아주", "깨끗하고", "조용해요", "좋아요"][: 1 + n % 5]),
+         "labels": {"label": round(real, 1), "real-label": real, "binary-label": int(real >= 3)},
+         "annotators": {"agreement": "0:0:0:2:3:0:0", "annotators": ["07"], "annotations": [4]}}
         for n in NUMBERS
         for real in [1 + n % 5 - 1 / 7]
-    ]
+    ]  # fmt: skip
 
 
 def nli() -> list[dict[str, Any]]:
     """Pairs whose second sentence tells the relation."""
     return [
-        {
-            "guid": f"klue-nli-v1_{n:05d}",
-            "genre": "NSMC",
-            "premise": f"{n}일에 비가 많이 온다",
-            "hypothesis": RELATIONS[relation],
-            "gold_label": relation,
-            "author": relation,
-            "label2": relation,
-        }
+        {"guid": f"klue-nli-v1_{n:05d}", "genre": "NSMC", "premise": f"{n}일에 비가 많이 온다",
+         "hypothesis": RELATIONS[relation], "gold_label": relation, "author": relation, "label2": relation}
         for n in NUMBERS
         for relation in [list(RELATIONS)[n % 3]]
-    ]
+    ]  # fmt: skip
 
 
 def tagged(sentence: str) -> list[tuple[str, str]]:

@@ -13,36 +13,21 @@ OWN_DATA, OWN_DATA_KO = (folder / "tutorials" / "your-data.md" for folder in (DO
 OWN_TASK, OWN_TASK_KO = (folder / "tutorials" / "own-task.md" for folder in (DOCS, KOREAN))
 SERVE, SERVE_KO = (folder / "how-to" / "serve.md" for folder in (DOCS, KOREAN))  # docs/test_serve_page.py runs them
 SITE = sorted(DOCS.rglob("*.md"))
-KOREAN_PAGES = [README_KO, *sorted(KOREAN.rglob("*.md"))]
 DOCUMENTS = [  # docs/test_your_own_task.py runs all of the pages on custom tasks
     *(README, CONTRIBUTING, README_KO),
     *(page for page in SITE if page not in (OWN_TASK, OWN_TASK_KO)),
 ]
+SAME = {  # folder: pages
+    "tutorials": ("dialect",),
+    "explanation": ("heads", "how-bert-reads", "significance"),
+    "how-to": (
+        *("cheat-sheet", "embeddings", "fine-tuning", "from-trainer", "korean", "labels", "many-runs", "other-tasks"),
+        *("paper-tables", "publish", "search", "serve", "troubleshooting"),
+    ),
+}
 SAME_COMMANDS = {  # Korean pages that have the commands of the English page, and no code that it lacks
     README_KO: README,
-    KOREAN / "tutorials" / "dialect.md": DOCS / "tutorials" / "dialect.md",
-    **{
-        KOREAN / "explanation" / name: DOCS / "explanation" / name
-        for name in ("heads.md", "how-bert-reads.md", "significance.md")
-    },
-    **{
-        KOREAN / "how-to" / name: DOCS / "how-to" / name
-        for name in (
-            "cheat-sheet.md",
-            "embeddings.md",
-            "fine-tuning.md",
-            "from-trainer.md",
-            "korean.md",
-            "labels.md",
-            "many-runs.md",
-            "other-tasks.md",
-            "paper-tables.md",
-            "publish.md",
-            "search.md",
-            "serve.md",
-            "troubleshooting.md",
-        )
-    },
+    **{KOREAN / one / f"{name}.md": DOCS / one / f"{name}.md" for one, names in SAME.items() for name in names},
 }
 SAVED = r"(?:as\s`(?P<name>[\w./-]+)`|`(?P<name_ko>[\w./-]+)`로\s저장)[^`]*?:\n\n```\w+\n(?P<content>.*?)```"
 

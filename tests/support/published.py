@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,16 +36,9 @@ KOBERTS = ("[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]")  # KoBERT's ids
 KLUES = ("[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]")  # of KLUE-RoBERTa
 SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
 OF_DEBERTA = {
-    "relative_attention": True,
-    "position_buckets": 256,
-    "norm_rel_ebd": "layer_norm",
-    "share_att_key": True,
-    "pos_att_type": "p2c|c2p",
-    "layer_norm_eps": 1e-7,
-    "max_relative_positions": -1,
-    "position_biased_input": False,
-    "max_position_embeddings": 512,
-    "type_vocab_size": 0,
+    **{"relative_attention": True, "position_buckets": 256, "norm_rel_ebd": "layer_norm", "share_att_key": True},
+    **{"pos_att_type": "p2c|c2p", "layer_norm_eps": 1e-7, "max_relative_positions": -1},
+    **{"position_biased_input": False, "max_position_embeddings": 512, "type_vocab_size": 0},
 }
 PIECES = {  # options of SentencePiece's trainer
     "deberta": {"pad_id": 0, "bos_id": 1, "eos_id": 2, "unk_id": 3}
@@ -105,7 +99,7 @@ def _named(special: Iterable[str]) -> dict[str, str]:
     return {f"{one.strip('[]').lower()}_token": one for one in special}
 
 
-def _wordpiece(special: tuple[str, ...], tokenizer_class: str, *, whole: bool) -> Callable[[Path], int]:
+def wordpiece_file(special: tuple[str, ...], tokenizer_class: str, *, whole: bool) -> Callable[[Path], int]:
     """vocab.txt, and with `whole` tokenizer.json too."""
 
     def write(folder: Path) -> int:
@@ -184,7 +178,7 @@ def _e5(folder: Path) -> int:
     return len(made)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Published:
     """How an encoder is published: the class of its weights, their file and type, and its vocabulary.
 
@@ -209,8 +203,8 @@ class Published:
         (folder / "config.json").write_text(json.dumps(config.to_diff_dict() | self.config))
         state = self.kind(config).to(self.dtype).state_dict()
         if self.old_names:
-            renamed = (("LayerNorm.weight", "LayerNorm.gamma"), ("LayerNorm.bias", "LayerNorm.beta"))
-            state = {_replaced(name, renamed): tensor for name, tensor in state.items()}
+            norms = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
+            state = {re.sub("|".join(norms), lambda old: norms[old[0]], name): state[name] for name in state}
         if self.safe:
             save_file({n: t.clone() for n, t in state.items()}, folder / "model.safetensors", {"format": "pt"})
         if self.pickled:
@@ -219,60 +213,31 @@ class Published:
             (folder / other).write_text("not to be fetched")
 
 
-def _replaced(text: str, pairs: Iterable[tuple[str, str]]) -> str:
-    for old, new in pairs:
-        text = text.replace(old, new)
-    return text
-
-
-OF_MODERN = {
-    "max_position_embeddings": 8192,
-    "global_attn_every_n_layers": 3,
-    "local_attention": 128,
-    "tie_word_embeddings": True,
-    "pad_token_id": 0,
-}
+OF_MODERN = {"max_position_embeddings": 8192, "global_attn_every_n_layers": 3, "local_attention": 128}
+OF_MODERN |= {"tie_word_embeddings": True, "pad_token_id": 0}
 OF_BERT = {"bos_token_id": 2, "cls_token_id": 2, "eos_token_id": 3, "sep_token_id": 3}
+KOBERT = {"pad_token_id": 1}
+OF_ROBERTA = {"type_vocab_size": 1, "max_position_embeddings": 514, "pad_token_id": 1}
+OF_KLUE = OF_ROBERTA | {"bos_token_id": 0, "eos_token_id": 2, "tokenizer_class": "BertTokenizer"}
+OF_GEMMA = {"bos_token_id": 2, "cls_token_id": 2, "eos_token_id": 1, "sep_token_id": 1}
+ELECTRA, KF = wordpiece_file(BERTS, "ElectraTokenizer", whole=False), wordpiece_file(BERTS, "BertTokenizer", whole=True)
+KCELECTRA, KLUE = (
+    wordpiece_file(*given, whole=True) for given in ((BERTS, "ElectraTokenizer"), (KLUES, "BertTokenizer"))
+)
 PUBLISHED = {
     "microsoft/deberta-v3-base": Published(
-        kind=DebertaV2ForMaskedLM, vocabulary=_deberta_v3, config=OF_DEBERTA, safe=False, dtype=torch.float16
+        DebertaV2ForMaskedLM, _deberta_v3, OF_DEBERTA, safe=False, dtype=torch.float16
     ),
-    "monologg/kobert": Published(kind=BertModel, vocabulary=_kobert, config={"pad_token_id": 1}, safe=False),
-    "skt/kobert-base-v1": Published(
-        kind=BertModel, vocabulary=_kobert_of_skt, config={"pad_token_id": 1}, safe=False, old_names=True
-    ),
-    "monologg/koelectra-base-v3-discriminator": Published(
-        kind=ElectraForPreTraining, vocabulary=_wordpiece(BERTS, "ElectraTokenizer", whole=False), safe=False
-    ),
-    "beomi/KcELECTRA-base": Published(
-        kind=ElectraForPreTraining, vocabulary=_wordpiece(BERTS, "ElectraTokenizer", whole=True), safe=False
-    ),
-    "klue/roberta-base": Published(
-        kind=RobertaForMaskedLM,
-        vocabulary=_wordpiece(KLUES, "BertTokenizer", whole=True),
-        config={"type_vocab_size": 1, "max_position_embeddings": 514, "pad_token_id": 1, "bos_token_id": 0}
-        | {"eos_token_id": 2, "tokenizer_class": "BertTokenizer"},
-    ),
-    "kakaobank/kf-deberta-base": Published(
-        kind=DebertaV2ForMaskedLM,
-        vocabulary=_wordpiece(BERTS, "BertTokenizer", whole=True),
-        config=OF_DEBERTA,
-        safe=False,
-    ),
+    "monologg/kobert": Published(BertModel, _kobert, KOBERT, safe=False),
+    "skt/kobert-base-v1": Published(BertModel, _kobert_of_skt, KOBERT, safe=False, old_names=True),
+    "monologg/koelectra-base-v3-discriminator": Published(ElectraForPreTraining, ELECTRA, safe=False),
+    "beomi/KcELECTRA-base": Published(ElectraForPreTraining, KCELECTRA, safe=False),
+    "klue/roberta-base": Published(RobertaForMaskedLM, KLUE, OF_KLUE),
+    "kakaobank/kf-deberta-base": Published(DebertaV2ForMaskedLM, KF, OF_DEBERTA, safe=False),
     "skt/A.X-Encoder-base": Published(
-        kind=ModernBertForMaskedLM, vocabulary=_modern, config=OF_MODERN | OF_BERT, pickled=False, dtype=torch.bfloat16
+        ModernBertForMaskedLM, _modern, OF_MODERN | OF_BERT, pickled=False, dtype=torch.bfloat16
     ),
-    "answerdotai/ModernBERT-base": Published(
-        kind=ModernBertForMaskedLM, vocabulary=_modern, config=OF_MODERN | OF_BERT
-    ),
-    "jhu-clsp/mmBERT-base": Published(
-        kind=ModernBertForMaskedLM,
-        vocabulary=_gemma,
-        config=OF_MODERN | {"bos_token_id": 2, "cls_token_id": 2, "eos_token_id": 1, "sep_token_id": 1},
-    ),
-    "intfloat/multilingual-e5-base": Published(
-        kind=XLMRobertaModel,
-        vocabulary=_e5,
-        config={"type_vocab_size": 1, "max_position_embeddings": 514, "pad_token_id": 1},
-    ),
+    "answerdotai/ModernBERT-base": Published(ModernBertForMaskedLM, _modern, OF_MODERN | OF_BERT),
+    "jhu-clsp/mmBERT-base": Published(ModernBertForMaskedLM, _gemma, OF_MODERN | OF_GEMMA),
+    "intfloat/multilingual-e5-base": Published(XLMRobertaModel, _e5, OF_ROBERTA),
 }

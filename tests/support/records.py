@@ -45,21 +45,9 @@ def run(
 ) -> RunRecord:
     """A record with this accuracy on dev."""
     settings: dict[str, Any] = {
-        "task": task,
-        "model": model,
-        "seed": seed,
-        "init_seed": None,
-        "data_seed": None,
-        "limit": None,
-    }
-    settings |= {
-        "limit": None,
-        "frozen": False,
-        "layers": "last",
-        "bilstm": False,
-        "options": {},
-        "train": {"learning_rate": 2e-5},
-    }
+        "task": task, "model": model, "seed": seed, "init_seed": None, "data_seed": None, "limit": None,
+        "frozen": False, "layers": "last", "bilstm": False, "options": {}, "train": {"learning_rate": 2e-5},
+    }  # fmt: skip
     given = {"dev": score} | ({} if test is None else {"test": test})
     scores = {split: dict.fromkeys(("accuracy", "f1", "em"), value) for split, value in given.items()}
     constant = dict.fromkeys(("accuracy", "f1", "em"), majority)

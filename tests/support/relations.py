@@ -17,11 +17,8 @@ def marked_rows(count: int) -> list[SentenceRow]:
     for index, text in enumerate(sentences(count, seed=7)):
         pair = ["<e1>cat</e1>", "<e2>dog</e2>"]
         first, second = pair if index % 2 else pair[::-1]
-        rows.append(
-            SentenceRow(
-                id=str(index), text=f"{text} {first} saw {second} {text}", gold="before" if index % 2 else "after"
-            )
-        )
+        gold = "before" if index % 2 else "after"
+        rows.append(SentenceRow(id=str(index), text=f"{text} {first} saw {second} {text}", gold=gold))
     return rows
 
 
@@ -46,16 +43,8 @@ def klue_rows(count: int) -> list[dict[str, Any]]:
             {"word": word, "start_idx": (at := sentence.index(word)), "end_idx": at + len(word) - 1, "type": kind}
             for word, kind in names
         ]
-        rows.append(
-            {
-                "guid": f"klue-re-v1_{index:05d}",
-                "sentence": sentence,
-                "subject_entity": entities[0],
-                "object_entity": entities[1],
-                "label": label,
-                "source": "wikipedia",
-            }
-        )
+        row = {"guid": f"klue-re-v1_{index:05d}", "sentence": sentence, "source": "wikipedia", "label": label}
+        rows.append(row | {"subject_entity": entities[0], "object_entity": entities[1]})
     return rows
 
 

@@ -48,16 +48,12 @@ QUESTIONS = [
     {"question": "who sat?", "context": f"the cat sat {i}", "answer": "cat" if i % 3 else ""} for i in range(30)
 ]
 NESTED = [
-    {
-        "text": f"the {colour} {animal} sat {i}",
-        "spans": [
-            {"start": 0, "end": 5 + len(colour + animal), "label": "THING"},
-            {"start": 4, "end": 4 + len(colour), "label": "COLOUR"},
-        ],
-    }
+    {"text": f"the {colour} {animal} sat {i}",
+     "spans": [{"start": 0, "end": 5 + len(colour + animal), "label": "THING"},
+               {"start": 4, "end": 4 + len(colour), "label": "COLOUR"}]}
     for i in range(30)
     for colour, animal in [(("red", "blue")[i % 2], ("cat", "dog", "bird")[i % 3])]
-]
+]  # fmt: skip
 ASKED = [
     {"text": f"{verb} the {animal} now", "slots": "O O B-PET O", "intent": intent}
     for animal in 7 * ["cat", "dog"] + ["cat"]

@@ -26,7 +26,7 @@ PLAIN = [word for word in WORDS if word not in ("cat", "dog", "bird", "yes", "no
 Line = Mapping[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Situation:
     """A run: what is wrong with it, the lines of its files by their names, the first its data, and its settings."""
 
@@ -174,145 +174,76 @@ def contradicted(lines: Sequence[Line], share: float, others: Callable[[Line], L
     return mixed
 
 
-def other_pet(line: Line) -> Line:
-    return {"label": "a dog" if line["label"] == "a cat" else "a cat"}
-
-
-def other_fit(line: Line) -> Line:
-    return {"label": "differs" if line["label"] == "fits" else "fits"}
-
-
-def far_grade(line: Line) -> Line:
-    return {"grade": f"{5 - float(line['grade']):.2f}"}
-
-
+OTHERS: dict[str, Callable[[Line], Line]] = {  # by file: another label than that of a line
+    "pets": lambda line: {"label": "a dog" if line["label"] == "a cat" else "a cat"},
+    "pairs": lambda line: {"label": "differs" if line["label"] == "fits" else "fits"},
+    "grades": lambda line: {"grade": f"{5 - float(line['grade']):.2f}"},
+}
 THREE = ("cat", "dog", "bird")
 LAST = {"train.select": "last", "train.epochs": 60, "train.batch_size": 8}
-BROKEN = (
-    Situation(
-        cause=COLLAPSED, name="rate of 0.1", files={"pets.csv": pets(300)}, settings={"train.learning_rate": 0.1},
-    ),
-    Situation(
-        cause=COLLAPSED, name="rate of 0.5, three labels",
-        files={"three.csv": pets(600, classes=THREE)}, settings={"train.learning_rate": 0.5},
-    ),
-    Situation(cause=COLLAPSED, name="tags", files={"tags.conll": tags(200)}, settings={"train.learning_rate": 0.2}),
-    Situation(
-        cause=COLLAPSED, name="several labels", files={"many.jsonl": several(400)},
-        settings={"train.learning_rate": 0.3},
-    ),
-    Situation(cause=FLAT, name="rate of 1e-9", files={"pets.csv": pets(300)}, settings={"train.learning_rate": 1e-9}),
-    Situation(
-        cause=FLAT, name="numbers", files={"grades.csv": grades(400)}, settings={"train.learning_rate": 1e-8},
-    ),
-    Situation(
-        cause=FLAT, name="choices", files={"choice.csv": choices(300)},
-        settings={"train.learning_rate": 1e-7, "max_length": 32},
-    ),
-    Situation(
-        cause=OVER, name="wrong labels", files={"train.csv": pets(80, wrong=0.5), "dev.csv": pets(100, seed=1)},
-        settings=LAST | {"dev": "dev.csv"},
-    ),
-    Situation(
-        cause=OVER, name="few pairs",
-        files={"pairs.csv": pairs(100, wrong=0.5), "dev.csv": pairs(100, seed=1, wrong=0.2)},
-        settings=LAST | {"dev": "dev.csv", "max_length": 32},
-    ),
-    Situation(
-        cause=OVER, name="several labels", files={"many.jsonl": several(120, wrong=0.5)}, settings=LAST,
-    ),
-    Situation(
-        cause=OVER, name="three labels",
-        files={
-            "three.csv": pets(120, wrong=0.6, classes=THREE),
-            "dev.csv": pets(120, seed=1, wrong=0.2, classes=THREE),
-        },
-        settings=LAST | {"dev": "dev.csv"},
-    ),
-    Situation(
-        cause=UNDER, name="one epoch", files={"pets.csv": pets(300)},
-        settings={"train.epochs": 1, "train.batch_size": 32},
-    ),
-    Situation(
-        cause=UNDER, name="ten updates", files={"pairs.csv": pairs(400)},
-        settings={"train.updates": 10, "max_length": 32},
-    ),
-    Situation(
-        cause=UNDER, name="a low rate", files={"pets.csv": pets(600, wrong=0.05)},
-        settings={"train.learning_rate": 1e-4, "train.epochs": 3},
-    ),
-    Situation(
-        cause=UNDER, name="tags", files={"tags.conll": tags(200)}, settings={"train.epochs": 2, "train.batch_size": 64},
-    ),
-    Situation(cause=LANGUAGE, name="Korean", files={"reviews.csv": language("Korean", 300)}),
-    Situation(cause=LANGUAGE, name="Russian", files={"reviews.csv": language("Russian", 200)}),
-    Situation(cause=LANGUAGE, name="Chinese", files={"reviews.csv": language("Chinese", 400)}),
-    Situation(
-        cause=FEW, name="six rows",
-        files={
-            "three.csv": rare({"a cat": 200, "a dog": 200, "a puppy": 6}),
-            "dev.csv": rare({"a cat": 60, "a dog": 60, "a puppy": 5}, seed=1),
-        },
-        settings={"dev": "dev.csv"},
-    ),
-    Situation(
-        cause=FEW, name="eight of 308", files={"two.csv": rare({"fine": 300, "broken": 8})},
-    ),
-    Situation(
-        cause=FEW, name="tags",
-        files={"tags.conll": tags(300, rare_rows=6), "dev.conll": tags(80, seed=1, rare_rows=5)},
-        settings={"dev": "dev.conll", "train.epochs": 20},
-    ),
-    Situation(
-        cause=CONTRADICT, name="pets twice", files={"pets.csv": contradicted(pets(300), 0.6, other_pet)},
-    ),
-    Situation(
-        cause=CONTRADICT, name="pairs twice", files={"pairs.csv": contradicted(pairs(400), 0.5, other_fit)},
-        settings={"max_length": 32},
-    ),
-    Situation(
-        cause=CONTRADICT, name="numbers", files={"grades.csv": contradicted(grades(300), 0.5, far_grade)},
-    ),
-    Situation(
-        cause=CUT, name="pairs", files={"pairs.csv": pairs(400, before=40)}, settings={"max_length": 24},
-    ),
-    Situation(
-        cause=CUT, name="choices", files={"choice.csv": choices(300, before=30)}, settings={"max_length": 20},
-    ),
-    Situation(
-        cause=CUT, name="pairs, cut at 16", files={"pairs.csv": pairs(300, before=20, wrong=0.1)},
-        settings={"max_length": 16},
-    ),
-    Situation(
-        cause=SMALL_DEV, name="eight rows",
-        files={"train.csv": pets(400, wrong=0.2), "dev.csv": pets(8, seed=1, wrong=0.4)},
-        settings={"dev": "dev.csv"},
-    ),
-    Situation(
-        cause=SMALL_DEV, name="six sentences", files={"tags.conll": tags(200), "dev.conll": tags(6, seed=1)},
-        settings={"dev": "dev.conll", "train.epochs": 20},
-    ),
-    Situation(
-        cause=SMALL_DEV, name="ten numbers",
-        files={"grades.csv": grades(300, noise=0.3), "dev.csv": grades(10, seed=1)},
-        settings={"dev": "dev.csv", "train.epochs": 20},
-    ),
+BROKEN = tuple(
+    Situation(*row)
+    for row in (
+        (COLLAPSED, "rate of 0.1", {"pets.csv": pets(300)}, {"train.learning_rate": 0.1}),
+        (COLLAPSED, "rate of 0.5, three labels",
+         {"three.csv": pets(600, classes=THREE)}, {"train.learning_rate": 0.5}),
+        (COLLAPSED, "tags", {"tags.conll": tags(200)}, {"train.learning_rate": 0.2}),
+        (COLLAPSED, "several labels", {"many.jsonl": several(400)}, {"train.learning_rate": 0.3}),
+        (FLAT, "rate of 1e-9", {"pets.csv": pets(300)}, {"train.learning_rate": 1e-9}),
+        (FLAT, "numbers", {"grades.csv": grades(400)}, {"train.learning_rate": 1e-8}),
+        (FLAT, "choices", {"choice.csv": choices(300)}, {"train.learning_rate": 1e-7, "max_length": 32}),
+        (OVER, "wrong labels",
+         {"train.csv": pets(80, wrong=0.5), "dev.csv": pets(100, seed=1)}, LAST | {"dev": "dev.csv"}),
+        (OVER, "few pairs",
+         {"pairs.csv": pairs(100, wrong=0.5), "dev.csv": pairs(100, seed=1, wrong=0.2)},
+         LAST | {"dev": "dev.csv", "max_length": 32}),
+        (OVER, "several labels", {"many.jsonl": several(120, wrong=0.5)}, LAST),
+        (OVER, "three labels",
+         {"three.csv": pets(120, wrong=0.6, classes=THREE), "dev.csv": pets(120, seed=1, wrong=0.2, classes=THREE)},
+         LAST | {"dev": "dev.csv"}),
+        (UNDER, "one epoch", {"pets.csv": pets(300)}, {"train.epochs": 1, "train.batch_size": 32}),
+        (UNDER, "ten updates", {"pairs.csv": pairs(400)}, {"train.updates": 10, "max_length": 32}),
+        (UNDER, "a low rate", {"pets.csv": pets(600, wrong=0.05)}, {"train.learning_rate": 1e-4, "train.epochs": 3}),
+        (UNDER, "tags", {"tags.conll": tags(200)}, {"train.epochs": 2, "train.batch_size": 64}),
+        (LANGUAGE, "Korean", {"reviews.csv": language("Korean", 300)}),
+        (LANGUAGE, "Russian", {"reviews.csv": language("Russian", 200)}),
+        (LANGUAGE, "Chinese", {"reviews.csv": language("Chinese", 400)}),
+        (FEW, "six rows",
+         {"three.csv": rare({"a cat": 200, "a dog": 200, "a puppy": 6}),
+          "dev.csv": rare({"a cat": 60, "a dog": 60, "a puppy": 5}, seed=1)},
+         {"dev": "dev.csv"}),
+        (FEW, "eight of 308", {"two.csv": rare({"fine": 300, "broken": 8})}),
+        (FEW, "tags",
+         {"tags.conll": tags(300, rare_rows=6), "dev.conll": tags(80, seed=1, rare_rows=5)},
+         {"dev": "dev.conll", "train.epochs": 20}),
+        (CONTRADICT, "pets twice", {"pets.csv": contradicted(pets(300), 0.6, OTHERS["pets"])}),
+        (CONTRADICT, "pairs twice", {"pairs.csv": contradicted(pairs(400), 0.5, OTHERS["pairs"])}, {"max_length": 32}),
+        (CONTRADICT, "numbers", {"grades.csv": contradicted(grades(300), 0.5, OTHERS["grades"])}),
+        (CUT, "pairs", {"pairs.csv": pairs(400, before=40)}, {"max_length": 24}),
+        (CUT, "choices", {"choice.csv": choices(300, before=30)}, {"max_length": 20}),
+        (CUT, "pairs, cut at 16", {"pairs.csv": pairs(300, before=20, wrong=0.1)}, {"max_length": 16}),
+        (SMALL_DEV, "eight rows",
+         {"train.csv": pets(400, wrong=0.2), "dev.csv": pets(8, seed=1, wrong=0.4)}, {"dev": "dev.csv"}),
+        (SMALL_DEV, "six sentences",
+         {"tags.conll": tags(200), "dev.conll": tags(6, seed=1)}, {"dev": "dev.conll", "train.epochs": 20}),
+        (SMALL_DEV, "ten numbers",
+         {"grades.csv": grades(300, noise=0.3), "dev.csv": grades(10, seed=1)},
+         {"dev": "dev.csv", "train.epochs": 20}),
+    )
 )  # fmt: skip
-SOUND = (
-    Situation(cause=HEALTHY, name="pets", files={"pets.csv": pets(600)}),
-    Situation(cause=HEALTHY, name="some wrong labels", files={"pets.csv": pets(800, wrong=0.1)}),
-    Situation(cause=HEALTHY, name="pairs", files={"pairs.csv": pairs(600)}, settings={"max_length": 32}),
-    Situation(cause=HEALTHY, name="numbers", files={"grades.csv": grades(600, noise=0.2)}),
-    Situation(cause=HEALTHY, name="several labels", files={"many.jsonl": several(600)}),
-    Situation(cause=HEALTHY, name="tags", files={"tags.conll": tags(600)}),
-    Situation(cause=HEALTHY, name="spans", files={"span.jsonl": spans(600)}, settings={"max_length": 32}),
-    Situation(cause=HEALTHY, name="choices", files={"choice.csv": choices(600)}, settings={"max_length": 32}),
-    Situation(
-        cause=HEALTHY, name="three labels, unequal",
-        files={"three.csv": [*pets(500), *pets(100, seed=4, classes=("bird",))]},
-    ),
-    Situation(
-        cause=HEALTHY, name="last epoch of twelve", files={"pets.csv": pets(700, wrong=0.05)},
-        settings={"train.select": "last", "train.epochs": 12},
-    ),
+SOUND = tuple(
+    Situation(*row)
+    for row in (
+        (HEALTHY, "pets", {"pets.csv": pets(600)}),
+        (HEALTHY, "some wrong labels", {"pets.csv": pets(800, wrong=0.1)}),
+        (HEALTHY, "pairs", {"pairs.csv": pairs(600)}, {"max_length": 32}),
+        (HEALTHY, "numbers", {"grades.csv": grades(600, noise=0.2)}),
+        (HEALTHY, "several labels", {"many.jsonl": several(600)}),
+        (HEALTHY, "tags", {"tags.conll": tags(600)}),
+        (HEALTHY, "spans", {"span.jsonl": spans(600)}, {"max_length": 32}),
+        (HEALTHY, "choices", {"choice.csv": choices(600)}, {"max_length": 32}),
+        (HEALTHY, "three labels, unequal", {"three.csv": [*pets(500), *pets(100, seed=4, classes=("bird",))]}),
+        (HEALTHY, "last epoch of twelve",
+         {"pets.csv": pets(700, wrong=0.05)}, {"train.select": "last", "train.epochs": 12}),
+    )
 )  # fmt: skip

@@ -62,26 +62,16 @@ def cat_rows(count: int, *, seed: int = 0) -> list[SentenceRow]:
 def cat_task(rows: Sequence[SentenceRow] | None = None) -> SentenceTask:
     """Classification; the rows serve as training and dev split alike."""
     given = cat_rows(64) if rows is None else rows
-    return SentenceTask(
-        name="toy-cats",
-        read=lambda source, split: Rows(rows=given, origin="toy"),
-        labels=("no", "yes"),
-        metrics=(accuracy,),
-    )
+    return toy(SentenceTask, given, name="toy-cats", labels=("no", "yes"), metrics=(accuracy,))
 
 
 def length_task() -> SentenceTask:
     """Regression on a pair: how many of five the second sentence has of the word `red`."""
-    rows = [
-        SentenceRow(
-            id=str(index),
-            text=text,
-            pair=" ".join(["red"] * (index % 6) + ["blue"] * (5 - index % 6)),
-            gold=float(index % 6),
-        )
-        for index, text in enumerate(sentences(64))
-    ]
-    return SentenceTask(name="toy-reds", read=lambda source, split: Rows(rows=rows, origin="toy"), metrics=(pearson,))
+    rows = []
+    for index, text in enumerate(sentences(64)):
+        pair = " ".join(["red"] * (index % 6) + ["blue"] * (5 - index % 6))
+        rows.append(SentenceRow(id=str(index), text=text, pair=pair, gold=float(index % 6)))
+    return toy(SentenceTask, rows, name="toy-reds", metrics=(pearson,))
 
 
 def toy(kind: type[Task], rows: Sequence[Any], **fields: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The Python API as a script calls it: nothing on standard output or error, and an import without torch."""
+"""The Python API as a script calls it: nothing on standard output or error; how fast an import and a command start."""
 
 import os
 import subprocess
@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.cli import Finetune
 from support.paths import ROOT
-
-import finetune
 
 SCRIPT = """
 import sys, signal
@@ -17,12 +16,12 @@ before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)
 import finetune
 from datasets import Dataset
 model, out = sys.argv[1], "runs"
-rows = [(f"the {'cat' if i % 2 else 'dog'} sat {i // 2}", "good" if i % 2 else "bad") for i in range(80)]
+rows = [(f"the {'cat' if i % 2 else 'dog'} sat {i // 2}", "good" if i % 2 else "bad") for i in range(40)]
 df = pd.DataFrame(rows, columns=["review", "stars"])
 small = dict(model=model, max_length=16, train={"epochs": 1}, out=out)
 run = finetune.run(df, text="review", label="stars", seeds=2, **small)
 run.scores, run.baselines, run.predictions, run.record, run.folder
-assert len(run.model.predict(df)) == 80
+assert len(run.model.predict(df)) == 40
 run.model.predict(Dataset.from_pandas(df))
 run.model.transformers()
 run.report()
@@ -82,16 +81,18 @@ def test_an_error_in_a_script_is_one_traceback(tmp_path: Path) -> None:
     done = script("import finetune; finetune.run('rows.csv', label='stars')", folder=tmp_path)
     assert done.returncode == 1
     assert done.stderr.count("Traceback") == 1
-    assert done.stderr.splitlines()[-1].startswith("finetune.errors.UserError: rows.csv: has no column 'stars'")
-    assert len(done.stderr.splitlines()) < 10
+    *_, last = lines = done.stderr.splitlines()
+    assert last.startswith("finetune.errors.UserError: rows.csv: ") and "'stars'" in last and len(lines) < 10
 
 
-def test_every_public_name_is_listed_and_described_with_an_example() -> None:
-    assert set(finetune.__all__) <= set(dir(finetune))
-    for name in finetune.__all__:
-        assert getattr(finetune, name).__doc__, name
-    for name in ("check", "compare", "evaluate", "load", "open_run", "report", "run", "table"):
-        words = getattr(finetune, name).__doc__
-        assert [part for part in ("Example:", "Args:", "Returns:", "Raises:") if part not in words] == [], name
-    with pytest.raises(AttributeError, match="nothing"):
-        finetune.nothing  # noqa: B018
+def test_help_is_instant(finetune: Finetune) -> None:
+    """In seconds of the processor, which other work on the machine does not lengthen."""
+    seconds = []
+    for _ in range(3):
+        before = os.times()
+        assert "evaluate" in finetune("--help").stdout
+        after = os.times()
+        seconds.append(after.children_user + after.children_system - before.children_user - before.children_system)
+        if seconds[-1] < 0.3:
+            return
+    pytest.fail(f"{seconds} s")

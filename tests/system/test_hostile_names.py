@@ -15,6 +15,7 @@ from support.runs import FinishedRun, as_csv
 
 ROWS = as_csv(("review", "mark"), *((f"the {'cat' if i % 2 else 'dog'} sat {i}", "ab"[i % 2]) for i in range(40)))
 LONG = "x" * 300  # characters, of which a file's name may have 255
+BAD = "a-\udcff"
 
 
 def real(*arguments: bytes | str, cwd: Path | bytes, **environment: str) -> subprocess.CompletedProcess[bytes]:
@@ -40,29 +41,18 @@ def test_an_argument_that_is_not_utf_8_is_one_line_for_the_real_command(tmp_path
     for command in (["run", os.fsencode(file)], ["ls", "--out", b"results-\xff"]):
         done = real(*command, cwd=tmp_path)
         assert_one_line(done, command)
-        assert b"\\udcff" in done.stderr
-        assert b"UTF-8" in done.stderr
+        assert b"\\udcff" in done.stderr and b"UTF-8" in done.stderr
 
 
-BAD = "a-\udcff"
-COMMANDS = [
-    ["run", BAD],
-    ["run", "glue-mrpc", f"model={BAD}"],
-    ["evaluate", BAD, "mrpc"],
-    ["compare", BAD, "b"],
-    ["table", BAD],
-    ["features", "minilm", BAD],
-    ["submission", BAD, "-o", "a.zip"],
-    ["predict", BAD, "a.csv"],
-    ["init", BAD],
-    ["ls", "--out", BAD],
-    ["show", BAD],
-    ["report", BAD],
-    ["check", BAD],
-]
-
-
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(["run", BAD], ["run", "glue-mrpc", f"model={BAD}"], ["evaluate", BAD, "mrpc"], ["compare", BAD, "b"]),
+        *(["table", BAD], ["features", "minilm", BAD], ["submission", BAD, "-o", "a.zip"], ["predict", BAD, "a.csv"]),
+        *(["init", BAD], ["ls", "--out", BAD], ["show", BAD], ["report", BAD], ["check", BAD]),
+    ],
+    ids=lambda command: command[0],
+)
 def test_no_command_takes_an_argument_that_is_not_utf_8(command: list[str], here: Finetune) -> None:
     done = here(*command)
     assert done.returncode == 2
@@ -86,59 +76,25 @@ def test_a_folder_that_is_not_utf_8_may_be_above_and_a_file_is_named(tmp_path: P
     assert b"Traceback" not in real("check", "glue-mrpc", cwd=tmp_path, FINETUNE_DATA=str(above)).stderr
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["run", LONG],
-        ["run", f"{LONG}.csv"],
-        ["run", "FILE", f"dev={LONG}"],
-        ["run", "FILE", f"split={LONG}"],
-        ["run", "glue-mrpc", f"model={LONG}"],
-        ["run", "glue-mrpc", f"task={LONG}"],
-        ["run", "glue-mrpc", f"task={LONG}.py:x"],
-        ["run", "glue-mrpc", "model=~nobody/x"],
-        ["run", "glue-mrpc", "--data", LONG],
-        ["evaluate", LONG, "mrpc"],
-        ["predict", LONG, "FILE"],
-        ["predict", "RUN", LONG],
-        ["predict", "RUN", "FILE", "-o", f"{LONG}.csv"],
-        ["predict", "RUN", "FILE", "-o", "FOLDER.csv"],
-        ["predict", "RUN", "FILE", "-o", "PIPE.csv"],
-        ["score", "mrpc", LONG],
-        ["score", "mrpc", "PIPE.csv"],
-        ["score", "mrpc", "FOLDER.csv"],
-        ["compare", LONG, LONG],
-        ["table", LONG],
-        ["table", "FOLDER.csv"],
-        ["table", "glue", "-o", f"{LONG}.csv"],
-        ["table", "glue", "-o", "FOLDER.csv"],
-        ["table", "glue", "-o", "PIPE.csv"],
-        ["report", LONG],
-        ["report", "RUN", "-o", LONG],
-        ["report", "RUN", "-o", "."],
-        ["report", "RUN", "-o", "PIPE.csv"],
-        ["report", "RUN", "-o", "/dev/full"],
-        ["report", "RUN", "-o", "nowhere/r.html"],
-        ["submission", "RUN", "-o", LONG],
-        ["submission", "RUN", "-o", "PIPE.csv"],
-        ["features", "minilm", "FILE", "-o", "FOLDER.npz"],
-        ["features", "minilm", "FILE", "-o", f"{LONG}.npz"],
-        ["show", LONG],
-        ["show", "BINARY.toml"],
-        ["init", LONG],
-        ["init", "PIPE.csv"],
-        ["init", "/dev/zero"],
-        ["check", LONG],
-        ["check", "FILE", "--fix", f"{LONG}.csv"],
-        ["check", "FILE", "--fix", "FOLDER.csv"],
-        ["check", "FILE", "--fix", "PIPE.csv"],
-        ["run", "glue-mrpc", "--seeds", "1000000000"],
-        ["run", "glue-mrpc", "preset=[1]"],
-        ["run", "glue-mrpc", f"seed={'[' * 5_000}"],
-    ],
-    ids=lambda command: " ".join(command).replace(LONG, "LONG")[:40],
-)
-def test_odd_names_are_one_line(command: list[str], here: Finetune, copied_run: FinishedRun, tmp_path: Path) -> None:
+ODD = f"""
+run LONG | run LONG.csv | run FILE dev=LONG | run FILE split=LONG
+run glue-mrpc model=LONG | run glue-mrpc task=LONG | run glue-mrpc task=LONG.py:x | run glue-mrpc model=~nobody/x
+run glue-mrpc --data LONG | run glue-mrpc --seeds 1000000000 | run glue-mrpc preset=[1]
+run glue-mrpc seed={"[" * 5_000}
+evaluate LONG mrpc | predict LONG FILE | predict RUN LONG | compare LONG LONG
+predict RUN FILE -o LONG.csv | predict RUN FILE -o FOLDER.csv | predict RUN FILE -o PIPE.csv
+score mrpc LONG | score mrpc PIPE.csv | score mrpc FOLDER.csv
+table LONG | table FOLDER.csv | table glue -o LONG.csv | table glue -o FOLDER.csv | table glue -o PIPE.csv
+report LONG | report RUN -o LONG | report RUN -o . | report RUN -o PIPE.csv | report RUN -o /dev/full
+report RUN -o nowhere/r.html | submission RUN -o LONG | submission RUN -o PIPE.csv
+features minilm FILE -o FOLDER.npz | features minilm FILE -o LONG.npz
+show LONG | show BINARY.toml | init LONG | init PIPE.csv | init /dev/zero
+check LONG | check FILE --fix LONG.csv | check FILE --fix FOLDER.csv | check FILE --fix PIPE.csv
+"""
+
+
+@pytest.mark.parametrize("command", re.split(r" \| |\n", ODD.strip()), ids=lambda command: command[:40])
+def test_odd_names_are_one_line(command: str, here: Finetune, copied_run: FinishedRun, tmp_path: Path) -> None:
     run = copied_run("sentence")
     (tmp_path / "reviews.csv").write_text(ROWS)
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00\x01")
@@ -146,23 +102,22 @@ def test_odd_names_are_one_line(command: list[str], here: Finetune, copied_run: 
         (tmp_path / f"folder{suffix}").mkdir()
         os.mkfifo(tmp_path / f"pipe{suffix}")
     names = {"FILE": "reviews.csv", "FOLDER": "folder", "PIPE": "pipe", "BINARY": "binary", "RUN": run.name}
-    for name, there in names.items():
-        command = [word.replace(name, there) for word in command]
+    for name, there in {**names, "LONG": LONG}.items():
+        command = command.replace(name, there)
     before = sorted(tmp_path.iterdir())
-    done = here(*command)
+    done = here(*command.split())
     assert done.returncode == 2, done.stderr
     assert_error(done.stderr)
-    assert sorted(tmp_path.iterdir()) == before
-    assert (tmp_path / "pipe.csv").is_fifo()
+    assert sorted(tmp_path.iterdir()) == before and (tmp_path / "pipe.csv").is_fifo()
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
-def test_a_full_standard_output_is_one_line(tmp_path: Path) -> None:
-    for command in ("ls", "--help"):
-        with Path("/dev/full").open("wb") as full:
-            done = subprocess.run([sys.executable, "-m", "finetune", command], stdout=full, stderr=-1, cwd=ROOT)
-        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
-        assert b"No space left" in done.stderr
+@pytest.mark.parametrize("command", ["ls", "--help"])
+def test_a_full_standard_output_is_one_line(command: str) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([sys.executable, "-m", "finetune", command], stdout=full, stderr=-1, cwd=ROOT)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
+    assert b"No space left" in done.stderr
 
 
 ONE_AFTER_ANOTHER = """
@@ -205,13 +160,12 @@ def test_markup_is_text_on_a_terminal(tmp_path: Path, width: str) -> None:
     os.close(ours)
     assert started.wait(60) == 0
     assert re.findall(rb"exit code (\d)", shown) == [b"0", b"0", b"0", b"2", b"0"], shown
-    assert b"Traceback" not in shown
-    assert b"[/x]" in shown
+    assert b"[/x]" in shown and b"Traceback" not in shown
 
 
-def test_what_typer_says_has_no_control_characters(here: Finetune) -> None:
-    for command in (["ls", "--no\x1b[31m"], ["no\x1b[31m"], ["ls", "a\x1b[31m"], ["table", "a", "--out"]):
-        done = here(*command)
-        assert done.returncode == 2
-        assert "\x1b" not in done.stderr
-        assert done.stderr.startswith("error: ")
+@pytest.mark.parametrize(
+    "command", [["ls", "--no\x1b[31m"], ["no\x1b[31m"], ["ls", "a\x1b[31m"], ["table", "a", "--out"]]
+)
+def test_what_typer_says_has_no_control_characters(command: list[str], here: Finetune) -> None:
+    done = here(*command)
+    assert (done.returncode, done.stderr[:7], "\x1b" in done.stderr) == (2, "error: ", False)

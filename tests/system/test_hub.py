@@ -1,32 +1,31 @@
 """The command line against a Hugging Face Hub, which is first served from this machine and then gone."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
-import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from datasets import ClassLabel, Dataset, Features, List, Value
-from safetensors.torch import load_file, save_file
+from support.hub import User
 from support.hub_server import HubServer, Kind
-from support.published import PUBLISHED
-from transformers import BertConfig, BertForPreTraining, BertTokenizerFast
+from support.published import BERTS, PUBLISHED, Published, wordpiece_file
+from transformers import BertForPreTraining
 
 pytestmark = pytest.mark.slow
 
 MODEL, CASED = "google-bert/bert-base-uncased", "google-bert/bert-base-cased"
 DATA = "nyu-mll/glue"
 KEPT_MODEL = "models--google-bert--bert-base-uncased"  # its folder in the cache
+BERT = Published(  # pretraining heads, LayerNorms with gamma and beta, other formats
+    BertForPreTraining, wordpiece_file(BERTS, "BertTokenizer", whole=True), old_names=True
+)
 ROWS = {"train": 64, "validation": 32, "test": 16}
 STEPS = ("finding the encoder's weights", "reading rows")  # that are told before an error
 NOUNS = ("cat", "dog", "king", "river", "market", "ship", "garden", "judge")
-WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "sees", "is", "seen", "by", *NOUNS)
 COLA = Features(sentence=Value("string"), label=ClassLabel(names=["unacceptable", "acceptable"]), idx=Value("int32"))
 MRPC = Features(
     sentence1=Value("string"),
@@ -37,37 +36,10 @@ MRPC = Features(
 Finished = subprocess.CompletedProcess[str]
 
 
-@dataclass(frozen=True)
-class User:
-    """Someone at the command line in a folder of their own, for whom the Hub is at `url`."""
-
-    folder: Path
-    url: str
-
-    @property
-    def results(self) -> Path:
-        """Where their runs are."""
-        return self.folder / "results"
-
-    def finetune(self, *arguments: str) -> Finished:
-        """Runs `finetune ...` in a process of its own and waits for it."""
-        ours = {
-            "HF_ENDPOINT": self.url,
-            "HF_HOME": str(self.folder / "hf"),
-            "HF_HUB_DISABLE_TELEMETRY": "1",
-            "HF_HUB_DISABLE_XET": "1",
-            "HF_UPDATE_DOWNLOAD_COUNTS": "0",  # else `datasets` asks a host other than the Hub
-            "NO_PROXY": "127.0.0.1",
-            "OMP_NUM_THREADS": "1",  # a tiny model on several threads is slow while other processes want the cores
-        }
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("HF_", "FINETUNE_"))}
-        command = [sys.executable, "-m", "finetune", *arguments]
-        return subprocess.run(command, cwd=self.folder, env=kept | ours, capture_output=True, text=True, timeout=600)
-
-    def records(self) -> list[dict[str, Any]]:
-        """The records of their MRPC runs, the oldest first."""
-        files = sorted(self.results.glob("mrpc/*/record.json"), key=lambda file: file.stat().st_mtime_ns)
-        return [json.loads(file.read_text()) for file in files]
+def records(user: User) -> list[dict[str, Any]]:
+    """The records of a user's MRPC runs, the oldest first."""
+    files = sorted(user.folder.glob("results/mrpc/*/record.json"), key=lambda file: file.stat().st_mtime_ns)
+    return [json.loads(file.read_text()) for file in files]
 
 
 @dataclass(frozen=True)
@@ -86,135 +58,106 @@ class Visit:
 def visit(tmp_path_factory: pytest.TempPathFactory) -> Visit:
     """One run from the Hub and one of a model that it lacks; the Hub is gone when a test gets this."""
     served = tmp_path_factory.mktemp("served")
-    _write_model(served / "model")
-    _write_data(served / "data")
+    BERT.write(served / "model")
+    write_data(served / "data")
     with HubServer({("model", MODEL): served / "model", ("dataset", DATA): served / "data"}) as hub:
         user = User(tmp_path_factory.mktemp("user"), hub.url)
         run = user.finetune("run", "glue-mrpc")
         assert run.returncode == 0, run.stderr
         requests = list(hub.requests)
         unknown = user.finetune("run", "glue-mrpc", "model=nobody/nothing")
-    return Visit(user, run, user.records()[0], requests, unknown, hub.repositories["model", MODEL].commit)
+    return Visit(user, run, records(user)[0], requests, unknown, hub.repositories["model", MODEL].commit)
 
 
-def test_the_recipe_runs_from_the_hub(visit: Visit) -> None:
+def test_the_recipe_runs_from_the_hub_and_is_found_without_it(visit: Visit) -> None:
     record = visit.record
-    assert record["model"] == MODEL
-    assert record["weights"] == visit.commit
+    assert (record["model"], record["weights"]) == (MODEL, visit.commit)
     assert record["rows"] == {"train": ROWS["train"], "dev": ROWS["validation"]}
     assert record["data_origin"] == {"train": f"{DATA} (mrpc, train)", "dev": f"{DATA} (mrpc, validation)"}
     assert record["new_weights"] == []  # every weight of the encoder came from the file
-    assert (visit.user.results / "mrpc" / record["id"] / "model" / "model.safetensors").is_file()
-    assert len(visit.user.records()) == 1
-
-
-@pytest.mark.nightly
-def test_only_the_files_that_are_used_are_fetched(visit: Visit) -> None:
-    model = _fetched(visit.requests, f"/{MODEL}/")
-    assert model == {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.txt"}
-    tables = {path for path in _fetched(visit.requests, f"/datasets/{DATA}/") if path.endswith(".parquet")}
-    assert tables >= {_table("mrpc", "train"), _table("mrpc", "validation")}
+    assert fetched(visit.requests, f"/{MODEL}/") == {
+        *("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.txt")
+    }
+    tables = {path for path in fetched(visit.requests, f"/datasets/{DATA}/") if path.endswith(".parquet")}
+    assert tables >= {table("mrpc", "train"), table("mrpc", "validation")}
     assert all(path.startswith("mrpc/") for path in tables)
-
-
-def test_a_model_that_the_hub_lacks_is_one_line(visit: Visit) -> None:
-    assert "nobody/nothing" in _only_error(visit.unknown)
-    assert len(visit.user.records()) == 1
-
-
-def test_a_finished_run_is_found_without_the_hub(visit: Visit) -> None:
     again = visit.user.finetune("run", "glue-mrpc")
-    assert again.returncode == 0, again.stderr
-    assert "already done" in again.stderr
-    assert visit.record["id"] in again.stderr
+    assert (again.returncode, "already done" in again.stderr) == (0, True), again.stderr
+    assert "nobody/nothing" in only_error(visit.unknown)
+    assert len(records(visit.user)) == 1
 
 
 @pytest.mark.nightly
 def test_another_seed_trains_from_the_cache_without_the_hub(visit: Visit) -> None:
     other = visit.user.finetune("run", "glue-mrpc", "seed=2")
     assert other.returncode == 0, other.stderr
-    record = visit.user.records()[-1]
-    assert record["recipe"]["seed"] == 2
-    assert record["id"] != visit.record["id"]
+    record = records(visit.user)[-1]
+    assert (record["recipe"]["seed"], record["id"] == visit.record["id"]) == (2, False)
     assert (record["weights"], record["data"]) == (visit.commit, visit.record["data"])
 
 
-@pytest.mark.nightly
-def test_without_hub_and_cache_a_model_is_one_line(visit: Visit, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kept", [pytest.param("", marks=pytest.mark.nightly), KEPT_MODEL])
+def test_without_the_hub_a_model_or_data_that_is_not_cached_is_one_line(
+    kept: str, visit: Visit, tmp_path: Path
+) -> None:
     newcomer = User(tmp_path, visit.user.url)
-    error = _only_error(newcomer.finetune("run", "glue-mrpc"))
-    assert MODEL in error
-    assert "model=minilm" in error
-    assert not newcomer.results.exists()
+    if kept:
+        shutil.copytree(visit.user.folder / "hf/hub" / kept, tmp_path / "hf/hub" / kept)
+    error = only_error(newcomer.finetune("run", "glue-mrpc"))
+    assert [word for word in ((DATA, "--data") if kept else (MODEL, "model=minilm")) if word not in error] == []
+    assert not (tmp_path / "results").exists()
 
 
-def test_without_hub_and_cache_data_is_one_line(visit: Visit, tmp_path: Path) -> None:
-    newcomer = User(tmp_path, visit.user.url)
-    shutil.copytree(visit.user.folder / "hf/hub" / KEPT_MODEL, tmp_path / "hf/hub" / KEPT_MODEL)
-    error = _only_error(newcomer.finetune("run", "glue-mrpc"))
-    assert DATA in error
-    assert "--data" in error
-    assert not newcomer.results.exists()
+def tagged(*kinds: str) -> Features:
+    tags = ["O", *(f"{prefix}-{kind}" for kind in kinds for prefix in "BI")]
+    return Features(tokens=List(Value("string")), ner_tags=List(ClassLabel(names=tags)))
 
 
-@pytest.fixture(scope="module")
-def other_shapes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[User]:
-    """Someone for whom the Hub has the sets of the other shapes, as Parquet and in the real ones' columns."""
-    served = tmp_path_factory.mktemp("served-shapes")
-    _write_model(served / "model")
-    bio = [f"{prefix}-{kind}" for kind in ("PER", "ORG", "LOC", "MISC") for prefix in "BI"]
-    wnut = [f"{prefix}-{kind}" for kind in ("corporation", "person") for prefix in "BI"]
-    spans = {"text": ["cat", "cat"], "answer_start": [4, 4]}
-    question = {"id": "q0", "title": "T", "context": "the cat sees the dog", "question": "who ?"}
-    swag = {"sent1": "the cat sees", "sent2": "it", **{f"ending{i}": noun for i, noun in enumerate(NOUNS[:4])}}
-    tags = Features(tokens=List(Value("string")), ner_tags=List(ClassLabel(names=["O", *bio])))
-    tags_17 = Features(tokens=List(Value("string")), ner_tags=List(ClassLabel(names=["O", *wnut])))
-    tables: dict[str, tuple[Dataset, str]] = {
-        "lhoestq/conll2003": (
-            Dataset.from_list([{"tokens": ["the", "cat", "judge"], "ner_tags": [0, 1, 2]}] * 4, features=tags),
-            "data/{}-00000-of-00001.parquet",
-        ),
-        "leondz/wnut_17": (
-            Dataset.from_list([{"tokens": ["the", "cat"], "ner_tags": [0, 3]}] * 4, features=tags_17),
-            "wnut_17/{}/0000.parquet",
-        ),
-        "rajpurkar/squad": (
-            Dataset.from_list([question | {"id": f"q{i}", "answers": spans} for i in range(4)]),
-            "plain_text/{}-00000-of-00001.parquet",
-        ),
-        "allenai/swag": (Dataset.from_list([swag | {"label": i} for i in range(4)]), "regular/{}-00000-of-1.parquet"),
-    }
-    folders: dict[tuple[Kind, str], Path] = {("model", name): served / "model" for name in (MODEL, CASED)}
-    for name, (table, path) in tables.items():
-        folders["dataset", name] = served / name
-        for split in ROWS:
-            (served / name / path.format(split)).parent.mkdir(parents=True, exist_ok=True)
-            table.to_parquet(served / name / path.format(split))
-        config = path.split("/")[0]
-        if config in ("plain_text", "regular"):
-            patterns = [{"split": split, "path": f"{config}/{split}-*"} for split in ROWS]
-            card = json.dumps({"configs": [{"config_name": config, "data_files": patterns}]})
-            (served / name / "README.md").write_text(f"---\n{card}\n---\n")
-    with HubServer(folders) as hub:
-        yield User(tmp_path_factory.mktemp("user-shapes"), hub.url)
+QUESTION = {"title": "T", "context": "the cat sees the dog", "question": "who ?"}
+QUESTION |= {"answers": {"text": ["cat", "cat"], "answer_start": [4, 4]}}
+SWAG = {"sent1": "the cat sees", "sent2": "it", **{f"ending{i}": noun for i, noun in enumerate(NOUNS[:4])}}
+SETS: dict[str, tuple[str, str, list[dict[str, Any]], Features | None, str, str]] = {
+    # recipe: its data on the Hub, their path, rows, columns, what `check` calls the place, the label of the first row
+    "conll-2003": (
+        *("lhoestq/conll2003", "data/{}-00000-of-00001.parquet"),
+        *([{"tokens": ["the", "cat", "judge"], "ner_tags": [0, 1, 2]}] * 4, tagged("PER", "ORG", "LOC", "MISC")),
+        *("train", "the/O cat/B-PER judge/I-PER"),
+    ),
+    "wnut-17": (
+        *("leondz/wnut_17", "wnut_17/{}/0000.parquet"),
+        *([{"tokens": ["the", "cat"], "ner_tags": [0, 3]}] * 4, tagged("corporation", "person")),
+        *("train", "the/O cat/B-person"),
+    ),
+    "squad-v1": (
+        *("rajpurkar/squad", "plain_text/{}-00000-of-00001.parquet"),
+        *([QUESTION | {"id": f"q{i}"} for i in range(4)], None, "train", "cat"),
+    ),
+    "swag": (
+        *("allenai/swag", "regular/{}-00000-of-1.parquet"),
+        *([SWAG | {"label": i} for i in range(4)], None, "regular, train", "0"),
+    ),
+}
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(
-    ("recipe", "origin", "label"),
-    [
-        ("conll-2003", "lhoestq/conll2003 (train)", "the/O cat/B-PER judge/I-PER"),
-        ("wnut-17", "leondz/wnut_17 (train)", "the/O cat/B-person"),
-        ("squad-v1", "rajpurkar/squad (train)", "cat"),
-        ("swag", "allenai/swag (regular, train)", "0"),
-    ],
-)
-def test_the_other_shapes_are_read_from_the_hub(other_shapes: User, recipe: str, origin: str, label: str) -> None:
-    found = other_shapes.finetune("check", recipe, "--json", "max_length=64")
+@pytest.mark.parametrize("recipe", SETS)
+def test_the_other_shapes_are_read_from_the_hub_in_the_real_ones_columns(recipe: str, tmp_path: Path) -> None:
+    repository, path, rows, features, place, label = SETS[recipe]
+    BERT.write(tmp_path / "model")
+    for split in ROWS:
+        (file := tmp_path / "data" / path.format(split)).parent.mkdir(parents=True, exist_ok=True)
+        Dataset.from_list(rows, features=features).to_parquet(file)
+    if (config := path.split("/")[0]) in ("plain_text", "regular"):
+        patterns = [{"split": split, "path": f"{config}/{split}-*"} for split in ROWS]
+        card = json.dumps({"configs": [{"config_name": config, "data_files": patterns}]})
+        (tmp_path / "data" / "README.md").write_text(f"---\n{card}\n---\n")
+    folders: dict[tuple[Kind, str], Path] = {("model", name): tmp_path / "model" for name in (MODEL, CASED)}
+    (tmp_path / "user").mkdir()
+    with HubServer({**folders, ("dataset", repository): tmp_path / "data"}) as hub:
+        found = User(tmp_path / "user", hub.url).finetune("check", recipe, "--json", "max_length=64")
     assert found.returncode == 0, found.stderr
     facts = json.loads(found.stdout)
-    assert facts["facts"]["train"]["from"] == origin
-    assert facts["facts"]["train"]["rows"] == 4
+    assert (facts["facts"]["train"]["from"], facts["facts"]["train"]["rows"]) == (f"{repository} ({place})", 4)
     assert facts["examples"][0]["label"].startswith(label)
 
 
@@ -241,34 +184,34 @@ def test_published_encoders_are_taken_from_the_hub(tmp_path: Path) -> None:
     assert run.returncode == 0, run.stderr
     assert refused.returncode == 2
     assert "lacks model.safetensors" in refused.stderr.splitlines()[-1]
-    records = [json.loads(file.read_text()) for file in user.results.glob("*/*/record.json")]
+    records = [json.loads(file.read_text()) for file in user.folder.glob("results/*/*/record.json")]
     assert {record["model"] for record in records} == {*PUBLISHED}
     for record in records:
         name = record["model"]
         assert record["weights"] == hub.repositories["model", name].commit
         assert all(weight.startswith("pooler") for weight in record["new_weights"])
         weights = "model.safetensors" if PUBLISHED[name].safe else "pytorch_model.bin"
-        files = _fetched(hub.requests, f"/{name}/")
+        files = fetched(hub.requests, f"/{name}/")
         assert {file for file in files if Path(file).suffix in (".safetensors", ".bin", ".h5", ".ot", ".py")} == {
             weights
         }
     again = user.finetune("run", "rows.csv", "model=microsoft/deberta-v3-base", "train.updates=1", "seed=7")
     assert again.returncode == 0, again.stderr  # from the cache, without the Hub
     (folder,) = [
-        file.parent for file in user.results.glob("*/*/record.json") if '"monologg/kobert"' in file.read_text()
+        file.parent for file in user.folder.glob("results/*/*/record.json") if '"monologg/kobert"' in file.read_text()
     ]
     predicted = user.finetune("predict", str(folder), "rows.csv", "-o", "predicted.jsonl")
     assert predicted.returncode == 0, predicted.stderr
     assert len((user.folder / "predicted.jsonl").read_text().splitlines()) == len(rows)
 
 
-def _fetched(requests: list[str], repository: str) -> set[str]:
+def fetched(requests: list[str], repository: str) -> set[str]:
     """Paths of the files that were fetched from a repository, at the one commit that it has."""
     resolved = re.compile(rf"GET {repository}resolve/[0-9a-f]{{40}}/(.+)")
     return {found[1] for request in requests if (found := resolved.fullmatch(request))}
 
 
-def _only_error(finished: Finished) -> str:
+def only_error(finished: Finished) -> str:
     """The line of standard error with which a user's mistake ends, after those that say what is being done."""
     assert finished.returncode == 2, finished.stderr
     assert "Traceback" not in finished.stderr
@@ -278,38 +221,14 @@ def _only_error(finished: Finished) -> str:
     return line
 
 
-def _write_model(folder: Path) -> None:
-    """A tiny BERT in the files of the real one: pretraining heads, LayerNorms with gamma and beta, other formats."""
-    config = BertConfig(
-        vocab_size=len(WORDS),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=128,
-    )
-    BertForPreTraining(config).save_pretrained(folder)
-    file = folder / "model.safetensors"
-    renamed = {
-        name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): tensor
-        for name, tensor in load_file(file).items()
-    }
-    save_file(renamed, file, metadata={"format": "pt"})
-    BertTokenizerFast(vocab={word: index for index, word in enumerate(WORDS)}).save_pretrained(folder)
-    (folder / "tokenizer_config.json").write_text('{"do_lower_case": true, "model_max_length": 128}')
-    (folder / "vocab.txt").write_text("\n".join(WORDS))
-    for other in ("pytorch_model.bin", "tf_model.h5", "README.md", ".gitattributes"):
-        (folder / other).write_text("not to be fetched")
-
-
-def _write_data(folder: Path) -> None:
+def write_data(folder: Path) -> None:
     """CoLA and MRPC in the real repository's layout, with CoLA first."""
     infos, configs = [], []
     for config, features in (("cola", COLA), ("mrpc", MRPC)):
         (folder / config).mkdir(parents=True)
         for split, count in ROWS.items():
-            rows = [{key: _row(i)[key] for key in features} for i in range(count)]
-            Dataset.from_list(rows, features=features).to_parquet(folder / _table(config, split))
+            rows = [{key: row(i)[key] for key in features} for i in range(count)]
+            Dataset.from_list(rows, features=features).to_parquet(folder / table(config, split))
         splits = [{"name": split, "num_bytes": 1000, "num_examples": count} for split, count in ROWS.items()]
         infos.append({"config_name": config, "features": features._to_yaml_list(), "splits": splits})
         patterns = [{"split": split, "path": f"{config}/{split}-*"} for split in ROWS]
@@ -318,7 +237,7 @@ def _write_data(folder: Path) -> None:
     (folder / "README.md").write_text(f"---\n{card}\n---\n\n# GLUE\n")
 
 
-def _row(index: int) -> dict[str, Any]:
+def row(index: int) -> dict[str, Any]:
     """Odd rows say the same in both sentences."""
     one, two, three = (NOUNS[(index + step) % len(NOUNS)] for step in (0, index % 7 + 1, 3))
     label = index % 2
@@ -327,5 +246,5 @@ def _row(index: int) -> dict[str, Any]:
     return {"sentence": sentence, "sentence1": sentence, "sentence2": other, "label": label, "idx": index}
 
 
-def _table(config: str, split: str) -> str:
+def table(config: str, split: str) -> str:
     return f"{config}/{split}-00000-of-00001.parquet"

@@ -8,45 +8,18 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file
-from support.cli import Finetune, InProcess, assert_error, started, wait_for
+from support.cli import InProcess, assert_error
 from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
 import finetune
-from finetune.data.paths import from_here
 
-PeftConfig, PeftModel = (
-    getattr(pytest.importorskip("peft", reason="needs the extra `lora`"), name) for name in ("PeftConfig", "PeftModel")
-)
-
+peft = pytest.importorskip("peft", reason="needs the extra `lora`")
 LORA = ["lora=2", "train.learning_rate=1e-2", "train.epochs=2", "train.batch_size=8"]
 
 
 def only_record(folder: Path) -> tuple[Path, dict[str, Any]]:
     (file,) = folder.glob("results/*/*/record.json")
     return file.parent, json.loads(file.read_text())
-
-
-def test_a_run_says_how_many_weights_it_trained_and_its_model_is_used_as_any_other(
-    in_process: InProcess, rte: Path, tiny_bert: Path, tmp_path: Path
-) -> None:
-    code, _, err = in_process("run", "glue-rte", f"model={tiny_bert}", *LORA, "adapter=true", data=rte)
-    assert code == 0, err
-    run, record = only_record(tmp_path)
-    trained, every = record["parameters"]["trained"], record["parameters"]["all"]
-    adapter = load_file(run / "model" / "adapter" / "adapter_model.safetensors")
-    config = json.loads((run / "model" / "adapter" / "adapter_config.json").read_text())
-    assert config["base_model_name_or_path"] == from_here(str(tiny_bert))
-    assert trained == sum(tensor.numel() for tensor in adapter.values())
-    assert trained < 0.2 * every
-    assert every - 2 * 2 * 2 * (2 * 32) == sum(t.numel() for t in load_file(run / "model/model.safetensors").values())
-    code, out, _ = in_process("show", str(run), data=rte)
-    assert code == 0
-    assert f"{trained:,} of {every:,} weights" in " ".join(out.replace("│", " ").split())
-    code, _, err = in_process("evaluate", str(run), "rte", data=rte)
-    assert code == 0, err
-    code, _, err = in_process("report", str(run), data=rte)
-    assert code == 0, err
 
 
 def test_a_moved_run_needs_no_encoder_and_its_adapter_one_that_is_named(
@@ -61,58 +34,34 @@ def test_a_moved_run_needs_no_encoder_and_its_adapter_one_that_is_named(
     (tmp_path / "other").mkdir()
     monkeypatch.chdir(tmp_path / "other")
     adapter = moved / "model" / "adapter"
-    assert PeftConfig.from_pretrained(adapter).base_model_name_or_path == "./encoder"
+    assert peft.PeftConfig.from_pretrained(adapter).base_model_name_or_path == "./encoder"
     config = AutoConfig.from_pretrained(adapter.parent)
     base = AutoModelForSequenceClassification.from_pretrained(encoder, config=config)
-    peft = PeftModel.from_pretrained(base, adapter).eval()
+    theirs = peft.PeftModel.from_pretrained(base, adapter).eval()
     texts = AutoTokenizer.from_pretrained(adapter.parent)("the cat sat", "the dog ran", return_tensors="pt")
     with torch.no_grad():
-        (chances,) = peft(**texts).logits.softmax(-1)
+        (chances,) = theirs(**texts).logits.softmax(-1)
     shutil.rmtree(encoder)
     after = finetune.load(moved)("the cat sat", "the dog ran")
     assert after == before
     assert max(chances.tolist()) == pytest.approx(max(after.probabilities), abs=2e-3)  # the run may be in bf16
 
 
-@pytest.mark.nightly
-def test_a_run_that_was_killed_comes_to_the_same_bits(
-    finetune: Finetune, rte: Path, tiny_bert: Path, tmp_path: Path
-) -> None:
-    settings = ["glue-rte", f"model={tiny_bert}", *LORA, "train.epochs=60", "lora_dropout=0.1"]
-    whole = finetune("run", *settings, "--out", "whole", data=rte)
-    assert whole.returncode == 0, whole.stderr
-    killed = started(tmp_path, rte, "run", *settings, "--checkpoint-updates=5")
-    wait_for(tmp_path, "results/rte/*/checkpoints/*.pt")
-    killed.kill()
-    killed.communicate()
-    size = max(file.stat().st_size for file in tmp_path.glob("results/rte/*/checkpoints/*.pt"))
-    again = finetune("run", *settings, data=rte)
-    assert (again.returncode, "resuming after update" in again.stderr) == (0, True), again.stderr
-    run, record = only_record(tmp_path)
-    (other,) = tmp_path.glob("whole/*/*/record.json")
-    for name in ("predictions-dev.parquet", "model/model.safetensors"):
-        assert (run / name).read_bytes() == (other.parent / name).read_bytes()
-    assert record["epochs"] == json.loads(other.read_text())["epochs"]
-    assert size < 3 * 4 * record["parameters"]["trained"] + 60_000  # weights and two moments, not the encoder
-
-
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        (["lora=8", "frozen=true"], "lora = 8 with frozen = true"),
-        (["adapter=true"], "'adapter' does nothing without LoRA"),
-        (["lora=8", 'lora_targets=["querry"]'], "no linear layer 'querry'. Choose among attention.self.query, "),
-        (["lora=8", "lora_targets=query"], "'lora_targets' is 'query'. It must be a list"),
+        (["adapter=true"], ["'adapter'", "LoRA"]),
+        (["lora=8", 'lora_targets=["querry"]'], ["'querry'", "attention.self.query"]),
+        (["lora=8", "lora_targets=query"], ["'lora_targets'", "'query'", "list"]),
     ],
 )
 @pytest.mark.parametrize("command", ["run", "check"])
 def test_what_cannot_be_is_one_line(
-    command: str, settings: list[str], words: str, in_process: InProcess, rte: Path, tiny_bert: Path, tmp_path: Path
+    command: str, settings: list[str], words: list[str], in_process: InProcess, rte: Path, tiny_bert: Path
 ) -> None:
     code, _, err = in_process(command, "glue-rte", f"model={tiny_bert}", *settings, data=rte)
     assert code == 2
-    assert_error(err, words)
-    assert not list(tmp_path.glob("results/*/*"))
+    assert_error(err, *words)
 
 
 @pytest.mark.parametrize("command", ["run", "check"])
@@ -123,12 +72,3 @@ def test_without_peft_the_extra_is_named_before_data_is_read(
     code, _, err = in_process(command, "glue-rte", f"model={tiny_bert}", "lora=8", data=tmp_path / "nowhere")
     assert code == 2
     assert_error(err, "(peft)", "pip install 'bert-finetune[lora]'")
-
-
-def test_a_grid_over_ranks_checks_its_points(in_process: InProcess, rte: Path, tiny_bert: Path, tmp_path: Path) -> None:
-    (tmp_path / "ranks.toml").write_text(
-        f'task = "rte"\nmodel = "{tiny_bert}"\nlora_alpha = 4\n[train]\nepochs = 1\n[grid]\nlora = [2, 4]\n'
-    )
-    code, _, err = in_process("run", "ranks.toml", "--quiet", data=rte)
-    assert code == 0, err
-    assert len(list(tmp_path.glob("results/rte/*/record.json"))) == 2

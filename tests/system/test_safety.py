@@ -4,24 +4,21 @@ import json
 import re
 import shutil
 import tomllib
-from dataclasses import replace
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.cli import Finetune
+from support.cli import Finetune, assert_error
 from support.records import change_config, change_record
 from support.toys import OWN_TASK
 
 import finetune as package
-from finetune.cli.terminal import printable
 from finetune.errors import UserError
-from finetune.inference.predictor import load_predictor as load_predictor
+from finetune.inference.predictor import load_predictor
 from finetune.models.model_folder import load_config, load_trained
 from finetune.models.tokenizers.load import load_tokenizer
-from finetune.runs.resolve import parse as recipe_of
 from finetune.task_types.classification.task import SentenceTask
-from finetune.task_types.starting_recipe import commented, starting_recipe
 
 
 def rewrite(file: Path, **facts: Any) -> None:
@@ -32,10 +29,8 @@ def rewrite(file: Path, **facts: Any) -> None:
 def sent(here: Finetune, tiny_bert: Path, tmp_path: Path) -> tuple[Path, Path]:
     """A results folder that somebody sent, with the task's file in it; and the file that its code would write."""
     (tmp_path / "mine.py").write_text(OWN_TASK)
-    assert here("run", "glue-rte", "task=mine.py:mine", f"model={tiny_bert}", "train.epochs=1").returncode == 0
-    assert (
-        here("run", "glue-rte", "task=mine.py:mine", f"model={tiny_bert}", "train.epochs=1", "seed=1").returncode == 0
-    )
+    settings = ["glue-rte", "task=mine.py:mine", f"model={tiny_bert}", "train.epochs=1"]
+    assert here("run", *settings, "--seeds", "2").returncode == 0
     (tmp_path / "results").rename(tmp_path / "sent")
     (tmp_path / "mine.py").unlink()
     marker = tmp_path / "code-ran"
@@ -60,7 +55,6 @@ def test_the_task_file_of_a_folder_that_was_sent_does_not_run(
             package.load(name)
     for command in (
         ["predict", runs[0], "new.csv"],
-        ["predict", runs[0], "new.csv", "temperature=dev"],
         ["predict", "mine", "new.csv", "--out", "sent"],
         ["compare", *runs],
         ["submission", runs[0], "-o", "glue.zip"],
@@ -68,14 +62,8 @@ def test_the_task_file_of_a_folder_that_was_sent_does_not_run(
     ):
         done = here(*command)
         assert (done.returncode, marker.exists()) == (2, False), command
-        assert done.stderr.splitlines()[-1].startswith("error: ")
-        assert "Traceback" not in done.stderr
-    for command in (
-        ["show", runs[0]],
-        ["show", runs[0], "--predictions", "3"],
-        ["report", *runs],
-        ["ls", "--out", "sent"],
-    ):
+        assert_error(done.stderr, "mine.py:mine")
+    for command in (["show", runs[0], "--predictions", "3"], ["report", *runs], ["ls", "--out", "sent"]):
         done = here(*command)
         assert (done.returncode, marker.exists()) == (0, False), done.stderr
 
@@ -112,12 +100,9 @@ def test_the_code_of_a_model_folder_does_not_run(
     monkeypatch.setattr("builtins.input", lambda *_: "y")  # whoever is asked may say yes to anything
     task = SentenceTask(name="any", read=None, labels=("a", "b"), metrics=())  # type: ignore[arg-type]
     for use in (load_config, load_tokenizer, lambda place: load_trained(place, task.head), load_predictor):
-        with_reason = True
-        try:
+        with suppress(UserError):
             use(folder)  # type: ignore[operator]
-        except UserError as error:
-            with_reason = len(str(error).splitlines()) == 1
-        assert (marker.exists(), with_reason) == (False, True)
+        assert not marker.exists()
 
 
 def test_a_config_does_not_choose_the_attention(tiny_bert: Path, tmp_path: Path) -> None:
@@ -125,14 +110,6 @@ def test_a_config_does_not_choose_the_attention(tiny_bert: Path, tmp_path: Path)
     folder = shutil.copytree(tiny_bert, tmp_path / "model")
     rewrite(folder / "config.json", attn_implementation="somebody/some-kernel")
     assert load_config(folder)._attn_implementation is None
-
-
-def test_a_reason_is_one_line_of_a_recipes_comments(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("text,label\n" + "".join(f"a text of words {i},{i % 2}\n" for i in range(40)))
-    recipe, task = starting_recipe(str(tmp_path / "a.csv"), {})
-    layout = replace(task.read.layout, reasons={"text": "the column 'a\nmodel = 3\x1b'"})
-    odd = replace(task, read=replace(task.read, layout=layout))
-    assert recipe_of(tomllib.loads(printable(commented(recipe, odd))), origin="test") == recipe
 
 
 BAD = "\x1b[31mred\x1b[0m \x9b2J \u202eabc [bold]big[/bold] [/x] :cat: \x07"

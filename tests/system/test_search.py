@@ -1,6 +1,5 @@
 """`finetune search`: trials, resumed and continued; wrong input; the winner on held-out rows; best.toml."""
 
-import csv
 import json
 import os
 import signal
@@ -12,10 +11,9 @@ from typing import Any
 
 import pytest
 from support.cli import InProcess, assert_error
-from support.runs import REVIEWS
+from support.runs import REVIEWS, as_csv
 
 import finetune
-from finetune.runs.record import RunRecord
 
 SPACE = """\
 train.learning_rate = { low = 1e-5, high = 1e-2, log = true }
@@ -25,10 +23,9 @@ train.batch_size = [8, 16]
 
 
 @pytest.fixture
-def reviews(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with reviews.csv and space.toml, in which commands run."""
-    with (tmp_path / "reviews.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([("text", "label"), *REVIEWS])
+    (tmp_path / "reviews.csv").write_text(as_csv(("text", "label"), *REVIEWS))
     (tmp_path / "space.toml").write_text(SPACE)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -40,41 +37,30 @@ def scores(folder: Path) -> dict[str, Any]:
     return {record["id"]: record["scores"] for record in records}
 
 
-def facts(out: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(out)
-    return found
-
-
 @pytest.mark.nightly
 def test_a_repeated_search_runs_nothing_and_more_trials_continue_it(
-    in_process: InProcess, reviews: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
+    in_process: InProcess, folder: Path, tiny_bert: Path
 ) -> None:
     command = ["search", "reviews.csv", "space.toml", f"model={tiny_bert}", "--seeds", "2", "--test-share", "0.2"]
     code, out, err = in_process(*command, "--trials", "3", data="")
     assert code == 0, err
     *_, sentence = out.splitlines()
-    assert sentence.startswith("best of 3 trials: train.learning_rate=")
-    assert "held-out" in sentence
-    assert len(scores(reviews / "results")) == 6
-    best = (reviews / "best.toml").read_text()
-
-    def never(*_: Any, **__: Any) -> RunRecord:
-        raise AssertionError("a finished run is trained again")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("finetune.training.trainer.Trainer.fit", never)
-        patch.setattr("finetune.commands.search.study.load_predictor", never)
-        code, again, err = in_process(*command, "--trials", "3", data="")
-    assert (code, again, (reviews / "best.toml").read_text()) == (0, out, best)
+    assert sentence.startswith("best of 3 trials: train.learning_rate=") and "held-out" in sentence
+    assert len(scores(folder / "results")) == 6
+    best, trained = (folder / "best.toml").read_text(), [*folder.glob("results/*/*/record.json")]
+    times = [file.stat().st_mtime_ns for file in trained]
+    code, again, err = in_process(*command, "--trials", "3", data="")
+    assert (code, again, (folder / "best.toml").read_text()) == (0, out, best)
+    assert [file.stat().st_mtime_ns for file in trained] == times
     code, more, err = in_process(*command, "--trials", "5", "--json", "--force", data="")
     assert code == 0, err
-    assert len(scores(reviews / "results")) == 10
+    assert len(scores(folder / "results")) == 10
     code, whole, err = in_process(*command, "--trials", "5", "--json", "--force", "--out", "other", data="")
-    assert facts(whole)["trials"] == facts(more)["trials"]
-    assert scores(reviews / "other") == scores(reviews / "results")
-    recipe = finetune.run("best.toml", out=reviews / "again", seeds=1)
-    assert {"held_out": recipe.record.recipe["held_out"]["share"]} == {"held_out": 0.0}
-    with (reviews / "best.toml").open("a") as file:
+    assert json.loads(whole)["trials"] == json.loads(more)["trials"]
+    assert scores(folder / "other") == scores(folder / "results")
+    again_run = finetune.run("best.toml", out=folder / "again", seeds=1)
+    assert again_run.record.recipe["held_out"]["share"] == 0.0
+    with (folder / "best.toml").open("a") as file:
         file.write("# mine\n")
     code, _, err = in_process(*command, "--trials", "5", data="")
     assert code == 2
@@ -82,7 +68,7 @@ def test_a_repeated_search_runs_nothing_and_more_trials_continue_it(
 
 
 @pytest.mark.nightly
-def test_a_killed_search_gives_the_trials_of_an_undisturbed_one(reviews: Path, tiny_bert: Path) -> None:
+def test_a_killed_search_gives_the_trials_of_an_undisturbed_one(folder: Path, tiny_bert: Path) -> None:
     command = [
         *(sys.executable, "-m", "finetune", "search", "reviews.csv", "space.toml", f"model={tiny_bert}"),
         *("--trials", "8", "--seeds", "2", "--json", "--force"),
@@ -91,25 +77,26 @@ def test_a_killed_search_gives_the_trials_of_an_undisturbed_one(reviews: Path, t
     def started(out: str) -> subprocess.Popen[str]:
         environment = os.environ | {"OMP_NUM_THREADS": "1"}
         return subprocess.Popen(
-            [*command, "--out", out], cwd=reviews, env=environment, text=True, stdout=subprocess.PIPE
+            [*command, "--out", out], cwd=folder, env=environment, text=True, stdout=subprocess.PIPE
         )
 
     undisturbed, _ = started("calm").communicate(timeout=300)
     for number in (3, 7, 11):
         process = started("killed")
-        while len(list(reviews.glob("killed/*/*/events.jsonl"))) < number and process.poll() is None:
+        while len(list(folder.glob("killed/*/*/events.jsonl"))) < number and process.poll() is None:
             time.sleep(0.05)
         time.sleep(0.3)
         process.send_signal(signal.SIGKILL)
         process.wait()
     resumed, _ = started("killed").communicate(timeout=300)
-    assert facts(resumed) == facts(undisturbed)
-    assert scores(reviews / "killed") == scores(reviews / "calm")
+    assert json.loads(resumed) == json.loads(undisturbed)
+    assert scores(folder / "killed") == scores(folder / "calm")
 
 
-def test_wrong_input_is_one_line(in_process: InProcess, reviews: Path, tiny_bert: Path) -> None:
-    for arguments, words in (
-        (["reviews.csv", "fine-tunig"], ["fine-tunig", "Did you mean 'fine-tuning'"]),
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["reviews.csv", "fine-tunig"], ["fine-tunig", "'fine-tuning'"]),
         (["reviews.csv", "space.toml", "train.epochs=2"], ["train.epochs", "set too"]),
         (["glue-rte", "space.toml", "preset=paper-grid"], ["[grid]", "space"]),
         (["reviews.csv", "space.toml", "third"], ["3 names"]),
@@ -117,17 +104,21 @@ def test_wrong_input_is_one_line(in_process: InProcess, reviews: Path, tiny_bert
         (["reviews.csv", "space.toml", "--prune", "median"], ["--prune", "taken out"]),
         (["reviews.csv", "space.toml", "--workers", "2"], ["workers"]),
         (["reviews.csv", "space.toml", "-o", "reviews.csv"], ["reviews.csv", ".toml"]),
-    ):
-        code, _, err = in_process("search", *arguments, f"model={tiny_bert}", data="")
-        assert code == 2
-        assert_error(err, *words)
+    ],
+    ids=str,
+)
+def test_wrong_input_is_one_line(
+    arguments: list[str], words: list[str], in_process: InProcess, folder: Path, tiny_bert: Path
+) -> None:
+    code, _, err = in_process("search", *arguments, f"model={tiny_bert}", data="")
+    assert code == 2
+    assert_error(err, *words)
 
 
 def test_a_package_that_is_absent_is_named(
-    in_process: InProcess, reviews: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
+    in_process: InProcess, folder: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
     code, _, err = in_process("search", "reviews.csv", "space.toml", f"model={tiny_bert}", data="")
-    assert code == 2
+    assert (code, (folder / "results").exists()) == (2, False)
     assert_error(err, "pip install 'bert-finetune[search]'")
-    assert not (reviews / "results").exists()

@@ -21,23 +21,16 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     return zipfile.ZipFile(file)
 
 
-def test_finetune_is_the_only_top_level_package(wheel: zipfile.ZipFile) -> None:
-    tops = {name.split("/")[0] for name in wheel.namelist()}
-    assert {top for top in tops if not top.endswith(".dist-info")} == {"finetune"}
-
-
-def test_tasks_recipes_and_data_are_in_the_wheel(wheel: zipfile.ZipFile) -> None:
+def test_the_wheel_has_one_package_with_its_tasks_recipes_and_data(wheel: zipfile.ZipFile) -> None:
     names = set(wheel.namelist())
-    assert "finetune/py.typed" in names
-    for folder in ("tasks", "recipes"):
-        for file in (ROOT / folder).iterdir():
-            if file.suffix in (".py", ".toml", ".csv"):
-                assert f"finetune/{folder}/{file.name}" in names
+    assert {top for top in (name.split("/")[0] for name in names) if not top.endswith(".dist-info")} == {"finetune"}
+    listed = [file for folder in ("tasks", "recipes") for file in (ROOT / folder).iterdir()]
+    kept = {f"finetune/{file.relative_to(ROOT)}" for file in listed if file.suffix in (".py", ".toml", ".csv")}
     package = ROOT / "finetune"
     kinds = (".toml", ".j2", ".css", ".js", ".tsv", ".csv")
     read = {f"finetune/{file.relative_to(package)}" for file in package.rglob("*") if file.suffix in kinds}
-    assert len(read) > 30
-    assert read <= names
+    assert len(kept) > 30 and len(read) > 30
+    assert {"finetune/py.typed", *kept, *read} <= names
 
 
 @pytest.fixture(scope="module")
@@ -50,50 +43,31 @@ def installed(wheel: zipfile.ZipFile, tmp_path_factory: pytest.TempPathFactory) 
     return folder
 
 
-def typed(installed: Path, folder: Path, *arguments: str) -> str:
-    """What a command of the installed wheel prints in a folder without the repository."""
-    done = subprocess.run(
-        [sys.executable, "-c", "import finetune.cli.app as c; print(c.__file__); c.main()", *arguments],
-        cwd=folder,
-        env={"PYTHONPATH": str(installed), "PATH": "/usr/bin:/bin", "HOME": str(folder), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(str(installed))
-    return done.stdout
-
-
-def test_the_installed_wheel_lists_tasks_and_recipes(installed: Path, tmp_path: Path) -> None:
-    printed = typed(installed, tmp_path, "ls")
-    assert "glue-mrpc" in printed
-    assert "paraphrase" in printed
-
-
 def test_the_quickstart_runs_in_any_folder_after_pip_install(installed: Path, tmp_path: Path) -> None:
     """With its report: templates and styles are in the wheel too."""
-    printed = typed(installed, tmp_path, "run", "quickstart", "limit=16", "train.epochs=1")
-    assert "paraphrase, run" in printed
-    typed(installed, tmp_path, "report", "paraphrase", "-o", "report.html")
+    for typed, shown in (
+        (["ls"], "glue-mrpc"),
+        (["run", "quickstart", "limit=16", "train.epochs=1"], "paraphrase, run"),
+        (["report", "paraphrase", "-o", "report.html"], "report.html"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", "import finetune.cli.app as c; print(c.__file__); c.main()", *typed],
+            cwd=tmp_path,
+            env={"PYTHONPATH": str(installed), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "OMP_NUM_THREADS": "1"},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith(str(installed)) and shown in done.stdout
     assert "</html>" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_git_keeps_no_predictions_texts_or_weights() -> None:
     if not (ROOT / ".git").exists():
         pytest.skip("not a git checkout")
-    kept = subprocess.run(
-        ["git", "-C", str(ROOT), "ls-files", "results"], capture_output=True, text=True
-    ).stdout.split()
+    git = ["git", "-C", str(ROOT)]
+    kept = subprocess.run([*git, "ls-files", "results"], capture_output=True, text=True).stdout.split()
     assert all(name.endswith(("record.json", ".md", ".json")) for name in kept)
-    for ignored in (
-        "predictions-dev.parquet",
-        "events.jsonl",
-        "checkpoint.pt",
-        "model/model.safetensors",
-        "recipe.toml",
-    ):
-        asked = subprocess.run(["git", "-C", str(ROOT), "check-ignore", f"results/mrpc/0123456789/{ignored}"])
-        assert asked.returncode == 0
-    assert (
-        subprocess.run(["git", "-C", str(ROOT), "check-ignore", "results/mrpc/0123456789/record.json"]).returncode == 1
-    )
+    for name in ("predictions-dev.parquet", "events.jsonl", "checkpoint.pt", "model/model.safetensors", "recipe.toml"):
+        assert subprocess.run([*git, "check-ignore", f"results/mrpc/0123456789/{name}"]).returncode == 0
+    assert subprocess.run([*git, "check-ignore", "results/mrpc/0123456789/record.json"]).returncode == 1

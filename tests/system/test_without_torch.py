@@ -1,59 +1,98 @@
-"""An installation without torch, in an environment of its own: `pip install 'bert-finetune[onnx]'` predicts."""
+"""An installation without torch: the commands of the Dockerfile, without a daemon, in an environment of its own."""
 
 import csv
+import json
+import os
+import shlex
+import shutil
 import subprocess
-import sys
+import time
+import venv
 from pathlib import Path
+from urllib.error import URLError
+from urllib.request import Request, urlopen
 
 import pytest
-from support.paths import ROOT
+from support.dockerfile import ROOT, of_kind, words_of
 from support.runs import FinishedRun
 
 pytestmark = pytest.mark.nightly
 UNREACHABLE = ("No matching distribution", "Could not find a version", "connection", "Network is unreachable")
+TOKEN = "0123456789abcdef0123"
+PORT = 8377
 
 
 @pytest.fixture(scope="module")
-def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of a new environment with the wheel and the extra `onnx`."""
-    folder = tmp_path_factory.mktemp("without-torch")
-    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
-    subprocess.run(build, check=True, capture_output=True)
-    (wheel,) = folder.glob("*.whl")
-    subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
-    python = folder / "venv" / "bin" / "python"
-    constraints = ["--constraint", str(ROOT / "constraints.txt")]
-    done = subprocess.run(
-        [python, "-m", "pip", "install", "--quiet", *constraints, f"{wheel}[onnx]"], capture_output=True, text=True
-    )
+def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment after the RUN commands of the Dockerfile; skipped where no package index can be reached."""
+    folder = tmp_path_factory.mktemp("image")
+    venv.create(folder / "env", with_pip=True)
+    ignored = shutil.ignore_patterns("__pycache__")
+    for name in ("finetune", "tasks", "recipes"):
+        shutil.copytree(ROOT / name, folder / "source" / name, symlinks=True, ignore=ignored)
+    for name in ("pyproject.toml", "constraints.txt", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder / "source")
+    (words,) = (shlex.split(run) for run in of_kind("RUN") if run.startswith("pip "))
+    here = [word.replace("/source", str(folder / "source")) for word in words[1:]]
+    done = subprocess.run([folder / "env/bin/pip", *here], capture_output=True, text=True, timeout=900)
     if done.returncode and any(word in done.stderr for word in UNREACHABLE):
         pytest.skip("pip reaches no index")
     assert done.returncode == 0, done.stderr
-    return python
+    return folder / "env"
 
 
-def output_of(python: Path, folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [python, *arguments], cwd=folder, env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True
-    )
+def output_of(image: Path, folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """What Python of the environment prints."""
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder)}
+    python = image / "bin/python"
+    return subprocess.run([python, *arguments], cwd=folder, env=environment, capture_output=True, text=True)
 
 
-def test_an_export_answers_there(python: Path, exported_run: FinishedRun, tmp_path: Path) -> None:
+def test_an_export_answers_there_and_training_names_the_extra(
+    image: Path, exported_run: FinishedRun, tmp_path: Path
+) -> None:
     export = exported_run("sentence")
-    assert "No module named 'torch'" in output_of(python, tmp_path, "-c", "import torch").stderr
+    assert "No module named 'torch'" in output_of(image, tmp_path, "-c", "import torch").stderr
     (tmp_path / "new.csv").write_text("review\nthe cat sat\nthe dog sat\n")
-    done = output_of(python, tmp_path, "-m", "finetune", "predict", export, "new.csv", "-o", "out.csv")
+    done = output_of(image, tmp_path, "-m", "finetune", "predict", export, "new.csv", "-o", "out.csv")
     assert done.returncode == 0, done.stderr
     with (tmp_path / "out.csv").open() as opened:
         assert [row["prediction"] for row in csv.DictReader(opened)] == ["good", "bad"]
     code = f"import finetune; print(finetune.load({str(export)!r})('the cat sat').value)"
-    done = output_of(python, tmp_path, "-c", code)
-    assert done.stdout.strip() == "good", done.stderr
-
-
-def test_training_names_the_extra(python: Path, tmp_path: Path) -> None:
+    assert output_of(image, tmp_path, "-c", code).stdout.strip() == "good"
     (tmp_path / "a.csv").write_text("text,label\n" + "a,b\nc,d\n" * 9)
-    done = output_of(python, tmp_path, "-m", "finetune", "run", "a.csv")
-    assert done.returncode == 2
-    assert "bert-finetune[train]" in done.stderr.splitlines()[-1]
-    assert "no torch" in output_of(python, tmp_path, "-m", "finetune", "--version").stdout
+    done = output_of(image, tmp_path, "-m", "finetune", "run", "a.csv")
+    assert (done.returncode, "bert-finetune[train]" in done.stderr.splitlines()[-1]) == (2, True)
+    assert "no torch" in output_of(image, tmp_path, "-m", "finetune", "--version").stdout
+
+
+def test_the_entry_point_serves_an_export_and_the_health_check_finds_it(
+    image: Path, exported_run: FinishedRun, tmp_path: Path
+) -> None:
+    mounted = {"/model": str(exported_run("sentence")), "0.0.0.0": "127.0.0.1"}
+    typed = [mounted.get(word, word) for word in (*words_of("ENTRYPOINT"), *words_of("CMD"))]
+    environment = {"PATH": f"{image / 'bin'}{os.pathsep}/usr/bin", "HOME": str(tmp_path), "FINETUNE_TOKEN": TOKEN}
+    server = subprocess.Popen(
+        [image / "bin" / typed[0], *typed[1:], "--port", str(PORT)], env=environment, cwd=tmp_path,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+
+    def asked(token: str) -> str:
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        body = json.dumps({"rows": [{"review": "the cat sat 3"}]}).encode()
+        with urlopen(Request(f"http://127.0.0.1:{PORT}/predict", body, headers), timeout=20) as reply:
+            return str(reply.read().decode())
+
+    try:
+        check = [word.replace(":8000/", f":{PORT}/") for word in words_of("HEALTHCHECK")]
+        until = time.monotonic() + 60
+        while subprocess.run(check, env=environment, capture_output=True).returncode != 0:
+            assert time.monotonic() < until and server.poll() is None, server.communicate()[0]
+            time.sleep(0.2)
+        assert '"good"' in asked(TOKEN)
+        with pytest.raises(URLError):
+            asked("another token than this")
+    finally:
+        server.terminate()
+        server.wait(timeout=20)
+    assert server.returncode == 0

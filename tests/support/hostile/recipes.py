@@ -10,8 +10,8 @@ import tomli_w
 
 from finetune.runs.settings import override_value, recipe_files
 from finetune.training.targets import expand_targets, split_arguments
-from support.fuzzing import Fuzzed
-from support.hostile.values import NUMBERS, TEXTS, damaged, value
+from support.fuzzing import Fuzzed, damaged
+from support.hostile.values import NUMBERS, TEXTS, value
 
 LONGEST_ARGUMENT = 130_000  # characters, on Linux
 MOST_MEMORY = 300_000_000  # bytes that all of them may add
@@ -42,7 +42,7 @@ def recipe_table(draw: random.Random) -> dict[str, Any]:
     return table
 
 
-def recipe_bytes(draw: random.Random) -> bytes:
+def recipe_bytes(draw: random.Random, fuzzed: Fuzzed) -> bytes:
     """A recipe file: settings of any kind, or a text that is damaged, huge, deep or no TOML."""
     kind = draw.randrange(12)
     if kind == 0:
@@ -57,7 +57,7 @@ def recipe_bytes(draw: random.Random) -> bytes:
         return draw.randbytes(draw.choice((0, 1, 100, 3_000_000)))
     with suppress(TypeError, ValueError, AttributeError):  # what TOML cannot hold
         content = tomli_w.dumps(recipe_table(draw)).encode("utf-8")
-        return damaged(draw, content) if kind < 6 else content
+        return damaged(content, draw, fuzzed) if kind < 6 else content
     return b""
 
 
@@ -83,7 +83,7 @@ def fuzz_recipes(count: int, seed: int, folder: Path) -> Fuzzed:
     with fuzzed.within(MOST_MEMORY):
         for number in range(count):
             if number % 2:
-                content = recipe_bytes(draw)
+                content = recipe_bytes(draw, fuzzed)
                 file.write_bytes(content)
                 targets, shown = [str(file)], repr(content[:500])
             else:

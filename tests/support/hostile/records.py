@@ -30,8 +30,8 @@ from finetune.runs.record_files import DamagedRecord, all_records, load_record
 from finetune.task_types import SentenceRow
 from finetune.task_types.parts import Answer
 from finetune.task_types.registry import find
-from support.fuzzing import Fuzzed
-from support.hostile.values import TEXTS, damaged, value
+from support.fuzzing import Fuzzed, damaged
+from support.hostile.values import TEXTS, value
 from support.records import BASE, save_run
 
 MOST_MEMORY = 300_000_000  # bytes that all of them may add
@@ -45,12 +45,12 @@ def paths(found: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
         yield from paths(inner, (*before, key))
 
 
-def mutated(draw: random.Random, record: dict[str, Any]) -> bytes:
+def mutated(draw: random.Random, record: dict[str, Any], fuzzed: Fuzzed) -> bytes:
     """A record with wrong values, missing or renamed keys, damaged bytes or deep nesting."""
     kind = draw.randrange(10)
     whole = json.dumps(record).encode()
     if kind == 0:
-        return damaged(draw, whole)
+        return damaged(whole, draw, fuzzed)
     if kind == 1:
         deep = draw.choice((b"[", b'{"a":'))
         return whole.replace(b'"recipe":', b'"recipe":' + deep * draw.choice((100, 190, 300, 100_000)), 1)
@@ -96,7 +96,7 @@ def fuzz_records(count: int, seed: int, out: Path, *, reports: int = 20) -> Fuzz
     facts = json.loads(whole)
     with fuzzed.within(MOST_MEMORY):
         for number in range(count):
-            file.write_bytes(mutated(draw, facts))
+            file.write_bytes(mutated(draw, facts, fuzzed))
             draws_report = number % reports == 0
             fuzzed.add(
                 repr(file.read_bytes()[:3_000]),

@@ -30,13 +30,3 @@ def value(draw: random.Random, depth: int = 0) -> Any:
     if kind == 7:
         return [value(draw, depth + 1) for _ in range(draw.randrange(4))]
     return {draw.choice(TEXTS) or "k": value(draw, depth + 1) for _ in range(draw.randrange(4))}
-
-
-def damaged(draw: random.Random, content: bytes) -> bytes:
-    """The content cut off, or with some bytes changed."""
-    if draw.random() < 0.3 or not content:
-        return content[: draw.randrange(len(content) + 1)]
-    changed = bytearray(content)
-    for _ in range(draw.choice((1, 1, 2, 8))):
-        changed[draw.randrange(len(changed))] = draw.choice(b'"[]{}=.,0129 \n\\x\x00\xff')
-    return bytes(changed)
