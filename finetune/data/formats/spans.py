@@ -59,13 +59,16 @@ def span_form(cells: Sequence[Any]) -> tuple[str, str, str] | None:
     if not counts or len(lists) < NEARLY_ALL * len(filled):
         return None
 
-    def like_texts(form: tuple[str, str, str]) -> tuple[int, int]:
-        """How many labels of lists are as long as their spans, as texts are, and how many labels there are."""
+    def like_texts(form: tuple[str, str, str]) -> tuple[float, int]:
+        """The share of a list's labels that are as long as their spans, as texts are, and how many labels there are."""
         spans = [_parts(item, form) for item in items if form in _forms(item)] if form[0].isdecimal() else []
         long = sum(abs(end - start - len("".join(labels))) <= 1 for start, end, labels in spans)
-        return long, len({*map(str, (labels for *_, labels in spans))})
+        return long / counts[form], len({*map(str, (labels for *_, labels in spans))})
 
-    form = min((form for form, count in counts.items() if count == max(counts.values())), key=like_texts)
+    # A list of four can be read as one of three too, whose label would be its text: rows of three decide nothing.
+    most = max(counts.values())
+    lists_of_most = {form for form in LIST_TEXTS if 2 * counts[form] >= most}
+    form = min((form for form, count in counts.items() if count == most or form in lists_of_most), key=like_texts)
     return form if sum(_parts(item, form)[0] >= 0 for item in items) >= NEARLY_ALL * len(items) else None
 
 
@@ -109,9 +112,12 @@ def is_place(value: Any) -> bool:
 def _parts(item: Any, form: Sequence[str]) -> tuple[int, int, list[str]]:
     """(start, end, labels) of an item in the column's form, or another one; a start of -1 where it is not a span.
 
-    An item with the column's start and end but without its label is none: another field of it is not its label.
+    An item with the column's start and end but without its label is none: another field of it is not its label, except
+    in a list of three, which has no room for a text next to its label.
     """
     forms = list(_forms(item))
+    if forms == [LISTS] and len(item) == len(LISTS) and len(item[2]) != item[1] - item[0]:
+        form = LISTS
     if tuple(form) in forms:
         forms = [(form[0], form[1], form[2])]
     elif not forms or any(other[:2] == tuple(form[:2]) for other in forms):
@@ -127,7 +133,7 @@ def _stated(item: Any, form: Sequence[str], text: str) -> str:
         texts = ((name, item[name].strip()) for name in TEXTS if name != form[2] and isinstance(item.get(name), str))
         return next((stated for name, stated in texts if name not in MAY_DIFFER or stated in text), "")
     place = LIST_TEXTS.get((form[0], form[1], form[2]), "")
-    return str(item[int(place)]).strip() if place and isinstance(item, list | tuple) and len(item) > int(place) else ""
+    return str(item[int(place)]).strip() if place and isinstance(item, list | tuple) and len(item) > len(LISTS) else ""
 
 
 def read_spans(cell: Any, form: Sequence[str], text: str) -> tuple[list[Span], Counter[str]]:

@@ -258,11 +258,23 @@ def _attend_and_feed_forward(
     for the first token.
     """
     first = last_call and getattr(layer, "first_alone", False)
-    whole, feed_forward = _whole_attention(layer, hidden_states), feed_forward_of(layer)
-    if whole is not None and feed_forward is not None:
-        return _fed_forward(layer, feed_forward, _attended(layer, whole, hidden_states, attention_mask, first=first))
-    if not first:
+    whole = _whole_attention(layer, hidden_states) if feed_forward_of(layer) is not None else None
+    if whole is None and not first:
         return type(layer).forward(layer, hidden_states, attention_mask, **named)  # type: ignore[no-any-return]
+    computed_layer = partial(_layer_in_parts, layer, whole, first)
+    if layer.training and getattr(
+        layer, "gradient_checkpointing", False
+    ):  # transformers wraps the forward of its class
+        return layer._gradient_checkpointing_func(computed_layer, hidden_states, attention_mask)  # type: ignore[no-any-return]
+    return computed_layer(hidden_states, attention_mask)
+
+
+def _layer_in_parts(
+    layer: Layer, whole: LayerPart | None, first: bool, hidden_states: Tensor, attention_mask: Tensor | None
+) -> Tensor:
+    if whole is not None:
+        feed_forward: Any = feed_forward_of(layer)
+        return _fed_forward(layer, feed_forward, _attended(layer, whole, hidden_states, attention_mask, first=first))
     part: Any = named_part(layer, FEED_FORWARD)
     states = _attended_first(layer, hidden_states, attention_mask, None)
     return _added(part, part.products[1](part.activation(part.products[0](states))), states)

@@ -56,7 +56,7 @@ def test_without_peft_the_extra_is_named(tiny_bert: Path, monkeypatch: pytest.Mo
         build_model(tiny_bert, cat_task().head, Recipe(task="any", lora=2), device=CPU)
 
 
-@pytest.mark.parametrize("name", ["bert", "modernbert", "deberta_v2"])
+@pytest.mark.parametrize("name", ["bert", "distilbert", "modernbert", "deberta_v2"])
 @pytest.mark.parametrize("settings", [{}, {"lora": 4}, {"freeze_layers": 1}, {"layers": [1], "bilstm": 8}], ids=str)
 def test_checkpointed_gradients_give_the_same_updates_with_less_memory(
     settings: dict[str, Any], name: str, request: pytest.FixtureRequest

@@ -79,7 +79,7 @@ def trained(folder: Path, settings: Train, *, draw: Any = None, **given: Any) ->
         (Signals(signal.SIGTERM, epoch=2), SETTINGS, {"frozen": True}),
         (Signals(signal.SIGINT, signal.SIGINT, update=9), Train(updates=23, batch_size=4), {"draw": dropped}),
     ],
-    ids=lambda given: str(vars(given)) if isinstance(given, Signals) else "",
+    ids=["update", "frozen-layer", "lora", "frozen-epoch", "twice"],
 )
 def test_a_signal_saves_and_the_run_resumes_to_the_same_bits(
     signals: Signals, settings: Train, more: dict[str, Any], tiny_bert: Path, tmp_path: Path

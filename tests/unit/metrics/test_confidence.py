@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from finetune.metrics import selective
+from finetune.metrics import confidence as selective
 
 
 def drawn(generator: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
