@@ -18,7 +18,7 @@ from finetune.models.families import FAMILIES
 from finetune.runs.recipe import Recipe, allowed_values
 from finetune.runs.recipe_tables import LARGEST
 from finetune.runs.record import RunRecord
-from finetune.task_types.declared_options import declared_options
+from finetune.task_types.declared import declared_options
 from finetune.task_types.registry import available
 from finetune.task_types.types import own_types
 

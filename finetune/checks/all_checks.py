@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from finetune.checks import across_splits, cells, labels, tokens
 from finetune.checks.split_data import FileFinding, SplitFile
 from finetune.data.issues import READING, SEVERITIES, Finding, Issue
-from finetune.task_types import row_issues
+from finetune.task_types import columns
 from finetune.task_types.findings import SHARED
 from finetune.task_types.types import own_types
 
@@ -54,5 +54,5 @@ def every_issue() -> list[Issue]:
     """Every issue that a check can find: those that the files of checks declare, and those of reading and of types."""
     files = [value for file in (cells, labels, across_splits) for value in vars(file).values()]
     of_types = [issue for kind in own_types().values() for issue in kind.issues]
-    every = [*READING, *row_issues.SHARED, *SHARED, *of_types, *files, *cells.ODD_TEXTS, *vars(tokens).values()]
+    every = [*READING, *columns.SHARED, *SHARED, *of_types, *files, *cells.ODD_TEXTS, *vars(tokens).values()]
     return list(dict.fromkeys(issue for issue in every if isinstance(issue, Issue)))

@@ -27,13 +27,11 @@ from finetune.runs.environment import versions
 from finetune.runs.events import Note, RowsPredicted, Watcher
 from finetune.runs.folder import PREDICTION
 from finetune.storage.journal import Journal
-from finetune.task_types.columns import Layout
+from finetune.task_types.columns import Layout, NoRow
 from finetune.task_types.parts import Answer
-from finetune.task_types.row_builder import row_of
-from finetune.task_types.row_issues import NoRow
+from finetune.task_types.row_builder import LABELS_SHOWN, UnknownLabels, row_of
 from finetune.task_types.task import Task
 from finetune.task_types.types import named_type
-from finetune.task_types.unknown_labels import LABELS_SHOWN, UnknownLabels
 
 SCORED = ("gold", "answers")  # fields of a row that metrics use
 

@@ -1,4 +1,4 @@
-"""What a table's columns mean: the task type, the inputs, and the label columns."""
+"""What a table's columns mean: the task type, the inputs, and the label columns; and why a record makes no row."""
 
 import re
 import shlex
@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from finetune.data.column_types import NOTHING
 from finetune.data.formats.word_lines import FormOfTags, TagForm
+from finetune.data.issues import Finding, Issue
 from finetune.data.messages import short
 from finetune.data.table import cell_at
 from finetune.data.values import as_text, is_missing, is_nested, tags_of
-from finetune.task_types.row_issues import NoRow
 
 OPTIONS = (
     "shape",
@@ -35,6 +35,27 @@ OPTIONS = (
     "levels",
 )  # of data
 NAMELESS = re.compile(r"column \d+")
+
+
+def unusable(code: str, meaning: str, remedy: str) -> Issue:
+    """An issue of rows that are left out."""
+    meaning, remedy = f"rows that cannot be used: {meaning}", f"{remedy}; such rows are left out"
+    return Issue(code, "warning", meaning, remedy, worst="error")
+
+
+MISSING_TEXT = unusable("missing-text", "a text is empty", "Fill them in, or drop them with `fix`")
+NO_NUMBER = unusable("no-number", "the label of a regression is not a number", "Correct the number")
+EMPTY_WORD = unusable("empty-word", "one of the words is empty", "Take the word and its tag out")
+UNUSABLE = unusable("unusable", "any other reason", "Correct them")
+SHARED = (MISSING_TEXT, NO_NUMBER, EMPTY_WORD, UNUSABLE)
+
+
+class NoRow(Exception):
+    """Why a record makes no row, in words that follow `row 5`; `fault` has the issue too."""
+
+    def __init__(self, what: str, issue: Issue = UNUSABLE) -> None:
+        super().__init__(what)
+        self.fault = Finding(issue, what)
 
 
 @dataclass(frozen=True, kw_only=True)

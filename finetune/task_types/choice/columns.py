@@ -10,24 +10,24 @@ from finetune.data.issues import Finding, Issue
 from finetune.data.messages import short, shown
 from finetune.data.table import Table, cell_at
 from finetune.data.values import as_text, is_missing
-from finetune.task_types.choice.answers import (
+from finetune.task_types.choice.guess import (
     answer_column,
+    choice_layout,
     columns_of_choices,
+    contexts_in,
     names_of_choices,
     require_same_count,
     way_of,
     with_way,
 )
-from finetune.task_types.choice.guess import choice_layout, contexts_in
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 from finetune.task_types.choice_labels import choices_meant, choices_of
 from finetune.task_types.column_names import numbered_order
-from finetune.task_types.columns import Layout
+from finetune.task_types.columns import MISSING_TEXT, Layout, NoRow, unusable
 from finetune.task_types.findings import SplitRows, of_single_labels
 from finetune.task_types.marked_text import TextMark
 from finetune.task_types.own_type import Evidence, OwnType, with_chosen
 from finetune.task_types.predictions import Line, Predictions, one_label
-from finetune.task_types.row_issues import MISSING_TEXT, NoRow, unusable
 from finetune.task_types.task import Task
 
 CHOICE_COUNT = Issue(

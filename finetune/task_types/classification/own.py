@@ -21,14 +21,13 @@ from finetune.metrics.ordinal import ordinal_metrics
 from finetune.metrics.scores import accuracy, class_metric, macro_f1, pearson, spearman
 from finetune.task_types.classification.guess import text_layout
 from finetune.task_types.classification.label_kinds import CLASSES, marks_in
-from finetune.task_types.classification.mistakes import DROPPED, LABEL_DROPPED, LABEL_MISTAKE
+from finetune.task_types.classification.labels import DROPPED, LABEL_DROPPED, LABEL_MISTAKE
 from finetune.task_types.classification.spans import SPAN_ISSUES, marked_text
 from finetune.task_types.classification.task import PARTS, MultiLabelTask, SentenceTask
-from finetune.task_types.columns import Layout
+from finetune.task_types.columns import MISSING_TEXT, NO_NUMBER, Layout, NoRow, unusable
 from finetune.task_types.findings import ONE_LABEL, SplitRows, constant_findings, of_single_labels
 from finetune.task_types.own_type import Evidence, OwnType
 from finetune.task_types.predictions import DecisionRow, Decisions, Line, Predictions, named_chances, pair_texts
-from finetune.task_types.row_issues import MISSING_TEXT, NO_NUMBER, NoRow, unusable
 from finetune.task_types.task import Task
 
 MOST_CLASSES = 50  # most classes with scores for each

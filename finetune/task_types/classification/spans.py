@@ -29,9 +29,8 @@ from finetune.task_types.classification.marked import (
     spans_fault,
     with_markers,
 )
-from finetune.task_types.columns import Layout
+from finetune.task_types.columns import Layout, NoRow, unusable
 from finetune.task_types.own_type import Evidence
-from finetune.task_types.row_issues import NoRow, unusable
 
 Ends = Literal["", "inclusive", "exclusive"]
 END_NAMES: Mapping[str, Ends] = {"": "", "inclusive": "inclusive", "exclusive": "exclusive"}

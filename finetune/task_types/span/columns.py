@@ -1,32 +1,50 @@
-"""Questions about contexts: user data of the type `span`."""
+"""Questions about contexts: user data of the type `span`, its answers in cells, and where these are in a context."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, islice, repeat
 from typing import Any
 
 import numpy as np
 
 from finetune.data.characters import same_text
-from finetune.data.issues import Finding
-from finetune.data.messages import shown
-from finetune.data.table import cell_at
-from finetune.data.values import as_text, is_missing
+from finetune.data.issues import Finding, Issue
+from finetune.data.messages import short, shown
+from finetune.data.table import cell_at, parsed
+from finetune.data.values import as_list, as_number, as_text, is_missing
+from finetune.data.words.lists import word_list
+from finetune.errors import UserError
 from finetune.metrics.squad import score_v1, score_v2
-from finetune.task_types.columns import Layout
-from finetune.task_types.findings import SplitRows
+from finetune.task_types.column_names import label_tier, named
+from finetune.task_types.columns import MISSING_TEXT, Layout, NoRow
+from finetune.task_types.findings import MOST_OF_ROWS, ONE_LABEL, SplitRows
 from finetune.task_types.marked_text import TextMark
 from finetune.task_types.own_type import TEXT_CHARS_SHOWN, Evidence, OwnType, with_chosen
 from finetune.task_types.predictions import DecisionRow, Decisions, Line, Predictions
-from finetune.task_types.row_issues import MISSING_TEXT, NoRow
-from finetune.task_types.span import findings
-from finetune.task_types.span.cells import answers_of, is_answered, located, start_column
-from finetune.task_types.span.guess import question_layout
 from finetune.task_types.span.questions import SpanRow
 from finetune.task_types.span.task import Scored, SpanTask
 from finetune.task_types.task import Task
 
 NONE = "no answer"
+
+
+CHARS_OFF = 40  # characters by which an answer_start may be off and still be fixed
+ROWS_LOOKED_AT = 5_000
+ANSWER_LOST = Issue(
+    "answer-lost",
+    "warning",
+    "answers that are not in their context, or neither where answer_start says nor near it",
+    "Correct the answer or answer_start; these questions are not trained on",
+    worst="error",
+)
+ANSWER_MOVED = Issue(
+    "answer-moved",
+    "note",
+    "answers a few characters away from where answer_start says",
+    "Correct answer_start; the text that is found nearby is used",
+)
+ISSUES = (ANSWER_LOST, ANSWER_MOVED)
 
 
 def _of_squad(line: Line) -> Scored:
@@ -49,7 +67,7 @@ class Span(OwnType):
 
     name = "span"
     task_class = SpanTask
-    issues = findings.ISSUES
+    issues = ISSUES
     label_is = (str,)
     max_length = 384
 
@@ -67,7 +85,7 @@ class Span(OwnType):
         return replace(layout, unanswerable=unanswerable)
 
     def findings(self, rows: SplitRows) -> Iterable[Finding]:
-        return findings.span_findings(rows)
+        return span_findings(rows)
 
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> SpanRow:
         """The question, its context and the answers. Raises NoRow for a missing text."""
@@ -128,3 +146,107 @@ class Span(OwnType):
             chances=chances if all(chances) else (), marks=lambda row: list(_marks(lines[row])), closed=False,
             unit="answers", says=lambda _, value: str(value) or NONE,
         )  # fmt: skip
+
+
+def answers_of(cell: Any, start: Any) -> list[tuple[str, int | None]]:
+    """(text, first character) of each answer, from any known notation of a cell; an object without a `text` as it is.
+
+    A cell is a text, a list, an object of lists or a list of objects, or one of these as JSON, Python or numpy write
+    it.
+    """
+    found = as_list(cell)
+    found = parsed(cell) if found is None else found
+    if isinstance(found, dict) and "text" in found:
+        found, start = found["text"], found.get("answer_start")
+    if not isinstance(found, list):
+        found = [] if is_missing(found) else [found]
+    pairs = []
+    for answer, begin in zip(found, chain(as_list(start) or [start], repeat(None)), strict=False):
+        inner = answer if isinstance(answer, dict) and "text" in answer else {"text": answer, "answer_start": begin}
+        place = as_number(inner.get("answer_start"))
+        pairs.append((as_text(inner["text"]), None if place is None else int(place)))
+    return [(text, place) for text, place in pairs if text.strip()]
+
+
+def start_column(label: str) -> str:
+    """The column of the first characters of answers in another: `answers.answer_start` of `answers.text`."""
+    return f"{label.removesuffix('text')}answer_start" if label.endswith(".text") else "answer_start"
+
+
+def is_answered(values: Mapping[str, Any], cell: Any) -> bool:
+    """Whether a record says what the answer is: by its cell, or by `is_impossible`, that there is none."""
+    null = cell is None or (isinstance(cell, float) and cell != cell)
+    return not null or as_text(values.get("is_impossible")).strip().lower() in ("true", "1")
+
+
+def located(context: str, text: str, start: int) -> int | None:
+    """The character at which the text begins: `start` if it is there; None unless it occurs exactly once nearby."""
+    if text and start >= 0 and context.startswith(text, start):
+        return start
+    begin = max(0, start - CHARS_OFF)
+    nearby = context[begin : max(0, start + len(text) + CHARS_OFF)]
+    return begin + nearby.index(text) if text and nearby.count(text) == 1 else None
+
+
+def question_layout(evidence: Evidence) -> Layout | None:
+    """The layout of a question about a context, and its answers if there are any.
+
+    Raises UserError for objects that are not read as answers.
+    """
+    columns, facts = evidence.columns, evidence.facts
+    filled = [name for name, fact in facts.items() if fact.kind != "empty"]
+    question, context = (named(filled, word_list(name))[:1] for name in ("question", "context"))
+    if not question or not context or question == context:
+        return None
+    taken = (*question, *context)
+    wanted = [name for word in word_list("answer") for name in (word, f"{word}.text")]
+    answers = [name for name in named(facts, wanted) if name not in taken]
+    answers = [name for name in answers if facts[name].kind != "empty" or name in ("answers", "answer")][:1]
+    if answers and not _in_contexts(columns[answers[0]], columns[context[0]]):
+        cells = [cell for cell in islice(columns[answers[0]], ROWS_LOOKED_AT) if not is_missing(cell)]
+        objects = [cell for cell in cells if as_text(cell).lstrip(" [")[:1] == "{"]
+        if objects and len(objects) > len(cells) / 2:
+            raise UserError(
+                f"{evidence.file}: the column '{answers[0]}' holds {short(objects[0])}, which is not read as answers "
+                "in the contexts",
+                'Write {"text": ["the answer"], "answer_start": [17]}, or the text of the answer alone',
+            )
+        return None  # a label of the pair of texts, such as true or false
+    if not answers and any(label_tier(name) is not None for name in filled if name not in taken):
+        return None
+    reasons = {"shape": "columns named question and context"}
+    return Layout(shape="span", text=taken, label=tuple(answers), reasons=reasons)
+
+
+def _in_contexts(answers: Sequence[Any], contexts: Sequence[Any]) -> bool:
+    """Whether most non-empty answers are in their contexts, or all are empty."""
+    found = [
+        any(text.lower() in as_text(context).lower() for text, _ in pairs)
+        for cell, context in islice(zip(answers, contexts, strict=True), ROWS_LOOKED_AT)
+        if (pairs := answers_of(cell, None))
+    ]
+    return sum(found) >= 0.5 * len(found)
+
+
+def span_findings(rows: SplitRows) -> Iterator[Finding]:
+    """Answers that are not in their context, or not at answer_start."""
+    layout, columns = rows.layout, rows.table.columns
+    if not layout.label or len(layout.text) < 2 or layout.label[0] not in columns:
+        return
+    if rows.trains and any(gold is not None for gold in rows.golds) and not any(rows.golds):
+        yield Finding(ONE_LABEL, "no question has an answer", remedy="There is nothing to learn", worst=True)
+    cells, contexts = columns[layout.label[0]], columns[layout.text[1]]
+    starts = columns.get(start_column(layout.label[0]), [None] * len(cells))
+    lost, moved = list[int](), list[int]()
+    for row, gold in enumerate(rows.golds):
+        if not gold:
+            continue
+        context, answers = as_text(contexts[row]), answers_of(cells[row], starts[row])
+        places = [context.find(text) if start is None else located(context, text, start) for text, start in answers]
+        if None in places or -1 in places:
+            lost.append(row)
+        elif any(start not in (None, place) for (_, start), place in zip(answers, places, strict=True)):
+            moved.append(row)
+    for issue, indexes in ((ANSWER_LOST, lost), (ANSWER_MOVED, moved)):
+        if indexes:
+            yield Finding(issue, indexes=indexes, worst=len(indexes) > MOST_OF_ROWS * rows.size)

@@ -1,4 +1,4 @@
-"""Guesses which columns hold words and their tags, or a text and its entities as character spans."""
+"""Guesses which columns hold words and their tags, or a text and its entities as character spans; words in cells."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -9,18 +9,20 @@ from finetune.data.column_types import DATES
 from finetune.data.formats.conll import are_characters
 from finetune.data.formats.spans import ELSEWHERE, OUTSIDE, items_in, read_spans, span_form
 from finetune.data.formats.word_lines import TagForm, are_chunks, form_of, plain_form
-from finetune.data.messages import so_many
-from finetune.data.values import as_list, as_text, is_missing, tags_of
+from finetune.data.messages import short, so_many
+from finetune.data.values import as_list, as_text, is_missing, is_nested, tags_of
 from finetune.data.words.lists import word_list
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.column_names import is_about, is_id_name, named, text_tier
-from finetune.task_types.columns import Layout
+from finetune.task_types.columns import EMPTY_WORD, MISSING_TEXT, Layout, NoRow
 from finetune.task_types.own_type import Evidence
-from finetune.task_types.tagging.words import ROWS_LOOKED_AT, are_numbers, as_long, items_of, words_for
 
 STEP = 0.9  # share of the rows that have as many tags as words
 INSIDE = 0.95  # share of the spans that are within their text
+
+
+ROWS_LOOKED_AT = 1_000
 
 
 def words_and_tags(evidence: Evidence) -> Layout | None:
@@ -184,3 +186,49 @@ def _within(cells: Sequence[Any], texts: Sequence[Any], form: Sequence[str]) -> 
     total = sum(len(items_in(cell) or ()) for cell, _ in filled)
     changes = sum((read_spans(cell, form, text)[1] for cell, text in filled), Counter[str]())
     return total > 0 and changes[OUTSIDE] + changes[ELSEWHERE] <= (1 - INSIDE) * total
+
+
+def words_for(evidence: Evidence, taken: Sequence[str]) -> str | None:
+    """The column of words: one with as many items a row as `taken[0]`, by its name, or else the most varied."""
+    if not taken:
+        return None
+    columns, facts, tags = evidence.columns, evidence.facts, taken[0]
+    free = [name for name in columns if name not in taken and as_long(columns[name], columns[tags])]
+    if by_name := named(free, word_list("words")):
+        return by_name[0]
+    kind = "list" if facts[tags].kind == "list" else "text"
+    alike = [name for name in free if facts[name].kind == kind and not are_numbers(columns[name])]
+    return max(alike, key=lambda name: len({*items_of(columns[name])}), default=None)
+
+
+def as_long(words: Sequence[Any], tags: Sequence[Any]) -> bool:
+    """Whether nearly all rows have a word for each tag or number."""
+    pairs = islice(zip(words, tags, strict=True), ROWS_LOOKED_AT)
+    equal = [len(tags_of(w)) == len(tags_of(t)) for w, t in pairs if not is_missing(w) and not is_missing(t)]
+    return bool(equal) and sum(equal) >= 0.8 * len(equal)
+
+
+def items_of(cells: Sequence[Any]) -> list[str]:
+    """What the first lists hold, or texts with spaces between their items."""
+    filled = islice((cell for cell in cells if not is_missing(cell)), ROWS_LOOKED_AT)
+    return [item for cell in filled for item in tags_of(cell)]
+
+
+def are_numbers(cells: Sequence[Any]) -> bool:
+    """Whether the first lists hold whole numbers alone."""
+    return all(item.lstrip("-").isdigit() for item in items_of(cells)[:500])
+
+
+def words_in(cell: Any, column: str, *, blanks: bool = False) -> list[str]:
+    """The words in a cell.
+
+    Raises NoRow where there are none, for objects, and for an empty one unless `blanks` may be words.
+    """
+    if isinstance(cell, dict) or is_nested(as_list(cell)):
+        raise NoRow(f"has {short(cell)} in the column '{column}'; expected words")
+    words = tags_of(cell)
+    if not any(word.strip() for word in words):
+        raise NoRow(f"has no words in the column '{column}'", MISSING_TEXT)
+    if not blanks and not all(word.strip() for word in words):
+        raise NoRow(f"has an empty word in the column '{column}'", EMPTY_WORD)
+    return words

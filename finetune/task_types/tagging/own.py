@@ -17,14 +17,21 @@ from finetune.data.messages import short, shown, so_many
 from finetune.data.table import Table, cell_at
 from finetune.data.values import as_list, as_text, is_missing, tags_of
 from finetune.metrics.entities import chunks, split_tag, to_iob2
-from finetune.task_types.columns import Layout
+from finetune.task_types.columns import MISSING_TEXT, Layout, NoRow, unusable
 from finetune.task_types.findings import SplitRows
 from finetune.task_types.own_type import TEXT_CHARS_SHOWN, Evidence, OwnType, with_chosen
 from finetune.task_types.parts import Answer
 from finetune.task_types.predictions import DecisionRow, Decisions, Line, Predictions, marks_of_both, paired_spans
-from finetune.task_types.row_issues import MISSING_TEXT, NoRow, unusable
 from finetune.task_types.tagging import findings
-from finetune.task_types.tagging.guess import ask_for_tags, only_words, require_fitting, words_and_tags
+from finetune.task_types.tagging.guess import (
+    ROWS_LOOKED_AT,
+    ask_for_tags,
+    items_of,
+    only_words,
+    require_fitting,
+    words_and_tags,
+    words_in,
+)
 from finetune.task_types.tagging.segments import (
     changed_spans,
     characters_of,
@@ -36,7 +43,6 @@ from finetune.task_types.tagging.segments import (
     unit,
 )  # fmt: skip
 from finetune.task_types.tagging.task import NONE, TaggingRow, TaggingTask, entities_of, entities_said, entity_spans
-from finetune.task_types.tagging.words import ROWS_LOOKED_AT, items_of, words_in
 from finetune.task_types.task import Task
 
 WORDS_TAGS = unusable("words-tags", "more or fewer tags than words", "Give every word one tag")

@@ -13,8 +13,7 @@ from finetune.checks.all_checks import CHECKS, every_issue, findings
 from finetune.checks.split_data import SplitFile, part_of
 from finetune.data.issues import READING, Finding
 from finetune.data.reading import read_table
-from finetune.task_types.columns import Layout
-from finetune.task_types.row_issues import SHARED
+from finetune.task_types.columns import SHARED, Layout
 from finetune.task_types.types import own_types
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -15,11 +15,10 @@ from finetune.errors import UserError
 from finetune.task_types.choice.task import ChoiceTask
 from finetune.task_types.classification.own import Classification
 from finetune.task_types.classification.task import MultiLabelTask, SentenceRow
-from finetune.task_types.columns import Layout
+from finetune.task_types.columns import Layout, NoRow
 from finetune.task_types.guess import guess
 from finetune.task_types.own_data import usable_rows
 from finetune.task_types.row_builder import row_of
-from finetune.task_types.row_issues import NoRow
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.tagging.task import TaggingTask
 

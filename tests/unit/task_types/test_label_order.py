@@ -11,7 +11,7 @@ from support.cli import InProcess, assert_error
 from support.own_data import own_task
 
 from finetune.errors import UserError
-from finetune.task_types.classification.order import with_order
+from finetune.task_types.classification.labels import with_order
 from finetune.task_types.columns import Layout
 from finetune.task_types.types import columns_of, layout_from, layout_of, trained_task
 

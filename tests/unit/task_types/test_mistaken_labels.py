@@ -10,7 +10,7 @@ from support.own_data import own_task
 from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.task_types.classification.mistakes import slips_in
+from finetune.task_types.classification.labels import slips_in
 from finetune.task_types.task import Task
 
 COUNTS = {"good": 60, "bad": 50, "excellent": 40, "so so": 9}

@@ -11,9 +11,8 @@ from support.own_data import own_task
 from finetune.data.reading import table_of
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.task_types.columns import Layout
+from finetune.task_types.columns import Layout, NoRow
 from finetune.task_types.guess import guess
-from finetune.task_types.row_issues import NoRow
 from finetune.task_types.types import named_type
 
 NAMES, PLACES = ("김철수", "이영희", "박민수"), ("서울", "부산")

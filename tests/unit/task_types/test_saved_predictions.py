@@ -24,8 +24,7 @@ from finetune.task_types.parts import Answer
 from finetune.task_types.predictions import ADDED, Predictions
 from finetune.task_types.registry import find
 from finetune.task_types.saved_predictions import run_predictions
-from finetune.task_types.span.answers import SpanAnswer
-from finetune.task_types.span.questions import SpanRow
+from finetune.task_types.span.questions import SpanAnswer, SpanRow
 
 
 class Greedy(Classification):

@@ -18,7 +18,7 @@ from finetune.models.feature import Feature
 from finetune.runs.recipe import Recipe
 from finetune.task_types.classification.head import LabelHead
 from finetune.task_types.classification.task import SentenceRow, SentenceTask
-from finetune.task_types.declared_options import option
+from finetune.task_types.declared import option
 from finetune.task_types.options import task_options
 
 

@@ -13,11 +13,10 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.classification.marked import SUBJECT_OBJECT, without_markers
-from finetune.task_types.columns import Layout
+from finetune.task_types.columns import Layout, NoRow
 from finetune.task_types.guess import guess
 from finetune.task_types.own_data import own_task
 from finetune.task_types.row_builder import rows_of
-from finetune.task_types.row_issues import NoRow
 from finetune.task_types.types import columns_of, layout_from, layout_of, trained_task
 
 TEXTS = ["Ann met Bo in Rome", "Bo saw Cleo in Paris", "Cleo wrote to Ann Lee"]
