@@ -17,9 +17,8 @@ from finetune.data.values import is_missing
 from finetune.task_types.columns import Layout, NoRow
 from finetune.task_types.findings import SplitRows
 from finetune.task_types.own_type import OwnType
-from finetune.task_types.row_builder import rows_of
 from finetune.task_types.shared_rows import compared_text
-from finetune.task_types.types import named_type
+from finetune.task_types.types import named_type, rows_of
 
 MOST_ROWS = 1_000  # row numbers that a finding keeps
 

@@ -29,9 +29,8 @@ from finetune.runs.folder import PREDICTION
 from finetune.storage.journal import Journal
 from finetune.task_types.columns import Layout, NoRow
 from finetune.task_types.parts import Answer
-from finetune.task_types.row_builder import LABELS_SHOWN, UnknownLabels, row_of
 from finetune.task_types.task import Task
-from finetune.task_types.types import named_type
+from finetune.task_types.types import LABELS_SHOWN, UnknownLabels, named_type, row_of
 
 SCORED = ("gold", "answers")  # fields of a row that metrics use
 

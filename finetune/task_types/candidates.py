@@ -12,7 +12,7 @@ from typing import Any
 
 from finetune.data.column_types import ColumnFacts
 from finetune.data.formats.delimited import dialect_of
-from finetune.data.values import as_text, is_missing
+from finetune.data.values import as_text
 from finetune.errors import UserError
 from finetune.task_types.column_names import asks, is_about, is_id_name, is_split_name, label_tier, text_tier
 from finetune.task_types.own_type import Evidence
@@ -94,7 +94,7 @@ def label_candidates(evidence: Evidence, taken: Sequence[str]) -> list[Candidate
     levels = {name: levels[name] for name in (single if single or found else levels)}  # one value as a last resort
     levels |= {name: UNLIKELY for name in order if name not in (*taken, *likely) and _might_be_label(facts[name])}
     for name, level in levels.items():
-        fact, what = facts[name], described(facts[name], evidence.columns[name])
+        fact, what = facts[name], described(evidence, name)
         found.append(Candidate(columns=(name,), level=level, share=fact.share, distinct=fact.distinct, what=what))
     places = {name: place for place, name in enumerate(order)}
     return sorted(
@@ -129,14 +129,15 @@ def best_label(candidates: Sequence[Candidate], evidence: Evidence) -> tuple[Can
     return same[0], [one for one in likely if one not in same]
 
 
-def described(fact: ColumnFacts, cells: Sequence[Any]) -> str:
+def described(evidence: Evidence, name: str) -> str:
     """Summarises a column: `3 values: bad, fair, good; 20 % empty`."""
+    fact = evidence.facts[name]
     if fact.kind == "list":
         what = "lists"
     elif _is_amount(fact):
         what = f"{fact.distinct:,} different numbers"
     else:
-        values = list(dict.fromkeys(as_text(cell).strip()[:30] for cell in cells[:20_000] if not is_missing(cell)))
+        values = list(dict.fromkeys(as_text(cell).strip()[:30] for cell in evidence.filled(name, 20_000)))
         more = ", ..." if len(values) > VALUES_SHOWN else ""
         what = f"{fact.distinct:,} values: {', '.join(values[:VALUES_SHOWN])}{more}"
     return what + (f"; {100 * (1 - fact.share):.0f} % empty" if fact.share < 0.995 else "")
@@ -206,14 +207,10 @@ def _repeats(one: Candidate, other: Candidate, evidence: Evidence) -> bool:
     if len(one.columns) + len(other.columns) > 2:
         return False
     first, second = one.columns[0], other.columns[0]
-    cells = zip(evidence.columns[first], evidence.columns[second], strict=True)
-    pairs = {(as_text(a), as_text(b)) for a, b in cells if not is_missing(a) and not is_missing(b)}
+    pairs = {(as_text(a), as_text(b)) for a, b in evidence.rows((first, second))}
+    if len(pairs) != len({a for a, _ in pairs}):
+        return False
     if one.distinct == other.distinct:
-        return len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs}) == one.distinct
+        return len({b for _, b in pairs}) == len(pairs) == one.distinct
     number, numbers = (evidence.facts[name].kind == "number" for name in (first, second))
-    return (
-        number
-        and not numbers
-        and 1 < other.distinct < one.distinct <= MOST_STARS
-        and len(pairs) == len({a for a, _ in pairs})
-    )
+    return number and not numbers and 1 < other.distinct < one.distinct <= MOST_STARS

@@ -14,8 +14,7 @@ from finetune.data.values import as_text, is_missing
 from finetune.errors import UserError, nearest
 from finetune.task_types.columns import Layout, NoRow
 from finetune.task_types.own_type import TEXT_CHARS_SHOWN, OwnType, counts_of_labels, inputs_of
-from finetune.task_types.row_builder import rows_of
-from finetune.task_types.types import named_type
+from finetune.task_types.types import named_type, rows_of
 
 ROWS = 2
 MOST_VALUES = 12  # values of a label in a summary, and of a column that groups rows

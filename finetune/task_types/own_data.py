@@ -37,10 +37,9 @@ from finetune.task_types.first_rows import (
 )
 from finetune.task_types.guess import guess, labels_in_order
 from finetune.task_types.pretraining.own import is_text, text_task
-from finetune.task_types.row_builder import UnknownLabels, rows_of
 from finetune.task_types.task import Task
 from finetune.task_types.trained_form import form_facts, form_for
-from finetune.task_types.types import named_type, own_types, trained_task
+from finetune.task_types.types import UnknownLabels, named_type, own_types, rows_of, trained_task
 
 NOT_GUESSED = ("encoding", "sheet", "keep", "drop", "order")  # options that the columns do not leave open
 ROWS_SHOWN = 3

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
+from itertools import islice
 from typing import Any, ClassVar, Literal
 
 from finetune.data.characters import same_text
@@ -17,6 +18,7 @@ from finetune.data.issues import Finding, Issue
 from finetune.data.messages import shown
 from finetune.data.rows import OwnRow
 from finetune.data.table import Table
+from finetune.data.values import is_missing
 from finetune.errors import UserError
 from finetune.task_types.columns import Layout
 from finetune.task_types.findings import SplitRows
@@ -56,6 +58,15 @@ class Evidence:
     def file(self) -> str:
         """The file's name, for messages."""
         return str(self.table.path)
+
+    def filled(self, name: str, most: int | None = None) -> list[Any]:
+        """The first cells of a column that are not empty, all by default."""
+        return list(islice((cell for cell in self.table.columns[name] if not is_missing(cell)), most))
+
+    def rows(self, names: Iterable[str], most: int | None = None) -> list[tuple[Any, ...]]:
+        """The cells of these columns in the first rows in which none is empty, all by default."""
+        rows = zip(*(self.table.columns[name] for name in names), strict=True)
+        return list(islice((row for row in rows if not any(map(is_missing, row))), most))
 
     def without(self, names: Collection[str]) -> "Evidence":
         """What is known of the other columns."""

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import combinations, islice
+from itertools import combinations
 from typing import Any
 
 from finetune.data.column_types import ColumnFacts
 from finetune.data.formats.delimited import dialect_of
-from finetune.data.values import as_text, is_missing
+from finetune.data.values import as_text
 from finetune.data.words.lists import pair_list
 from finetune.task_types.candidates import LABEL_WORDS, Ambiguous
 from finetune.task_types.column_names import is_about, is_id_name, named, text_tier
@@ -116,8 +116,7 @@ def _are_a_pair(names: Sequence[str], evidence: Evidence) -> bool:
     facts = [evidence.facts[name] for name in names]
     if not all(fact.share >= FILLED and fact.length >= NAME_CHARS[fact.unspaced] for fact in facts):
         return False
-    cells = islice(zip(*(evidence.columns[name] for name in names), strict=True), ROWS_LOOKED_AT)
-    rows = [(_pieces(a), _pieces(b)) for a, b in cells if not is_missing(a) and not is_missing(b)]
+    rows = [(_pieces(a), _pieces(b)) for a, b in evidence.rows(names, ROWS_LOOKED_AT)]
     if len(rows) < FEWEST_ROWS:
         return False
     away = len(rows) // 3 + 1  # rows near each other may have a text in common

@@ -82,8 +82,7 @@ def choices_in(evidence: Evidence) -> list[str]:
         return found
     texts = [name for name, fact in facts.items() if fact.kind in ("text", "category") and not fact.marks]
     for name in (name for name in texts if facts[name].kind == "category"):
-        filled = (as_text(cell).strip() for cell in evidence.columns[name] if not is_missing(cell))
-        cells = list(islice(filled, ROWS_LOOKED_AT))
+        cells = [as_text(cell).strip() for cell in evidence.filled(name, ROWS_LOOKED_AT)]
         group = [other for other in texts if other != name and other in cells]
         if len(group) > 1 and sum(cell in group for cell in cells) > MOST_OF_LABELS * len(cells):
             return group
@@ -211,7 +210,7 @@ def answer_column(layout: Layout, evidence: Evidence) -> tuple[str, ...]:
     clear = [name for name in best if {*ways[name]}.isdisjoint("01")]
     best = clear if len(clear) == 1 else best
     if len(best) > 1 or best[0] not in sure:
-        settings = [(f"label={name}", described(evidence.facts[name], evidence.columns[name])) for name in best]
+        settings = [(f"label={name}", described(evidence, name)) for name in best]
         raise Ambiguous(f"{evidence.file}: it is not clear which column says which choice is right", settings)
     return (best[0],)
 

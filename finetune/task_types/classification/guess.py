@@ -117,7 +117,7 @@ def _completed(layout: Layout, evidence: Evidence) -> Layout:
     """The layout with `-` as the sign that means no class, as in SNLI: where it is rare, among words; and with how a
     cell has several labels: by position, or with a separator.
     """
-    cells = [cell for name in layout.label for cell in evidence.columns[name] if not is_missing(cell)]
+    cells = [cell for name in layout.label for cell in evidence.filled(name)]
     if layout.shape == CLASSES:
         counts = Counter(as_text(cell).strip() for cell in cells)
         rare = 0 < counts["-"] < RARE_SHARE * counts.total()
@@ -183,7 +183,7 @@ def _rest(evidence: Evidence, text: Sequence[str], nameless: Sequence[str], labe
         return tuple(after)
     texts = [name for name in filled if facts[name].kind == "text" and facts[name].words > 1]
     if texts and "text" not in evidence.chosen:
-        example = next(as_text(cell) for cell in evidence.columns[texts[0]] if not is_missing(cell))
+        example = as_text(evidence.filled(texts[0], 1)[0])
         raise UserError(
             f"{evidence.file}: {texts[0]} has no name in the header but holds texts such as '{example[:40]}'",
             f"Quote cells that hold the delimiter, or name the text: {copied(f'text={text[0]}')}",
@@ -331,7 +331,7 @@ def _require_no_choices(evidence: Evidence, label: Sequence[str], text: Sequence
 
 
 def _values(evidence: Evidence, name: str) -> set[str]:
-    return {as_text(cell) for cell in evidence.columns.get(name, ())[:CHOICES_LOOKED_AT] if not is_missing(cell)}
+    return set(map(as_text, evidence.filled(name, CHOICES_LOOKED_AT)))
 
 
 def _is_right_choice(label: ColumnFacts, choice: ColumnFacts) -> bool:
@@ -348,8 +348,8 @@ def _names_one(evidence: Evidence, label: Sequence[str], group: Sequence[str]) -
     """Whether labels are numbers of the columns, from 0 or 1, their letters, or what one of their cells says."""
     if len(label) != 1:
         return not label
-    rows = islice(zip(*(evidence.columns[name] for name in (*label, *group)), strict=True), CHOICES_LOOKED_AT)
-    labelled = [(cell, list(map(as_text, choices))) for cell, *choices in rows if not is_missing(cell)]
+    rows = evidence.rows((*label, *group), CHOICES_LOOKED_AT)
+    labelled = [(cell, list(map(as_text, choices))) for cell, *choices in rows]
     numbers = [as_number(cell) for cell, _ in labelled]
     inside = sum(number is not None and number.is_integer() and 0 <= number <= len(group) for number in numbers)
     if inside >= NEARLY_ALL * len(labelled):
@@ -377,5 +377,5 @@ def _count_of(evidence: Evidence, label: Sequence[str]) -> int:
         return fact.distinct if fact else 0
     if fact.kind != "number" or not fact.whole or any(text_tier(name) in (0, 1) for name in evidence.facts):
         return 0
-    numbers = {as_number(cell) for cell in evidence.columns[fact.name] if not is_missing(cell)}
+    numbers = set(map(as_number, evidence.filled(fact.name)))
     return len(numbers) if numbers in (set(range(len(numbers))), set(range(1, len(numbers) + 1))) else 0

@@ -41,7 +41,7 @@ def label_kind(evidence: Evidence, label: Sequence[str]) -> LabelKind:
         return LabelKind(SEVERAL, f"{len(label)} label columns")
     fact, shape, decimal = evidence.facts[label[0]], evidence.shape, evidence.decimal
     column, where = evidence.columns[label[0]], f"{evidence.file}: the column '{label[0]}'"
-    cells = [as_text(cell).strip() for cell in column if not is_missing(cell)]
+    cells = [as_text(cell).strip() for cell in evidence.filled(label[0])]
     count = positions_in(column)
     if count and shape is None and any(map(TWO.fullmatch, cells)):
         _ask_commas(cells, where, shape)

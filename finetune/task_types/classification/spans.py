@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from finetune.data.formats.spans import ENDS, STARTS, is_place
@@ -153,9 +152,9 @@ def ends_of(evidence: Evidence, text: str) -> Ends:
     """
     votes, example = Counter[Ends](), None
     for name in evidence.marked:
-        spans = map(given_span, evidence.columns[name])
-        for cell, given in islice(zip(evidence.columns[text], spans, strict=True), CELLS_SEEN):
-            if given is None or given.start < 0 or is_missing(cell):
+        for cell, marked in evidence.rows((text, name), CELLS_SEEN):
+            given = given_span(marked)
+            if given is None or given.start < 0:
                 continue
             row, start = as_text(cell), given.start
             readings: dict[Ends, int] = {"exclusive": given.end, "inclusive": given.end + 1}
@@ -261,7 +260,7 @@ def _texts_in(evidence: Evidence) -> list[str]:
 def _markers(evidence: Evidence) -> Opening:
     """Two markers of usual names that nearly all cells of a text have, in the order of their names; none else."""
     for name in _texts_in(evidence):
-        cells = [as_text(cell) for cell in islice(evidence.columns[name], ROWS_LOOKED_AT) if not is_missing(cell)]
+        cells = list(map(as_text, evidence.filled(name, ROWS_LOOKED_AT)))
         first = ("".join(parts) for parts in OPENING.findall(cells[0])) if cells else ()
         by_name = {marker[1:-1].lower(): marker for marker in reversed(list(first))}
         for one, two in PAIRS:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, islice, repeat
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -193,7 +193,7 @@ def question_layout(evidence: Evidence) -> Layout | None:
 
     Raises UserError for objects that are not read as answers.
     """
-    columns, facts = evidence.columns, evidence.facts
+    facts = evidence.facts
     filled = [name for name, fact in facts.items() if fact.kind != "empty"]
     question, context = (named(filled, word_list(name))[:1] for name in ("question", "context"))
     if not question or not context or question == context:
@@ -202,8 +202,8 @@ def question_layout(evidence: Evidence) -> Layout | None:
     wanted = [name for word in word_list("answer") for name in (word, f"{word}.text")]
     answers = [name for name in named(facts, wanted) if name not in taken]
     answers = [name for name in answers if facts[name].kind != "empty" or name in ("answers", "answer")][:1]
-    if answers and not _in_contexts(columns[answers[0]], columns[context[0]]):
-        cells = [cell for cell in islice(columns[answers[0]], ROWS_LOOKED_AT) if not is_missing(cell)]
+    if answers and not _in_contexts(evidence.rows((*answers, *context), ROWS_LOOKED_AT)):
+        cells = evidence.filled(answers[0], ROWS_LOOKED_AT)
         objects = [cell for cell in cells if as_text(cell).lstrip(" [")[:1] == "{"]
         if objects and len(objects) > len(cells) / 2:
             raise UserError(
@@ -218,11 +218,11 @@ def question_layout(evidence: Evidence) -> Layout | None:
     return Layout(shape="span", text=taken, label=tuple(answers), reasons=reasons)
 
 
-def _in_contexts(answers: Sequence[Any], contexts: Sequence[Any]) -> bool:
+def _in_contexts(rows: Iterable[tuple[Any, Any]]) -> bool:
     """Whether most non-empty answers are in their contexts, or all are empty."""
     found = [
         any(text.lower() in as_text(context).lower() for text, _ in pairs)
-        for cell, context in islice(zip(answers, contexts, strict=True), ROWS_LOOKED_AT)
+        for cell, context in rows
         if (pairs := answers_of(cell, None))
     ]
     return sum(found) >= 0.5 * len(found)

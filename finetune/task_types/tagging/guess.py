@@ -76,9 +76,9 @@ def span_layout(evidence: Evidence) -> Layout | None:
     texts = [n for n, fact in facts.items() if fact.kind in ("text", "category") or fact.why == DATES]  # with a time
     texts.sort(key=lambda name: (text_tier(name) is None, text_tier(name) or 0, -facts[name].words))
     for name in chosen.get("label") or [name for name in columns if facts[name].kind not in ("empty", "number")]:
-        form = span_form(list(islice((cell for cell in columns[name] if not is_missing(cell)), ROWS_LOOKED_AT)))
+        form = span_form(evidence.filled(name, ROWS_LOOKED_AT))
         for text in chosen.get("text") or texts:
-            if form and text != name and _within(columns[name], columns[text], form):
+            if form and text != name and _within(evidence, name, text, form):
                 reasons = {"shape": f"{name} holds character spans in {text}"}
                 return Layout(shape="tagging", text=(text,), label=(name,), spans=form, reasons=reasons)
     return None
@@ -89,7 +89,7 @@ def _plain_tags(evidence: Evidence, label: str, words: str | None = None) -> Tag
     words = words or words_for(evidence, [label])
     if words == label or (are_numbers(evidence.columns[label]) and not evidence.table.names.get(label)):
         return None
-    return plain_form(_tags(evidence, label)) if _in_step(evidence, words, label) else None
+    return plain_form(_tags(evidence, label)) if _are_of_words(evidence, words, label) else None
 
 
 def ask_for_tags(evidence: Evidence) -> None:
@@ -132,11 +132,11 @@ def require_fitting(evidence: Evidence, label: str) -> None:
 
 def _require_names(evidence: Evidence) -> None:
     """Raises UserError for lists of numbers next to lists of as many words: numeric tags without names."""
-    lists = {name: cells for name, cells in evidence.columns.items() if evidence.facts[name].kind == "list"}
-    words = [cells for name, cells in lists.items() if named([name], word_list("words")) and not are_numbers(cells)]
+    columns = evidence.columns
+    lists = [name for name in columns if evidence.facts[name].kind == "list"]
+    words = [name for name in named(lists, word_list("words")) if not are_numbers(columns[name])]
     for name in evidence.chosen.get("label") or named(lists, word_list("tags")):
-        cells = lists.get(name, ())
-        if any(as_long(other, cells) for other in words if cells and other is not cells) and are_numbers(cells):
+        if name in lists and are_numbers(columns[name]) and any(_in_step(evidence, other, name) for other in words):
             tags = ", ".join(sorted(_tags(evidence, name))[:6])
             raise UserError(
                 f"{evidence.file}: the column '{name}' holds numeric tags ({tags})",
@@ -147,18 +147,22 @@ def _require_names(evidence: Evidence) -> None:
 def _are_tags(evidence: Evidence, name: str, form: TagForm) -> bool:
     """Whether a text of any name is B-PER and the like for each word of another text."""
     typed = form.form in ("prefix", "suffix", "begun")
-    return typed and _in_step(evidence, words_for(evidence, [name]), name)
+    return typed and _are_of_words(evidence, words_for(evidence, [name]), name)
 
 
-def _in_step(evidence: Evidence, words: str | None, tags: str) -> bool:
-    """Whether each row has a tag for each word; that says little of texts that all have one word, or two."""
-    if words is None:
+def _in_step(evidence: Evidence, words: str, tags: str) -> list[int]:
+    """How many words each row has that has as many tags; empty unless nearly all rows have."""
+    rows = [[len(tags_of(cell)) for cell in row] for row in evidence.rows((words, tags), ROWS_LOOKED_AT)]
+    counts = [words for words, tags in rows if words == tags]
+    return counts if len(counts) >= STEP * len(rows) else []
+
+
+def _are_of_words(evidence: Evidence, words: str | None, tags: str) -> bool:
+    """Whether there is a tag for each word; texts in step that all have one word, or two, say little."""
+    if words is None or not (counts := _in_step(evidence, words, tags)):
         return False
-    both = (map(tags_of, islice(evidence.columns[name], ROWS_LOOKED_AT)) for name in (words, tags))
-    counts = [len(given) for given, cells in zip(*both, strict=True) if len(given) == len(cells)]
-    enough = len(counts) >= STEP * min(ROWS_LOOKED_AT, len(evidence.columns[words]))
     lists = all(evidence.facts[name].kind == "list" for name in (words, tags))
-    return enough and (lists or (len(set(counts)) > 2 and sum(counts) > 2 * len(counts)))
+    return lists or (len(set(counts)) > 2 and sum(counts) > 2 * len(counts))
 
 
 def _tags(evidence: Evidence, name: str) -> Counter[str]:
@@ -179,12 +183,11 @@ def _are_characters(cells: Sequence[Any]) -> bool:
     return any(not word.strip() or word > "\u1100" for word in words) and are_characters(words)
 
 
-def _within(cells: Sequence[Any], texts: Sequence[Any], form: Sequence[str]) -> bool:
+def _within(evidence: Evidence, spans: str, text: str, form: Sequence[str]) -> bool:
     """Whether nearly all spans are within their texts."""
-    pairs = islice(zip(cells, texts, strict=True), ROWS_LOOKED_AT)
-    filled = [(cell, as_text(text)) for cell, text in pairs if not is_missing(text)]
+    filled = evidence.rows((spans, text), ROWS_LOOKED_AT)
     total = sum(len(items_in(cell) or ()) for cell, _ in filled)
-    changes = sum((read_spans(cell, form, text)[1] for cell, text in filled), Counter[str]())
+    changes = sum((read_spans(cell, form, as_text(text))[1] for cell, text in filled), Counter[str]())
     return total > 0 and changes[OUTSIDE] + changes[ELSEWHERE] <= (1 - INSIDE) * total
 
 
@@ -193,19 +196,12 @@ def words_for(evidence: Evidence, taken: Sequence[str]) -> str | None:
     if not taken:
         return None
     columns, facts, tags = evidence.columns, evidence.facts, taken[0]
-    free = [name for name in columns if name not in taken and as_long(columns[name], columns[tags])]
+    free = [name for name in columns if name not in taken and _in_step(evidence, name, tags)]
     if by_name := named(free, word_list("words")):
         return by_name[0]
     kind = "list" if facts[tags].kind == "list" else "text"
     alike = [name for name in free if facts[name].kind == kind and not are_numbers(columns[name])]
     return max(alike, key=lambda name: len({*items_of(columns[name])}), default=None)
-
-
-def as_long(words: Sequence[Any], tags: Sequence[Any]) -> bool:
-    """Whether nearly all rows have a word for each tag or number."""
-    pairs = islice(zip(words, tags, strict=True), ROWS_LOOKED_AT)
-    equal = [len(tags_of(w)) == len(tags_of(t)) for w, t in pairs if not is_missing(w) and not is_missing(t)]
-    return bool(equal) and sum(equal) >= 0.8 * len(equal)
 
 
 def items_of(cells: Sequence[Any]) -> list[str]:

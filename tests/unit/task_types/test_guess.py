@@ -18,9 +18,9 @@ from finetune.task_types.classification.task import MultiLabelTask, SentenceRow
 from finetune.task_types.columns import Layout, NoRow
 from finetune.task_types.guess import guess
 from finetune.task_types.own_data import usable_rows
-from finetune.task_types.row_builder import row_of
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.tagging.task import TaggingTask
+from finetune.task_types.types import row_of
 
 SHAPES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     (

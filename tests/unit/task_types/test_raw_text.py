@@ -10,9 +10,8 @@ from finetune.task_types.columns import Layout
 from finetune.task_types.guess import guess
 from finetune.task_types.parts import Answer
 from finetune.task_types.registry import find
-from finetune.task_types.row_builder import rows_of
 from finetune.task_types.tagging.segments import signs_are_apart, split_words
-from finetune.task_types.types import named_type, trained_task
+from finetune.task_types.types import named_type, rows_of, trained_task
 
 TOKENISED = "EU\tB-ORG\n,\tO\nParis\tB-LOC\n.\tO\n\nAnna\tB-PER\nslept\tO\n.\tO\n\nShe\tO\nleft\tO\n;\tO\nbye\tO\n"
 

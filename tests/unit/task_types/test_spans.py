@@ -16,8 +16,7 @@ from finetune.task_types.classification.marked import SUBJECT_OBJECT, without_ma
 from finetune.task_types.columns import Layout, NoRow
 from finetune.task_types.guess import guess
 from finetune.task_types.own_data import own_task
-from finetune.task_types.row_builder import rows_of
-from finetune.task_types.types import columns_of, layout_from, layout_of, trained_task
+from finetune.task_types.types import columns_of, layout_from, layout_of, rows_of, trained_task
 
 TEXTS = ["Ann met Bo in Rome", "Bo saw Cleo in Paris", "Cleo wrote to Ann Lee"]
 SPANS = [([0, 3], [8, 10]), ([0, 2], [7, 11]), ([0, 4], [14, 21])]
