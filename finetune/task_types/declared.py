@@ -73,7 +73,7 @@ def metric_names() -> dict[str, list[str]]:
 def task_modules(name: str = "") -> list[ModuleType]:
     """The modules with tasks; of the package's those alone that have the name in them."""
     files = [file for file in _files() if f'"{name}"' in file.read_text(encoding="utf-8") or not name]
-    return [*map(_own_module, files), *_plugin_modules()]
+    return [*(_imported(f"finetune.tasks.{file.stem}", where=str(file)) for file in files), *_plugin_modules()]
 
 
 def _state() -> list[Any]:
@@ -93,10 +93,6 @@ def _files() -> list[Path]:
             "Clone again with `git -c core.symlinks=true clone`, or install the wheel",
         )
     return sorted(file for file in folder.glob("*.py") if file.stem != "__init__")
-
-
-def _own_module(file: Path) -> ModuleType:
-    return _imported(f"finetune.tasks.{file.stem}", where=str(file))
 
 
 def _plugin_modules() -> list[ModuleType]:

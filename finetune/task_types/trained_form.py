@@ -159,11 +159,6 @@ def _are_numbered(names: Sequence[str]) -> bool:
     return bool(names) and all(map(NUMBERED_COLUMN.fullmatch, names))
 
 
-def _is_plain_text(start: FileStart) -> bool:
-    """Whether a file's suffix is none of a table or a document, so that its lines may be texts."""
-    return start.suffix == ".txt" or start.suffix not in BY_SUFFIX
-
-
 def _first_rows(start: FileStart, dialect: Dialect) -> list[list[str]]:
     lines = start.text.splitlines(keepends=True)[dialect.skip :]
     cells = csv_reader(lines, dialect.delimiter, quoted=dialect.quoted, quote=dialect.quote)
@@ -248,7 +243,8 @@ def _labelled_lines(start: FileStart, like: LabelledLines, known: TrainedColumns
             f"{start.path}: only {share:.0%} of its lines have a label that the model knows",
             "Give each line a label as in the training file, or none",
         )
-    return replace(ONE_COLUMN, names=("text",)) if _is_plain_text(start) else None
+    lines_of_text = start.suffix == ".txt" or start.suffix not in BY_SUFFIX  # no table, no document
+    return replace(ONE_COLUMN, names=("text",)) if lines_of_text else None
 
 
 FITS: Mapping[type, Any] = {Dialect: _dialect, WordLines: _word_lines, LabelledLines: _labelled_lines}

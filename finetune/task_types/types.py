@@ -39,10 +39,10 @@ GROUP = "finetune.task_types"  # group of entry points that name subclasses of O
 def own_types() -> dict[str, OwnType]:
     """All types by name, those of plugins first. Raises UserError for a plugin that cannot be used."""
     types: dict[str, OwnType] = {}
-    for each in (*_plugins(tuple(sys.path)), *package_types()):
-        if each.name in types:
-            raise UserError(f"two task types are called '{each.name}'", "Remove the plugin of one")
-        types[each.name] = each
+    for kind in (*_plugins(tuple(sys.path)), *(_own(place) for _, place in OWN.values())):
+        if kind.name in types:
+            raise UserError(f"two task types are called '{kind.name}'", "Remove the plugin of one")
+        types[kind.name] = kind
     return types
 
 
@@ -127,11 +127,6 @@ def layout_from(saved: Mapping[str, Any]) -> Layout:
             f"the model's layout of columns is from another version of finetune ({first_line(error)})",
             "Use that version, or train it again",
         ) from error
-
-
-def package_types() -> list[OwnType]:
-    """The types of the package."""
-    return [_own(place) for _, place in OWN.values()]
 
 
 @cache

@@ -5,7 +5,7 @@ label are refused or asked about: after a near miss nothing is trained.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, product
 
@@ -23,9 +23,7 @@ from finetune.task_types.classification.label_kinds import (
     CLASSES,
     NUMBER,
     SEVERAL,
-    label_kind,
-    positions_in,
-    separator_in,
+    with_label,
 )
 from finetune.task_types.classification.spans import ends_of
 from finetune.task_types.column_names import (
@@ -51,7 +49,6 @@ VARIED = 0.5  # share of different texts: labels recur
 TIMES_LONGER = 5  # times longer that one choice may be than another, on average
 MOST_COUNTED = 6
 COLUMNS_OFFERED = 6  # columns offered as the text
-RARE_SHARE = 0.1  # share of the rows up to which `-` is not a class
 OTHER = "or name another column: label=COLUMN"
 NESTED = (
     'Write labels as ["a", "b"], and entities as [[start, end, label]] or [{"start": 0, "end": 3, "label": "PER"}], '
@@ -81,58 +78,31 @@ def text_layout(evidence: Evidence) -> Layout:
         if shape is None:
             _require_no_choices(evidence, label, text)
     _require_texts(evidence, text)
-    kind = label_kind(evidence, label) if label else None
-    if kind:
-        reasons["shape"] = "given" if shape else kind.why
     layout = Layout(
-        shape=shape or (kind.shape if kind else CLASSES),
+        shape=shape or CLASSES,
         text=tuple(text),
         label=tuple(label),
         rest=joined or _rest(evidence, text, nameless, label),
         delimiter=" " if joined else dialect_of(table.form).delimiter or ",",
         rivals=tuple(f"{copied(rival.setting)} ({rival.what})" for rival in rivals[:5]),
-        separator=kind.separator if kind else "",
-        decimal=kind.decimal if kind else ".",
+        reasons=reasons,
     )
     if shape in (CLASSES, NUMBER) and len(label) > 1:
         raise UserError(
             f"{evidence.file}: shape={shape} reads one label, and the columns {', '.join(label)} are several",
             "Set shape=multi-label, or name one: label=COLUMN",
         )
-    layout = _completed(layout, evidence)
-    reasons |= layout.reasons
+    layout = with_label(layout, evidence)
     if not evidence.markers:
-        return replace(layout, reasons=reasons)
+        return layout
     if layout.shape == SEVERAL:
         raise UserError(
             f"{evidence.file}: two marked spans have one label, and the labels are several", "Name one: label=COLUMN"
         )
     why = "their names, and spans in their cells" if evidence.marked else "markers in its texts"
-    reasons["spans"] = "given" if evidence.spans_given else why
+    reasons = {**layout.reasons, "spans": "given" if evidence.spans_given else why}
     ends = evidence.span_ends or ends_of(evidence, text[0])
     return replace(layout, reasons=reasons, marked=evidence.marked, markers=evidence.markers, span_ends=ends)
-
-
-def _completed(layout: Layout, evidence: Evidence) -> Layout:
-    """The layout with `-` as the sign that means no class, as in SNLI: where it is rare, among words; and with how a
-    cell has several labels: by position, or with a separator.
-    """
-    cells = [cell for name in layout.label for cell in evidence.filled(name)]
-    if layout.shape == CLASSES:
-        counts = Counter(as_text(cell).strip() for cell in cells)
-        rare = 0 < counts["-"] < RARE_SHARE * counts.total()
-        words = all(any(map(str.isalpha, label)) for label in counts if label != "-")
-        return replace(layout, no_label="-" if rare and words and len(counts) > 2 else "")
-    if layout.shape != SEVERAL or len(layout.label) != 1:
-        return layout
-    if count := positions_in(cells):
-        names = {str(place): f"label {place + 1}" for place in range(count)}
-        why = {"labels": "by position in the lists; labels=FILE names them"}
-        return replace(layout, by_position=True, names=names, reasons=why)
-    if layout.separator or evidence.facts[layout.label[0]].kind == "list":
-        return layout
-    texts = list(map(as_text, cells))
-    return replace(layout, separator=separator_in(texts) or ("," if any("," in text for text in texts) else " "))
 
 
 def _require_texts(evidence: Evidence, text: Sequence[str]) -> None:
@@ -312,7 +282,8 @@ def _require_no_choices(evidence: Evidence, label: Sequence[str], text: Sequence
         )
     questions: list[list[str]] = []
     for group in numbered_groups(texts).values():
-        context = _context(facts, (*group, *label))
+        prose = [n for n, fact in facts.items() if fact.kind == "text" and (fact.words >= 3 or fact.unspaced)]
+        context = [name for name in prose if name not in (*group, *label)][:1]
         two = bool(context) and (set(group) == set(text) or text_tier(group[0]) is None)
         could_say = label or [name for name in facts if label_tier(name) is not None and name not in group]
         right = [name for name in could_say if name in facts and _is_right_choice(facts[name], facts[group[0]])]
@@ -337,11 +308,6 @@ def _values(evidence: Evidence, name: str) -> set[str]:
 def _is_right_choice(label: ColumnFacts, choice: ColumnFacts) -> bool:
     varied = label.kind in ("text", "id") and label.distinct > VARIED * label.filled
     return varied and label.length < TIMES_LONGER * choice.length
-
-
-def _context(facts: Mapping[str, ColumnFacts], taken: Sequence[str]) -> list[str]:
-    texts = [fact for name, fact in facts.items() if name not in taken and fact.kind == "text"]
-    return [fact.name for fact in texts if fact.words >= 3 or fact.unspaced][:1]
 
 
 def _names_one(evidence: Evidence, label: Sequence[str], group: Sequence[str]) -> bool:

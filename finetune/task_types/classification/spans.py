@@ -91,15 +91,9 @@ def given_span(cell: Any) -> GivenSpan | None:
         next((fields[name] for name in names if not is_missing(fields.get(name))), "")
         for names in (START, END, WORD, TYPE)
     )
-    start, end = map(_as_place, (start, end))
-    if start < 0 or end < 0:
-        start = end = -1
+    places = [int(cell) if isinstance(cell, str) and cell.isdecimal() else cell for cell in (start, end)]
+    start, end = places if all(map(is_place, places)) else (-1, -1)
     return GivenSpan(start, end, as_text(word), as_text(kind).strip()) if word != "" or start >= 0 else None
-
-
-def _as_place(cell: Any) -> int:
-    cell = int(cell) if isinstance(cell, str) and cell.isdecimal() else cell
-    return cell if is_place(cell) else -1
 
 
 def marked_text(layout: Layout, values: Mapping[str, Any], text: str) -> str:
@@ -238,7 +232,10 @@ def _span_columns(evidence: Evidence) -> tuple[str, ...]:
             if text.startswith((f"{one}.", f"{two}.")) or text in names:
                 continue
             cells = [as_text(cell) for cell in evidence.columns[text][:ROWS_LOOKED_AT]]
-            if all(_mostly([_is_in(span, cell) for span, cell in zip(some, cells, strict=True)]) for some in spans):
+            rows = (list(zip(column, cells, strict=True)) for column in spans)
+            inside = [[span is not None and "" != span.word != cell and span.word in cell for span, cell in column]
+                      for column in rows]  # fmt: skip
+            if all(map(_mostly, inside)):
                 raise Ambiguous(
                     f"{evidence.file}: the columns '{one}' and '{two}' name two places of the column '{text}'",
                     [
@@ -247,10 +244,6 @@ def _span_columns(evidence: Evidence) -> tuple[str, ...]:
                     ],
                 )
     return ()
-
-
-def _is_in(span: GivenSpan | None, text: str) -> bool:
-    return span is not None and "" != span.word != text and span.word in text
 
 
 def _texts_in(evidence: Evidence) -> list[str]:

@@ -23,7 +23,7 @@ from finetune.task_types.marked_text import TextMark
 from finetune.task_types.own_type import TEXT_CHARS_SHOWN, Evidence, OwnType, with_chosen
 from finetune.task_types.predictions import DecisionRow, Decisions, Line, Predictions
 from finetune.task_types.span.questions import SpanRow
-from finetune.task_types.span.task import Scored, SpanTask
+from finetune.task_types.span.task import SpanTask
 from finetune.task_types.task import Task
 
 NONE = "no answer"
@@ -45,10 +45,6 @@ ANSWER_MOVED = Issue(
     "Correct answer_start; the text that is found nearby is used",
 )
 ISSUES = (ANSWER_LOST, ANSWER_MOVED)
-
-
-def _of_squad(line: Line) -> Scored:
-    return score_v1 if line.get("no_answer") is None and line.get("answers") else score_v2
 
 
 def _marks(line: Line) -> Iterator[TextMark]:
@@ -128,7 +124,8 @@ class Span(OwnType):
         own = task.scored if isinstance(task, SpanTask) else None
         chances, rows, found = list[dict[str, float]](), list[DecisionRow](), list[tuple[float, float]]()
         for row, line in enumerate(lines):
-            by, answers = own or _of_squad(line), line.get("answers") or ()
+            answers = line.get("answers") or ()
+            by = own or (score_v1 if line.get("no_answer") is None and answers else score_v2)
             exact, overlap = by(answers, line["prediction"])
             if own is None and line.get("row_score") is not None:
                 exact, overlap = float(line["right"]), line["row_score"]

@@ -38,13 +38,15 @@ def tag_layout(evidence: Evidence) -> Layout | None:
     columns, facts = evidence.columns, evidence.facts
     label, text = evidence.chosen.get("label", []), evidence.chosen.get("text", [])
     lists = [name for name in columns if facts[name].kind in ("list", "text", "category", "id")]
-    sure = {name for name in lists if facts[name].kind == "list"} | {*named(lists, word_list("tags"))}
+    tags = named(lists, word_list("tags"))
     words = text[0] if len(text) == 1 else None
-    forms = {
-        name: form
-        for name in lists
-        if (form := form_of(_tags(evidence, name))) and (name in sure or _are_tags(evidence, name, form))
-    }
+    forms: dict[str, TagForm] = {}
+    for name in lists:
+        form = form_of(_tags(evidence, name))
+        typed = form is not None and form.form in ("prefix", "suffix", "begun")
+        sure = name in tags or facts[name].kind == "list"
+        if form and (sure or (typed and _are_of_words(evidence, words_for(evidence, [name]), name))):
+            forms[name] = form
     if label and label[0] not in forms and (form := _plain_tags(evidence, label[0], words)):
         forms = {label[0]: form}
     words = words or words_for(evidence, [*label, *forms])
@@ -142,12 +144,6 @@ def _require_names(evidence: Evidence) -> None:
                 f"{evidence.file}: the column '{name}' holds numeric tags ({tags})",
                 "Name them: labels=FILE, with one tag per line, the first for 0 (such as O, B-PER, I-PER)",
             )
-
-
-def _are_tags(evidence: Evidence, name: str, form: TagForm) -> bool:
-    """Whether a text of any name is B-PER and the like for each word of another text."""
-    typed = form.form in ("prefix", "suffix", "begun")
-    return typed and _are_of_words(evidence, words_for(evidence, [name]), name)
 
 
 def _in_step(evidence: Evidence, words: str, tags: str) -> list[int]:
