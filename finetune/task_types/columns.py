@@ -111,11 +111,11 @@ class Layout:
 
     def options(self) -> dict[str, Any]:
         """The layout as options of a recipe."""
-        given: dict[str, Any] = {"shape": self.shape, "text": self.text_setting, "label": ",".join(self.label)}
-        given |= {"spans": ",".join(self.marked or self.markers), "span_ends": self.span_ends}
-        given |= {"id": self.id, "group": self.group, "labels": dict(self.names)}
-        given |= {"decimal": self.decimal} if self.decimal != "." else {}
-        return {name: value for name, value in given.items() if value}
+        settings: dict[str, Any] = {"shape": self.shape, "text": self.text_setting, "label": ",".join(self.label)}
+        settings |= {"spans": ",".join(self.marked or self.markers), "span_ends": self.span_ends}
+        settings |= {"id": self.id, "group": self.group, "labels": dict(self.names)}
+        settings |= {"decimal": self.decimal} if self.decimal != "." else {}
+        return {name: value for name, value in settings.items() if value}
 
     def tags(self, cell: Any) -> list[str]:
         """The tags in a cell as O, B-X and so on: from a list, or a space-separated text."""
@@ -163,8 +163,8 @@ class Layout:
 
 def own_data(task: Any) -> Any:
     """A task's reader, an OwnData, if it reads user data; else None."""
-    read = getattr(task, "read", None)
-    return read if getattr(read, "has_columns", False) else None
+    reader = getattr(task, "read", None)
+    return reader if getattr(reader, "has_columns", False) else None
 
 
 def checking(typed: Sequence[str], *, fix: bool = False) -> str:

@@ -139,17 +139,19 @@ def option(default: Any, meaning: str) -> Any:
 
 def declared_names(owner: Any) -> tuple[str, ...]:
     """The names of the options that a task or a reader, or its class, declares; none if it is not a dataclass."""
-    return tuple(one.name for one in _fields(owner))
+    return tuple(declared.name for declared in _fields(owner))
 
 
 def declared_options(owner: Any) -> tuple[Option, ...]:
     """The declared options with types, defaults and meanings."""
     types = get_type_hints(owner if isinstance(owner, type) else type(owner), include_extras=True)
     return tuple(
-        Option(name=one.name, type=types[one.name], default=one.default, meaning=one.metadata[DECLARED])
-        for one in _fields(owner)
+        Option(
+            name=declared.name, type=types[declared.name], default=declared.default, meaning=declared.metadata[DECLARED]
+        )
+        for declared in _fields(owner)
     )
 
 
 def _fields(owner: Any) -> Iterator[Field[Any]]:
-    return (one for one in (fields(owner) if is_dataclass(owner) else ()) if DECLARED in one.metadata)
+    return (declared for declared in (fields(owner) if is_dataclass(owner) else ()) if DECLARED in declared.metadata)

@@ -76,14 +76,14 @@ def _summary(kind: OwnType, golds: Sequence[Any]) -> str:
 
 def split_columns(layout: Layout, table: Table, *, used: str = "") -> list[str]:
     """Columns that name a split in each row but the one that is used; rows of all their splits are trained on."""
-    found = []
+    columns = []
     for name, cells in table.columns.items():
         if name in (*layout.text, *layout.label, layout.group, used):
             continue
         values = {as_text(cell).strip().lower() for cell in islice(cells, CELLS_SEEN) if not is_missing(cell)}
         if len(values) > 1 and values <= SPLITS:
-            found.append(name)
-    return found
+            columns.append(name)
+    return columns
 
 
 def tokens_of_nearly_all(layout: Layout, columns: Mapping[str, Sequence[Any]]) -> float:
@@ -138,11 +138,11 @@ def is_saved_split(table: Table, name: str) -> bool:
 def slices_of(layout: Layout, table: Table, rows: Sequence[int]) -> dict[str, list[str]]:
     """The first columns with few different values, as the texts of their cells in these rows of the table."""
     used = {*layout.text, *layout.label, layout.id}
-    found: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for name, cells in table.columns.items():
-        if len(found) < MOST_COLUMNS and name not in used and (values := _values(cells, rows)):
-            found[name] = values
-    return found
+        if len(groups) < MOST_COLUMNS and name not in used and (values := _values(cells, rows)):
+            groups[name] = values
+    return groups
 
 
 def _values(cells: Sequence[object], rows: Sequence[int]) -> list[str]:

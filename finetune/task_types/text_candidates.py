@@ -81,8 +81,8 @@ def _pair(free: Mapping[str, ColumnFacts], evidence: Evidence) -> tuple[str, ...
     """Two texts by their names: listed ones, such that differ in a number or letter, a title and a body."""
     varied = [n for n, f in free.items() if f.filled < 50 or (f.kind == "text" and f.distinct > 0.1 * f.filled)]
     for pair in pair_list("text_pairs"):
-        if len(found := named(varied, pair)) == 2:
-            return tuple(found)
+        if len(columns := named(varied, pair)) == 2:
+            return tuple(columns)
     names = [name for name, fact in free.items() if is_free_text(fact) or text_tier(name) is not None]
     for pattern, ending in PAIRED:
         alike = [
@@ -106,7 +106,7 @@ def _only(texts: Sequence[str], free: Mapping[str, ColumnFacts], file: str) -> t
     likely = texts[:COLUMNS_OFFERED]
     others = sorted((name for name in free if name not in likely), key=lambda name: -free[name].length)
     single = [(f"text={n}", f"{free[n].words:.0f} words a row") for n in [*likely, *others[:COLUMNS_OFFERED]]]
-    pairs = [(f"text={one},{other}", "as a pair") for one, other in combinations(likely[:PAIRS_OFFERED], 2)]
+    pairs = [(f"text={text},{other}", "as a pair") for text, other in combinations(likely[:PAIRS_OFFERED], 2)]
     choices = [*single[: len(likely)], *pairs, *single[len(likely) :]]
     raise Ambiguous(f"{file}: {len(texts)} columns could be the text", choices)
 
@@ -120,7 +120,7 @@ def _are_a_pair(names: Sequence[str], evidence: Evidence) -> bool:
     if len(rows) < FEWEST_ROWS:
         return False
     away = len(rows) // 3 + 1  # rows near each other may have a text in common
-    other = [(one, rows[(place + away) % len(rows)][1]) for place, (one, _) in enumerate(rows)]
+    other = [(text, rows[(place + away) % len(rows)][1]) for place, (text, _) in enumerate(rows)]
     same = _shared(rows)
     return same <= COPIES and same - _shared(other) > MORE
 
@@ -134,4 +134,4 @@ def _pieces(cell: Any) -> frozenset[str]:
 
 def _shared(rows: Sequence[tuple[frozenset[str], frozenset[str]]]) -> float:
     """The mean share of the smaller set that is in the other one."""
-    return sum(len(one & other) / max(1, min(len(one), len(other))) for one, other in rows) / len(rows)
+    return sum(len(text & other) / max(1, min(len(text), len(other))) for text, other in rows) / len(rows)

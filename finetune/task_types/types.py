@@ -60,9 +60,9 @@ def named_type(name: str) -> OwnType:
 
 def type_of(task: Task) -> OwnType | None:
     """The type of the data that a task's model can read; None where it is unknown."""
-    names = {one.__name__ for one in type(task).__mro__}
-    own = [_own(place) for name, place in OWN.values() if name in names]
-    fitting = [kind for kind in (*_plugins(tuple(sys.path)), *own) if isinstance(task, kind.task_class)]
+    names = {base.__name__ for base in type(task).__mro__}
+    kinds = [_own(place) for name, place in OWN.values() if name in names]
+    fitting = [kind for kind in (*_plugins(tuple(sys.path)), *kinds) if isinstance(task, kind.task_class)]
     classes = bool(getattr(task, "labels", ()))  # what classification and regression differ in
     return next((kind for kind in fitting if len(fitting) == 1 or kind.closed_labels == classes), None)
 
@@ -105,8 +105,8 @@ def columns_of(task: Task) -> dict[str, Any]:
     if not layout.label and layout.reasons.get("text") != "given":
         layout = replace(layout, text=())
     left_out = ("id", "group", "reasons", "rivals", "signs_apart", "file", "mistakes")
-    kept = {field.name: field.default for field in fields(Layout) if field.name not in left_out}
-    return {name: value for name, default in kept.items() if (value := getattr(layout, name)) not in (default, {})}
+    defaults = {field.name: field.default for field in fields(Layout) if field.name not in left_out}
+    return {name: value for name, default in defaults.items() if (value := getattr(layout, name)) not in (default, {})}
 
 
 def layout_from(saved: Mapping[str, Any]) -> Layout:
@@ -144,12 +144,12 @@ def _plugins(_: tuple[str, ...]) -> list[OwnType]:
 
 def _loaded(entry: Any) -> OwnType:
     try:
-        found = entry.load()
+        kind = entry.load()
     except Exception as error:  # a plugin author's code may raise anything
         raise UserError(f"plugin {entry.name}: cannot be imported ({first_line(error)})", "Fix or remove it") from error
-    if not isinstance(found, type) or not issubclass(found, OwnType):
+    if not isinstance(kind, type) or not issubclass(kind, OwnType):
         raise UserError(f"plugin {entry.name}: {entry.value} is not a subclass of OwnType", "Fix or remove it")
-    return found()
+    return kind()
 
 
 LABELS_SHOWN = 3  # labels and rows in a note
@@ -178,8 +178,8 @@ def row_of(layout: Layout, record: Record) -> OwnRow:
 
 def _name(layout: Layout, values: dict[str, Any], number: int) -> str:
     """The row's id, or its number."""
-    given = as_text(values.get(layout.id)).strip() if layout.id else ""
-    return given or str(number)
+    text = as_text(values.get(layout.id)).strip() if layout.id else ""
+    return text or str(number)
 
 
 @dataclass(kw_only=True)
@@ -197,8 +197,8 @@ class UnknownLabels:
         if label is None or (self.task.fits(label, row) and not self.task.fault(row)):
             return False
         self.rows.append(place)
-        found = named_type(self.layout.shape).labels_in(row.gold)
-        self.names.update(dict.fromkeys(name for name in found if name not in self.layout.labels))
+        labels = named_type(self.layout.shape).labels_in(row.gold)
+        self.names.update(dict.fromkeys(name for name in labels if name not in self.layout.labels))
         return True
 
     def notes(self) -> Sequence[str]:

@@ -78,8 +78,8 @@ def choices_in(evidence: Evidence) -> list[str]:
         return [min(lists, key=lambda n: (name_words_of(n)[-1] in ("label", "labels", "id", "key"), n.count(".")))]
     plain = [name for name, fact in facts.items() if fact.kind in CHOICES]
     groups = [group for stem, group in numbered_groups(plain).items() if stem in word_list("choice_stem")]
-    if found := [*groups, _lettered(plain)][0]:
-        return found
+    if columns := [*groups, _lettered(plain)][0]:
+        return columns
     texts = [name for name, fact in facts.items() if fact.kind in ("text", "category") and not fact.marks]
     for name in (name for name in texts if facts[name].kind == "category"):
         cells = [as_text(cell).strip() for cell in evidence.filled(name, ROWS_LOOKED_AT)]
@@ -111,8 +111,8 @@ def _contexts(evidence: Evidence, choices: Sequence[str], label: Sequence[str]) 
     texts = [name for name in few if facts[name].kind == "text"]
     passage = named(texts, word_list("choice_context")) or named(few, word_list("choice_passage"))
     passage = passage or named(texts, word_list("text"))
-    if found := (*passage[:1], *named(few, word_list("choice_question"))[:1]):
-        return found
+    if named_contexts := (*passage[:1], *named(few, word_list("choice_question"))[:1]):
+        return named_contexts
     long = [name for name in texts if facts[name].words >= 2] or texts
     if len(long) > 1:
         raise Ambiguous(
@@ -129,8 +129,8 @@ def _lettered(names: Sequence[str]) -> list[str]:
     plain = {normalize("NFKC", name).upper(): name for name in names}
     numbers = {sign: name for sign, name in plain.items() if sign != name}  # not 1, 2, 3: columns without a name
     letters = [plain[letter] for letter in takewhile(plain.__contains__, LETTERS)]
-    found = letters or [numbers[str(n)] for n in takewhile(lambda n: str(n) in numbers, range(1, len(plain) + 1))]
-    return found if len(found) > 2 else []
+    columns = letters or [numbers[str(n)] for n in takewhile(lambda n: str(n) in numbers, range(1, len(plain) + 1))]
+    return columns if len(columns) > 2 else []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,10 +153,10 @@ def labelled_rows(layout: Layout, columns: Mapping[str, Sequence[Any]], most: in
     """The first rows that have a label."""
     names = columns_of_choices(layout)
     rows = zip(columns[layout.label[0]], *(columns[name] for name in layout.text[layout.contexts :]), strict=True)
-    some = ((row, cell, choices_of(cells)) for row, (cell, *cells) in enumerate(rows) if not is_missing(cell))
+    labelled = ((row, cell, choices_of(cells)) for row, (cell, *cells) in enumerate(rows) if not is_missing(cell))
     return [
         Labelled(cell=cell, choices=choices, row=row, meant=choices_meant(cell, choices, names))
-        for row, cell, choices in islice(some, most)
+        for row, cell, choices in islice(labelled, most)
     ]
 
 
@@ -165,17 +165,17 @@ def way_of(layout: Layout) -> str:
     return str(layout.counted_from) if layout.choices_by == "number" else layout.choices_by
 
 
-def with_way(layout: Layout, table: Table, given: str = "") -> Layout:
-    """The layout with how labels name the choices: as `given`, else in the one way that fits nearly all.
+def with_way(layout: Layout, table: Table, way_named: str = "") -> Layout:
+    """The layout with how labels name the choices: as `way_named`, else in the one way that fits nearly all.
 
     Raises Ambiguous where labels mean other choices in another way, and UserError for a way that does not exist.
     """
-    if given and given not in WAYS:
-        ways = f"{nearest(given, list(WAYS))}It is one of {', '.join(WAYS)}"
-        raise gone(f"choices_by={given}") or UserError(f"choices_by is '{given}'", ways)
+    if way_named and way_named not in WAYS:
+        ways = f"{nearest(way_named, list(WAYS))}It is one of {', '.join(WAYS)}"
+        raise gone(f"choices_by={way_named}") or UserError(f"choices_by is '{way_named}'", ways)
     labelled = labelled_rows(layout, table.columns)
     columns = columns_of_choices(layout)
-    fitting = [given] if given else _fitting(labelled, columns)
+    fitting = [way_named] if way_named else _fitting(labelled, columns)
     for row in labelled:
         meant = {way: row.meant[way] for way in fitting if way in row.meant}
         if len({*meant.values()}) > 1:
@@ -219,7 +219,7 @@ def _says_answer(name: str) -> bool:
     """Whether a column's name says that it holds labels or answers, and not what they are about."""
     plain = [word for word in word_list("label") if word not in word_list("label_alone")]
     words = (plain, word_list("answer"), word_list("label_weak"))
-    return not is_about(name) and any(place_of(name, some) for some in words)
+    return not is_about(name) and any(place_of(name, listed) for listed in words)
 
 
 def require_same_count(layout: Layout, table: Table) -> None:

@@ -182,8 +182,8 @@ def _forms(evidence: Evidence) -> Iterator[tuple[str, str]]:
     labelled = any(label_tier(name) in (0, 1) for name in facts)
     for name, (who, what) in product(columns, SPEECH) if not labelled else ():
         speakers = columns.get(f"{name}.{who}", ())[:OBJECTS_LOOKED_AT] if f"{name}.{what}" in columns else ()
-        said = (item for cell in speakers for item in (as_list(cell) or [cell]))
-        if any(isinstance(item, str) and not item.isdecimal() for item in said):  # and no place
+        names_of_speakers = (item for cell in speakers for item in (as_list(cell) or [cell]))
+        if any(isinstance(item, str) and not item.isdecimal() for item in names_of_speakers):  # and no place
             rows = "a text and its label a row, such as what was asked last and what was answered"
             yield f"messages of chats (the column '{name}')", rows
     if {"subj_start", "obj_start"} <= {*columns}:
@@ -324,11 +324,11 @@ def _names_one(evidence: Evidence, label: Sequence[str], group: Sequence[str]) -
     return max(ways.values(), default=0) >= NEARLY_ALL * len(labelled)
 
 
-def _counted(evidence: Evidence, every: Sequence[str], label: Sequence[str]) -> Iterator[list[str]]:
+def _counted(evidence: Evidence, names: Sequence[str], label: Sequence[str]) -> Iterator[list[str]]:
     """A text and as many columns after it as the label has letters or numbers, which are alike in length."""
     count, facts = _count_of(evidence, label), evidence.facts
-    long = [name for name in every if facts[name].kind == "text"]
-    for texts in (every, long) if 2 < count <= MOST_COUNTED else ():
+    long = [name for name in names if facts[name].kind == "text"]
+    for texts in (names, long) if 2 < count <= MOST_COUNTED else ():
         for start in range(len(texts) - count):
             context, *choices = texts[start : start + count + 1]
             lengths = [facts[name].length for name in choices]

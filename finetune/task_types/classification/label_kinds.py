@@ -127,8 +127,8 @@ def marks_in(cell: Any) -> list[bool] | None:
 
 def positions_in(cells: Sequence[Any]) -> int:
     """How many labels cells have 0 or 1 for, by their length, which nearly all share; 0 for other cells."""
-    some = (cell for cell in cells[:ROWS_LOOKED_AT] if not is_missing(cell) and as_list(cell) != [])
-    lengths = Counter(len(marks_in(cell) or ()) for cell in some)
+    filled = (cell for cell in cells[:ROWS_LOOKED_AT] if not is_missing(cell) and as_list(cell) != [])
+    lengths = Counter(len(marks_in(cell) or ()) for cell in filled)
     length, count = lengths.most_common(1)[0] if lengths else (0, 0)
     return length if length > 1 and count >= NEARLY_ALL * lengths.total() else 0
 
@@ -146,13 +146,13 @@ def _require_labels(cells: Sequence[Any], where: str) -> None:
 
 def separator_in(cells: Sequence[str]) -> str:
     """The separator of labels in a cell: parts recur in other combinations, so there are fewer than cells."""
-    some = cells[:ROWS_LOOKED_AT]
+    first = cells[:ROWS_LOOKED_AT]
     for separator in SEPARATORS:
-        many = [text for text in some if separator in text]
-        if len(many) < 0.05 * len(some) or len(many) < 2:
+        many = [text for text in first if separator in text]
+        if len(many) < 0.05 * len(first) or len(many) < 2:
             continue
-        parts = Counter(part.strip() for text in some for part in text.split(separator))
-        if len(parts) < len(set(some)) and all(len(part.split()) <= 4 for part in parts) and min(map(len, parts)) > 0:
+        parts = Counter(part.strip() for text in first for part in text.split(separator))
+        if len(parts) < len(set(first)) and all(len(part.split()) <= 4 for part in parts) and min(map(len, parts)) > 0:
             return separator
     return ""
 

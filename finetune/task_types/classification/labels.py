@@ -54,10 +54,10 @@ def with_mistakes(layout: Layout, counts: Mapping[str, int], keep: str, drop: st
             raise UserError(f"{setting}= names classes, and this data has shape={layout.shape}", "Leave it out")
         return layout
     slips, dropped = slips_in(counts, layout.label[0]), _named("drop", drop, counts)
-    kept = list(slips) if keep == EVERY and EVERY not in counts else _named("keep", keep, counts)
-    if both := {*dropped} & {*kept}:
+    exceptions = list(slips) if keep == EVERY and EVERY not in counts else _named("keep", keep, counts)
+    if both := {*dropped} & {*exceptions}:
         raise UserError(f"keep= and drop= both name the label {shown(min(both))}", "Leave one of them out")
-    left_out = {name: why for name, why in slips.items() if name not in kept} | dict.fromkeys(dropped, DROPPED)
+    left_out = {name: why for name, why in slips.items() if name not in exceptions} | dict.fromkeys(dropped, DROPPED)
     return replace(layout, mistakes=left_out)
 
 
@@ -71,12 +71,12 @@ def slips_in(counts: Mapping[str, int], column: str) -> dict[str, str]:
     if len(usual) < 2:
         return {}
     single = [name for name, count in counts.items() if count == 1]
-    found = {name: "the column's name" for name in single if name.casefold() == column.casefold()}
+    slips = {name: "the column's name" for name in single if name.casefold() == column.casefold()}
     for name, meant in misspelled(counts).items():
         by_nature = any(misspelled({near: 1, meant: FREQUENT}) for near in usual if near != meant)
         if name not in usual and not by_nature and not SYLLABLES.search(name) and _is_slip(name, meant):
-            found[name] = f"perhaps {shown(meant)}"
-    return found if len(found) <= MOST_OF_ROWS * sum(counts.values()) else {}
+            slips[name] = f"perhaps {shown(meant)}"
+    return slips if len(slips) <= MOST_OF_ROWS * sum(counts.values()) else {}
 
 
 def _is_slip(name: str, meant: str) -> bool:
@@ -91,8 +91,8 @@ def _is_slip(name: str, meant: str) -> bool:
     if len(name) == len(meant):
         return sorted(name) == sorted(meant)
     words, others = name.split(), meant.split()
-    changed = [(one, other) for one, other in zip(words, others, strict=False) if one != other]
-    return len(words) == len(others) and all((one[0], one[-1]) == (other[0], other[-1]) for one, other in changed)
+    changed = [(word, other) for word, other in zip(words, others, strict=False) if word != other]
+    return len(words) == len(others) and all((word[0], word[-1]) == (other[0], other[-1]) for word, other in changed)
 
 
 def _named(setting: str, text: str, counts: Mapping[str, int]) -> list[str]:

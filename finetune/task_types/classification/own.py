@@ -153,9 +153,9 @@ class Regression(TextType):
 
     def predictions(self, lines: Sequence[Line], names: Sequence[str], task: Task | None) -> Predictions:
         """Numbers, whose score is the absolute error."""
-        labels, given = (np.array([line[side] for line in lines], float) for side in ("gold", "prediction"))
+        labels, predicted = (np.array([line[side] for line in lines], float) for side in ("gold", "prediction"))
         return Predictions(
-            lines=lines, texts=pair_texts(lines), score=np.abs(given - labels), sorted_by="error",
+            lines=lines, texts=pair_texts(lines), score=np.abs(predicted - labels), sorted_by="error",
             says=lambda _, value: f"{value:.3f}",
         )  # fmt: skip
 
@@ -205,12 +205,12 @@ class MultiLabel(TextType):
         """Of each row a decision for each label: that the row has it, or has not."""
         chances, rows = named_chances(lines, names), list[DecisionRow]()
         for row, line in enumerate(lines):
-            own, given = set(line["gold"]), list(line["prediction"])
-            for name in names if chances else dict.fromkeys((*line["gold"], *given)):
-                label, prediction = (name if name in side else NOT + name for side in (own, given))
+            labels, predicted = set(line["gold"]), list(line["prediction"])
+            for name in names if chances else dict.fromkeys((*line["gold"], *predicted)):
+                label, prediction = (name if name in side else NOT + name for side in (labels, predicted))
                 chance = chances[row][name] if chances else math.nan
-                sure, known = (chance if name in side else 1 - chance for side in (given, own))
-                rows.append(DecisionRow(row, label, prediction, label == prediction, sure, known))
+                sure, label_chance = (chance if name in side else 1 - chance for side in (predicted, labels))
+                rows.append(DecisionRow(row, label, prediction, label == prediction, sure, label_chance))
         right = np.array([set(line["gold"]) == set(line["prediction"]) for line in lines], bool)
         absent = sorted({name for row in rows for name in row[1:3] if name.startswith(NOT)})
         return Predictions(

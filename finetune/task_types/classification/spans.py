@@ -102,41 +102,41 @@ def marked_text(layout: Layout, values: Mapping[str, Any], text: str) -> str:
     Raises NoRow for a span that is missing or not in the text, and for spans that cross.
     """
     cells = {name: cell_at(values, name) for name in layout.marked}
-    there = any(cell is not None for cell in cells.values())
-    if there:
+    in_columns = any(cell is not None for cell in cells.values())
+    if in_columns:
         spans = [_placed_span(name, cell, text, layout.span_ends) for name, cell in cells.items()]
         if fault := spans_fault(spans):
             raise NoRow(fault, SPANS_OVERLAP)
         text = with_markers(text, spans, layout.markers)
     if fault := marker_fault(text, layout.markers):
-        lacks = f", and no column {' or '.join(map(repr, cells))}" if cells and not there else ""
+        lacks = f", and no column {' or '.join(map(repr, cells))}" if cells and not in_columns else ""
         raise NoRow(fault + lacks, NO_SPAN)
     return text
 
 
 def _placed_span(name: str, cell: Any, text: str, ends: Ends) -> EntitySpan:
     """Where a span is in a text. Raises NoRow where it is not there, or the word there is another."""
-    given = given_span(cell)
-    if given is None:
+    span = given_span(cell)
+    if span is None:
         raise NoRow(f"has {short(cell)} in the column '{name}'; expected a span", NO_SPAN)
-    if BRACKETS.search(given.type):
-        raise NoRow(f"has a span of the type {short(given.type)}, with a blank or a bracket", NO_SPAN)
-    if given.start < 0:
-        if (times := text.count(given.word)) != 1:
+    if BRACKETS.search(span.type):
+        raise NoRow(f"has a span of the type {short(span.type)}, with a blank or a bracket", NO_SPAN)
+    if span.start < 0:
+        if (times := text.count(span.word)) != 1:
             where = "which is not in the text" if not times else f"which is {times} times in the text"
-            raise NoRow(f"has the name {short(given.word)}, {where}", SPAN_SEVERAL)
-        start = text.index(given.word)
-        return EntitySpan(start=start, end=start + len(given.word), type=given.type)
-    start, end = given.start, given.end + (ends == "inclusive")
+            raise NoRow(f"has the name {short(span.word)}, {where}", SPAN_SEVERAL)
+        start = text.index(span.word)
+        return EntitySpan(start=start, end=start + len(span.word), type=span.type)
+    start, end = span.start, span.end + (ends == "inclusive")
     if not start < end <= len(text):
-        what = f"has a span from {start} to {given.end}"
+        what = f"has a span from {start} to {span.end}"
         raise NoRow(f"{what}, and the text has {so_many(len(text), 'character')}", SPAN_OUTSIDE)
-    if given.word and text[start:end] != given.word:
-        at = f"{short(text[start:end])} at {start} to {given.end}"
-        raise NoRow(f"has {at}, and the word is {short(given.word)}", SPAN_WORD)
+    if span.word and text[start:end] != span.word:
+        at = f"{short(text[start:end])} at {start} to {span.end}"
+        raise NoRow(f"has {at}, and the word is {short(span.word)}", SPAN_WORD)
     if not text[start:end].strip():
-        raise NoRow(f"has only blanks in the span from {start} to {given.end}", SPAN_OUTSIDE)
-    return EntitySpan(start=start, end=end, type=given.type)
+        raise NoRow(f"has only blanks in the span from {start} to {span.end}", SPAN_OUTSIDE)
+    return EntitySpan(start=start, end=end, type=span.type)
 
 
 def ends_of(evidence: Evidence, text: str) -> Ends:
@@ -147,28 +147,28 @@ def ends_of(evidence: Evidence, text: str) -> Ends:
     votes, example = Counter[Ends](), None
     for name in evidence.marked:
         for cell, marked in evidence.rows((text, name), CELLS_SEEN):
-            given = given_span(marked)
-            if given is None or given.start < 0:
+            span = given_span(marked)
+            if span is None or span.start < 0:
                 continue
-            row, start = as_text(cell), given.start
-            readings: dict[Ends, int] = {"exclusive": given.end, "inclusive": given.end + 1}
+            row, start = as_text(cell), span.start
+            readings: dict[Ends, int] = {"exclusive": span.end, "inclusive": span.end + 1}
             fit: list[Ends] = [
                 ends
                 for ends, last in readings.items()
-                if (row[start:last] == given.word if given.word else start < last <= len(row))
+                if (row[start:last] == span.word if span.word else start < last <= len(row))
             ]
             if len(fit) == 1:
                 votes.update(fit)
-            elif not given.word:
-                example = example or (row, start, given.end)
+            elif not span.word:
+                example = example or (row, start, span.end)
     if votes["inclusive"] != votes["exclusive"]:
         return "inclusive" if votes["inclusive"] > votes["exclusive"] else "exclusive"
     if example is None:
         return "exclusive" if votes else ""
     row, start, end = example
-    one, two = evidence.marked
+    first, second = evidence.marked
     raise Ambiguous(
-        f"{evidence.file}: a span from {start} to {end} in the column '{one}' or '{two}' can end in two places",
+        f"{evidence.file}: a span from {start} to {end} in the column '{first}' or '{second}' can end in two places",
         [
             ("span_ends=exclusive", f"it is {short(row[start:end])}"),
             ("span_ends=inclusive", f"it is {short(row[start : end + 1])}"),
@@ -190,28 +190,28 @@ def named_spans(text: str, table_columns: Mapping[str, Any], file: str) -> tuple
     return names
 
 
-def with_spans(evidence: Evidence, given: Sequence[str], ends: str) -> Evidence:
+def with_spans(evidence: Evidence, named: Sequence[str], ends: str) -> Evidence:
     """The evidence with the columns of two spans, which are then neither a text nor a label, or with markers.
 
-    `given` and `ends` are the settings. Raises UserError for settings that name no spans, and (as Ambiguous) where
+    `named` and `ends` are the settings. Raises UserError for settings that name no spans, and (as Ambiguous) where
     names could be spans of a text.
     """
     if ends not in END_NAMES:
         raise UserError(f"span_ends is '{ends}'", "It is inclusive or exclusive: whether the last character belongs")
-    if tuple(given) == (NONE,):
+    if tuple(named) == (NONE,):
         return evidence
-    if given and len(given) != 2:
-        raise UserError(f"spans={','.join(given)}", "Name two columns, or two markers in the text: spans='<e1>,<e2>'")
-    marked = tuple(given) or _span_columns(evidence)
+    if named and len(named) != 2:
+        raise UserError(f"spans={','.join(named)}", "Name two columns, or two markers in the text: spans='<e1>,<e2>'")
+    marked = tuple(named) or _span_columns(evidence)
     markers = SUBJECT_OBJECT
     if marked and all(name not in evidence.table.columns for name in marked):
         marked, markers = (), marked
     elif not marked and not (markers := _markers(evidence)):
         return evidence
-    own = {name for name in evidence.facts for one in marked if name == one or name.startswith(f"{one}.")}
-    facts = {name: fact for name, fact in evidence.facts.items() if name not in own}
+    taken = {name for name in evidence.facts for column in marked if name == column or name.startswith(f"{column}.")}
+    facts = {name: fact for name, fact in evidence.facts.items() if name not in taken}
     return replace(
-        evidence, facts=facts, marked=marked, markers=markers, span_ends=END_NAMES[ends], spans_given=bool(given)
+        evidence, facts=facts, marked=marked, markers=markers, span_ends=END_NAMES[ends], spans_given=bool(named)
     )
 
 
@@ -256,9 +256,9 @@ def _markers(evidence: Evidence) -> Opening:
         cells = list(map(as_text, evidence.filled(name, ROWS_LOOKED_AT)))
         first = ("".join(parts) for parts in OPENING.findall(cells[0])) if cells else ()
         by_name = {marker[1:-1].lower(): marker for marker in reversed(list(first))}
-        for one, two in PAIRS:
-            if {one, two} <= {*by_name}:
-                opening = by_name[one], by_name[two]
+        for first_name, second_name in PAIRS:
+            if {first_name, second_name} <= {*by_name}:
+                opening = by_name[first_name], by_name[second_name]
                 if _mostly([not marker_fault(cell, opening) for cell in cells]):
                     return opening
     return ()

@@ -98,8 +98,8 @@ class Span(OwnType):
         pairs = answers_of(cell, values.get(start_column(layout.label[0])))
         if not pairs:
             return replace(row, answers=())
-        text, given = pairs[0]
-        start = context.find(text) if given is None else located(context, text, given)
+        text, place = pairs[0]
+        start = context.find(text) if place is None else located(context, text, place)
         return replace(
             row, answers=tuple(text for text, _ in pairs), start=None if start is None or start < 0 else start
         )
@@ -121,22 +121,22 @@ class Span(OwnType):
         """One answer a row: right by exact match, its score the overlap with the best of the label's texts, as the task
         has them, by default SQuAD's; the right one of the n-best is under the label's own text.
         """
-        own = task.scored if isinstance(task, SpanTask) else None
-        chances, rows, found = list[dict[str, float]](), list[DecisionRow](), list[tuple[float, float]]()
+        scored = task.scored if isinstance(task, SpanTask) else None
+        chances, rows, scores_of_rows = list[dict[str, float]](), list[DecisionRow](), list[tuple[float, float]]()
         for row, line in enumerate(lines):
             answers = line.get("answers") or ()
-            by = own or (score_v1 if line.get("no_answer") is None and answers else score_v2)
+            by = scored or (score_v1 if line.get("no_answer") is None and answers else score_v2)
             exact, overlap = by(answers, line["prediction"])
-            if own is None and line.get("row_score") is not None:
+            if scored is None and line.get("row_score") is not None:
                 exact, overlap = float(line["right"]), line["row_score"]
-            found.append((exact, overlap))
+            scores_of_rows.append((exact, overlap))
             outcome = "the same text" if exact else "shares words" if overlap else "another text"
             words = ("an answer" if line["gold"] else NONE, outcome if line["prediction"] else NONE)
             rows.append(DecisionRow(row, *words, exact == 1, line.get("score"), line.get("label_probability")))
-            best = {one["text"]: one["probability"] for one in reversed(line.get("n_best") or ())}
+            best = {candidate["text"]: candidate["probability"] for candidate in reversed(line.get("n_best") or ())}
             right = next((text for text in reversed(best) if by(answers, text)[0] == 1), None)
             chances.append({line["gold"] if text == right else text: chance for text, chance in best.items()})
-        scores = np.array(found, float).reshape(-1, 2)
+        scores = np.array(scores_of_rows, float).reshape(-1, 2)
         return Predictions(
             lines=lines, texts=[{name: line[name] for name in ("question", "context")} for line in lines],
             right=scores[:, 0] == 1, score=scores[:, 1], decisions=Decisions.made(rows),
@@ -151,14 +151,14 @@ def answers_of(cell: Any, start: Any) -> list[tuple[str, int | None]]:
     A cell is a text, a list, an object of lists or a list of objects, or one of these as JSON, Python or numpy write
     it.
     """
-    found = as_list(cell)
-    found = parsed(cell) if found is None else found
-    if isinstance(found, dict) and "text" in found:
-        found, start = found["text"], found.get("answer_start")
-    if not isinstance(found, list):
-        found = [] if is_missing(found) else [found]
+    answers = as_list(cell)
+    answers = parsed(cell) if answers is None else answers
+    if isinstance(answers, dict) and "text" in answers:
+        answers, start = answers["text"], answers.get("answer_start")
+    if not isinstance(answers, list):
+        answers = [] if is_missing(answers) else [answers]
     pairs = []
-    for answer, begin in zip(found, chain(as_list(start) or [start], repeat(None)), strict=False):
+    for answer, begin in zip(answers, chain(as_list(start) or [start], repeat(None)), strict=False):
         inner = answer if isinstance(answer, dict) and "text" in answer else {"text": answer, "answer_start": begin}
         place = as_number(inner.get("answer_start"))
         pairs.append((as_text(inner["text"]), None if place is None else int(place)))
@@ -217,12 +217,12 @@ def question_layout(evidence: Evidence) -> Layout | None:
 
 def _in_contexts(rows: Iterable[tuple[Any, Any]]) -> bool:
     """Whether most non-empty answers are in their contexts, or all are empty."""
-    found = [
+    inside = [
         any(text.lower() in as_text(context).lower() for text, _ in pairs)
         for cell, context in rows
         if (pairs := answers_of(cell, None))
     ]
-    return sum(found) >= 0.5 * len(found)
+    return sum(inside) >= 0.5 * len(inside)
 
 
 def span_findings(rows: SplitRows) -> Iterator[Finding]:

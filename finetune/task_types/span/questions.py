@@ -59,11 +59,11 @@ def encode_questions(
     template = template_of(tokenizer)
     features: list[Feature] = []
     for begin in range(0, len(rows), ROWS_AT_ONCE):
-        some = rows[begin : begin + ROWS_AT_ONCE]
-        texts = list(dict.fromkeys(row.context for row in some))
+        part_of_rows = rows[begin : begin + ROWS_AT_ONCE]
+        texts = list(dict.fromkeys(row.context for row in part_of_rows))
         contexts = dict(zip(texts, _tokens(texts, tokenizer), strict=True))
-        questions = _tokens([row.question.lstrip() for row in some], tokenizer)
-        for index, (row, (asked, _)) in enumerate(zip(some, questions, strict=True), start=begin):
+        questions = _tokens([row.question.lstrip() for row in part_of_rows], tokenizer)
+        for index, (row, (asked, _)) in enumerate(zip(part_of_rows, questions, strict=True), start=begin):
             question, (context, characters) = asked[:most_asked], contexts[row.context]
             room = max_length - template.special_tokens - len(question)
             if room < LEAST_ROOM:
@@ -169,10 +169,10 @@ def answers(
             _add_probabilities(entries)
         else:
             empty = _entry("", *none)
-            every = sorted([*entries, empty], key=_logit, reverse=True)
-            _add_probabilities(every)
+            ranked = sorted([*entries, empty], key=_logit, reverse=True)
+            _add_probabilities(ranked)
             chance, odds = empty["probability"], _logit(empty) - _logit(entries[0]) if entries else NO_CANDIDATE
-            answer = SpanAnswer(value="", score=chance, no_answer=chance, null_odds=odds, n_best=every)
+            answer = SpanAnswer(value="", score=chance, no_answer=chance, null_odds=odds, n_best=ranked)
         if entries and (answer.null_odds is None or answer.null_odds <= threshold):
             best = entries[0]
             answer = replace(answer, value=best["text"], start=start, end=end, score=best["probability"])
@@ -186,11 +186,11 @@ def with_label(answer: SpanAnswer, texts: Sequence[str] | None, logit: float) ->
     """
     if texts is None:
         return answer
-    there = sum(entry["probability"] for entry in answer.n_best if entry["text"] in (texts or ("",)))
-    if not there and np.isfinite(logit):
+    chance = sum(entry["probability"] for entry in answer.n_best if entry["text"] in (texts or ("",)))
+    if not chance and np.isfinite(logit):
         scores = [_logit(entry) for entry in answer.n_best]
-        there = float(np.exp(logit - np.logaddexp.reduce([*scores, logit])))
-    return replace(answer, label_probability=there if there or texts == () else None)
+        chance = float(np.exp(logit - np.logaddexp.reduce([*scores, logit])))
+    return replace(answer, label_probability=chance if chance or texts == () else None)
 
 
 def _candidates(

@@ -100,10 +100,10 @@ def ask_for_tags(evidence: Evidence) -> None:
     """
     table, file = evidence.table, evidence.file
     ranked = sorted(evidence.columns, key=lambda name: len(_tags(evidence, name)))
-    if found := [name for name in ranked[:-1] if _plain_tags(evidence, name)]:
+    if tagged := [name for name in ranked[:-1] if _plain_tags(evidence, name)]:
         raise Ambiguous(
             f"{file}: has words, and no tags of entities",
-            [(f"label={n}", f"{len(_tags(evidence, n))} tags: {_kinds(evidence, n)}") for n in found],
+            [(f"label={n}", f"{len(_tags(evidence, n))} tags: {_kinds(evidence, n)}") for n in tagged],
         )
     if table.form.format.name != "word-lines":
         return

@@ -69,10 +69,10 @@ class Tagging(OwnType):
         """
         chosen, label, asked = evidence.chosen, evidence.chosen.get("label"), evidence.shape is not None
         lines = evidence.table.form.format.name == "word-lines"
-        found = words_and_tags(evidence)
-        if found is None and (asked or lines) and label and "text" not in chosen:
+        detected = words_and_tags(evidence)
+        if detected is None and (asked or lines) and label and "text" not in chosen:
             require_fitting(evidence, label[0])
-        layout = with_chosen(self, evidence, found)
+        layout = with_chosen(self, evidence, detected)
         if layout is None and (lines or (label is None and only_words(evidence))):
             ask_for_tags(evidence.without(["document", *chosen.get("text", ())]))
         return layout and with_signs(layout, evidence)
@@ -200,12 +200,12 @@ def tags_predictions(lines: Sequence[Line]) -> Predictions:
         of = list(row.words)
         for first, after, _ in (*prediction, *label):  # a label's entity goes before a predicted one
             of[first:after] = [text[places[first][0] : places[after - 1][1]]] * (after - first)
-        right = [own == given for own, given in zip(*sides, strict=True)]
+        right = [labelled == predicted for labelled, predicted in zip(*sides, strict=True)]
         classes = (map(_type, tags) for tags in sides)
         words += map(DecisionRow, [number] * len(of), *classes, right, sure, chance, of)
-        for place, own, given in paired_spans(label, prediction, NONE):
+        for place, labelled, predicted in paired_spans(label, prediction, NONE):
             low = min((p for p in sure[slice(*place)] if p is not None), default=None)
-            entities.append(DecisionRow(number, own, given, own == given, low, None, of[place[0]]))
+            entities.append(DecisionRow(number, labelled, predicted, labelled == predicted, low, None, of[place[0]]))
         score.append(float(np.mean(right)))
     return Predictions(
         lines=lines, texts=[dict.fromkeys(("label", "prediction"), row.given[0]) for row in rows],
