@@ -91,7 +91,7 @@ def label_candidates(evidence: Evidence, taken: Sequence[str]) -> list[Candidate
             elif levels[part[0]] > 1:
                 levels[part[0]] = level
     single = [name for name in levels if facts[name].distinct > 1]
-    levels = {name: levels[name] for name in (single if single or candidates else levels)}  # one value as a last resort
+    levels = {name: levels[name] for name in single or levels}  # one value as a last resort
     levels |= {name: UNLIKELY for name in order if name not in (*taken, *likely) and _might_be_label(facts[name])}
     for name, level in levels.items():
         fact, what = facts[name], described(evidence, name)

@@ -91,29 +91,28 @@ def form_for(
     Raises UserError as `detect` does, for a file of which only some lines have a label, and for one without a header
     whose columns are not those of training.
     """
-    if trained is not None and trained.shape == Text.name:
+    trained = trained or Layout(shape="", text=tuple(inputs))
+    if trained.shape == Text.name:
         return reading_of(path, options)
-    facts = trained.file if trained is not None else {}
+    facts = trained.file
     layout = require_form(facts)
     start = FileStart(path, str(options.get("encoding", "")) or _encoding(path, str(facts.get("encoding", ""))))
     sheet = str(options.get("sheet", "") or facts.get("sheet", ""))
     if sheet and (options.get("sheet") or sheet in sheets_of(path)):
         return named_sheet(path, sheet)
-    if not is_file(path) or any(one.sniff(start) for one in FORMATS if one.name not in GUESSED):
+    if not is_file(path) or any(form.sniff(start) for form in FORMATS if form.name not in GUESSED):
         return detect(path, start.given)
     named = tuple(name for name in str(options.get("text", "")).split(",") if name)
-    if trained is None:
-        return _by_content(start, TrainedColumns(columns=tuple(inputs), text=named or tuple(inputs)), named)
-    known = TrainedColumns(
+    expected = TrainedColumns(
         columns=tuple(facts.get("columns", ())) or (*trained.text, *trained.label),
         text=named or trained.text,
         label=trained.label,
         labels=frozenset((*trained.labels, *trained.names)),
     )
-    moved = known.text != trained.text and _are_numbered(named)  # in other places than in training
-    fitting = None if layout is None or moved else FITS[type(layout)](start, layout, known)
+    moved = expected.text != trained.text and _are_numbered(named)  # in other places than in training
+    fitting = None if layout is None or moved else FITS[type(layout)](start, layout, expected)
     if fitting is None:
-        return _by_content(start, known, named)
+        return _by_content(start, expected, named)
     return FileFormat.of(start, next(form for form, kind in GUESSED.values() if isinstance(fitting, kind)), fitting)
 
 

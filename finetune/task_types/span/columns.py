@@ -193,12 +193,11 @@ def question_layout(evidence: Evidence) -> Layout | None:
     facts = evidence.facts
     filled = [name for name, fact in facts.items() if fact.kind != "empty"]
     question, context = (named(filled, word_list(name))[:1] for name in ("question", "context"))
-    if not question or not context or question == context:
+    if not question or not context:
         return None
     taken = (*question, *context)
     wanted = [name for word in word_list("answer") for name in (word, f"{word}.text")]
-    answers = [name for name in named(facts, wanted) if name not in taken]
-    answers = [name for name in answers if facts[name].kind != "empty" or name in ("answers", "answer")][:1]
+    answers = [n for n in named(facts, wanted) if facts[n].kind != "empty" or n in ("answers", "answer")][:1]
     if answers and not _in_contexts(evidence.rows((*answers, *context), ROWS_LOOKED_AT)):
         cells = evidence.filled(answers[0], ROWS_LOOKED_AT)
         objects = [cell for cell in cells if as_text(cell).lstrip(" [")[:1] == "{"]
