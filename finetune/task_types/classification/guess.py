@@ -23,7 +23,7 @@ from finetune.task_types.classification.label_kinds import (
     CLASSES,
     NUMBER,
     SEVERAL,
-    with_label,
+    with_label_kind,
 )
 from finetune.task_types.classification.spans import ends_of
 from finetune.task_types.column_names import (
@@ -92,7 +92,7 @@ def text_layout(evidence: Evidence) -> Layout:
             f"{evidence.file}: shape={shape} reads one label, and the columns {', '.join(label)} are several",
             "Set shape=multi-label, or name one: label=COLUMN",
         )
-    layout = with_label(layout, evidence)
+    layout = with_label_kind(layout, evidence)
     if not evidence.markers:
         return layout
     if layout.shape == SEVERAL:
@@ -314,14 +314,12 @@ def _names_one(evidence: Evidence, label: Sequence[str], group: Sequence[str]) -
     """Whether labels are numbers of the columns, from 0 or 1, their letters, or what one of their cells says."""
     if len(label) != 1:
         return not label
-    rows = evidence.rows((*label, *group), CHOICES_LOOKED_AT)
-    labelled = [(cell, list(map(as_text, choices))) for cell, *choices in rows]
-    numbers = [as_number(cell) for cell, _ in labelled]
-    inside = sum(number is not None and number.is_integer() and 0 <= number <= len(group) for number in numbers)
-    if inside >= NEARLY_ALL * len(labelled):
-        return len(group) > 2 or len(set(numbers)) == 2
+    rows = zip(*(evidence.columns[name][:CHOICES_LOOKED_AT] for name in (*label, *group)), strict=True)
+    labelled = [(cell, list(map(as_text, choices))) for cell, *choices in rows if not is_missing(cell)]
     ways = Counter(way for cell, choices in labelled for way in choices_meant(cell, choices, group))
-    return max(ways.values(), default=0) >= NEARLY_ALL * len(labelled)
+    if max(ways["0"], ways["1"]) >= NEARLY_ALL * len(labelled):  # numbers: of two texts they are classes, if more
+        return len(group) > 2 or len({as_text(cell) for cell, _ in labelled}) == 2
+    return max(ways.values()) >= NEARLY_ALL * len(labelled)
 
 
 def _counted(evidence: Evidence, names: Sequence[str], label: Sequence[str]) -> Iterator[list[str]]:

@@ -41,7 +41,7 @@ class LabelKind(NamedTuple):
     positions: int = 0
 
 
-def with_label(layout: Layout, evidence: Evidence) -> Layout:
+def with_label_kind(layout: Layout, evidence: Evidence) -> Layout:
     """The layout with the type of its label, and with how cells have it. Raises UserError as `label_kind` does."""
     if not layout.label:
         return layout
