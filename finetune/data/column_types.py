@@ -107,7 +107,7 @@ class ColumnFacts:
 
 
 def marks() -> tuple[tuple[str, str], ...]:
-    """The two values of a binary column, that of no first."""
+    """The two values of a binary column, first the value for no."""
     return (("0", "1"), *pair_list("no_yes"))
 
 

@@ -164,7 +164,9 @@ def _parts_of_flags(group: Sequence[str], facts: Mapping[str, ColumnFacts]) -> I
     if len(group) < 2:
         return
     places = {name: place for place, name in enumerate(facts)}
-    together = places[group[-1]] - places[group[0]] < len(group)  # those of several labels are, other flags scattered
+    together = places[group[-1]] - places[group[0]] < len(
+        group
+    )  # flags of several labels are adjacent, others are scattered
     named = len(group) > 2 or any(label_tier(name) is not None for name in group)
     level = 2 if together and named else UNNAMED
     runs: list[tuple[str, ...]] = [(group[0],)]
@@ -208,7 +210,7 @@ def _might_be_label(fact: ColumnFacts) -> bool:
 
 
 def _different(same: Sequence[Candidate], evidence: Evidence) -> list[Candidate]:
-    """The candidates without those that say no more than another one: words are preferred to numbers."""
+    """The candidates that say more than another one does; words are preferred to numbers."""
     different: list[Candidate] = []
     for candidate in sorted(same, key=lambda candidate: evidence.facts[candidate.columns[0]].kind == "number"):
         if not any(_repeats(candidate, other, evidence) for other in different):

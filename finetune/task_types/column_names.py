@@ -88,7 +88,7 @@ def id_names() -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def is_id_name(name: str) -> bool:
-    """Whether the name is that of an id, or ends like one: `id`, `tweet_id`, `ProductId`."""
+    """Whether a name means an id, or ends like one: `id`, `tweet_id`, `ProductId`."""
     words = name_words_of(name)
     return name.strip().lower() in id_names() or (bool(words) and words[-1] in word_list("id_ending"))
 
@@ -125,7 +125,7 @@ def asks(name: str) -> bool:
 
 
 def named(names: Iterable[str], wanted: Sequence[str]) -> list[str]:
-    """Those of `names` that are among the wanted ones, ignoring case, in the order of the wanted ones."""
+    """The names that are wanted, ignoring case, in the order of `wanted`."""
     lower: Mapping[str, str] = {name.lower().replace(" ", "_"): name for name in names}
     return [lower[name] for name in wanted if name in lower]
 
@@ -136,7 +136,7 @@ def stem_of(name: str) -> str:
 
 
 def numbered_groups(names: Iterable[str]) -> dict[str, list[str]]:
-    """Several names that are the same but for a number or letter, in the order of these, by what they begin with."""
+    """Names that differ in a number or letter alone, in its order, by their stem: `sol` has sol1 and sol2."""
     groups: dict[str, list[str]] = {}
     for name in names:
         groups.setdefault(stem_of(name), []).append(name)

@@ -124,7 +124,7 @@ class Layout:
 
     @property
     def text_columns(self) -> tuple[str, ...]:
-        """The columns of texts that a file must have: of those that a text runs on into the ones with a name."""
+        """The text columns that a file must have: the columns that continue a text only if they have a name."""
         return (*self.text, *(name for name in self.rest if not NAMELESS.fullmatch(name)))
 
     @property

@@ -195,7 +195,7 @@ def counts_of_labels(kind: OwnType, golds: Iterable[Any]) -> Counter[str]:
 
 
 def with_chosen(kind: OwnType, evidence: Evidence, layout: Layout | None) -> Layout | None:
-    """A layout of columns that a type found, with those that the user named; None where the data is of another type.
+    """A layout of columns that a type found, with the columns that the user named; None for data of another type.
 
     Raises UserError where the user named this type, but no texts, and its columns were not found.
     """

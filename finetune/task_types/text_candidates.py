@@ -21,7 +21,7 @@ FILLED = 0.98
 NAME_CHARS = {False: 15, True: 6}  # characters, of scripts with and without spaces: shorter ones are names or phrases
 GAPS, LONGER = 0.9, 2  # share of filled cells, and times longer: a place or a note next to the text
 FEW_ROWS = 5  # names that a column may contain by chance
-COLUMNS_OFFERED, PAIRS_OFFERED = 5, 3  # columns of a question, and of those that may be pairs
+COLUMNS_OFFERED, PAIRS_OFFERED = 5, 3  # columns in a question; the first ones are also offered as pairs
 FREE = 1.2  # words per cell from which a column may be a text
 PAIRED = (  # in names of first texts, and what second ones have there: a number, a letter alone or at the end, a word
     (r"(?<!\d)1(?=.)|(?<=\D)1", "2"),
@@ -112,7 +112,7 @@ def _only(texts: Sequence[str], free: Mapping[str, ColumnFacts], file: str) -> t
 
 
 def _are_a_pair(names: Sequence[str], evidence: Evidence) -> bool:
-    """Whether both columns hold sentences in every row, and those of a row are about the same."""
+    """Whether both columns hold sentences in every row, which share more words than sentences of two rows."""
     facts = [evidence.facts[name] for name in names]
     if not all(fact.share >= FILLED and fact.length >= NAME_CHARS[fact.unspaced] for fact in facts):
         return False

@@ -50,7 +50,7 @@ GUESSED: dict[str, tuple[Format, type]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class TrainedColumns:
-    """The columns of a training file: all, those of the texts that are to be read, and of the label; its labels."""
+    """A training file: all its columns, its text columns to read, its label columns, and its labels."""
 
     columns: tuple[str, ...]
     text: tuple[str, ...]
@@ -89,7 +89,7 @@ def form_for(
 
     `inputs` are the columns of a task that is not of user data. A line is only taken for a header if it names columns.
     Raises UserError as `detect` does, for a file of which only some lines have a label, and for one without a header
-    whose columns are not those of training.
+    whose columns differ from training.
     """
     trained = trained or Layout(shape="", text=tuple(inputs))
     if trained.shape == Text.name:
@@ -196,7 +196,7 @@ def _dialect(start: FileStart, like: Dialect, expected: TrainedColumns) -> Diale
 
 
 def _are_names(cells: Sequence[str], expected: TrainedColumns) -> bool:
-    """Whether cells are the names of columns: those of training, or usual ones."""
+    """Whether cells are names of columns: of the training file, or usual ones."""
     stripped = {cell.strip() for cell in cells} - {""}
     if stripped & {*expected.columns, *expected.text}:
         return True
@@ -251,7 +251,7 @@ FITS: Mapping[type, Any] = {Dialect: _dialect, WordLines: _word_lines, LabelledL
 
 def _by_content(start: FileStart, expected: TrainedColumns, named: Sequence[str]) -> FileFormat:
     """A file that is read as its content says; its first row is one, unless that names columns, of which the user may
-    have `named` those of texts.
+    have `named` the texts.
     """
     detected = detect(start.path, start.given)
     if not isinstance(detected.layout, Dialect):

@@ -37,7 +37,7 @@ GROUP = "finetune.task_types"  # group of entry points that name subclasses of O
 
 
 def own_types() -> dict[str, OwnType]:
-    """All types by name, those of plugins first. Raises UserError for a plugin that cannot be used."""
+    """All types by name, plugins first. Raises UserError for a plugin that cannot be used."""
     types: dict[str, OwnType] = {}
     for kind in (*_plugins(tuple(sys.path)), *(_own(place) for _, place in OWN.values())):
         if kind.name in types:

@@ -35,7 +35,7 @@ ROWS_LOOKED_AT = 5_000
 ROWS_TRIED = 500  # of a column that may hold the answers
 KINDS = ("category", "number", "text", "id")  # of columns that may hold the answers
 MOST_OF_LABELS = 0.9  # share of the labels that a way of naming choices fits
-SELDOM_OF_LABELS = 0.02  # share of the labels below which those of one kind may be mistakes
+SELDOM_OF_LABELS = 0.02  # share below which labels of one kind may be mistakes
 TIMES_MORE = 10  # times as many labels that count from one number as from the other
 
 
@@ -69,7 +69,7 @@ def choice_layout(evidence: Evidence, *, any_stem: bool = False) -> Layout | Non
 
 
 def choices_in(evidence: Evidence) -> list[str]:
-    """A list of choices; or columns named choice1, ending0, option_a, or A, B and C; or those that the cells of another
+    """A list of choices; or columns named choice1, ending0, option_a, or A, B and C; or columns that cells of another
     column name; empty without any.
     """
     facts = evidence.facts
@@ -223,7 +223,7 @@ def _says_answer(name: str) -> bool:
 
 
 def require_same_count(layout: Layout, table: Table) -> None:
-    """Raises UserError where the numbers in a file count the choices from 0 and those of the layout from 1, or so."""
+    """Raises UserError where a file counts the choices from 0 and the layout from 1, or the other way round."""
     needed = {*layout.label, *layout.text[layout.contexts :]}
     if layout.choices_by != "number" or not layout.label or not needed <= set(table.columns):
         return  # a missing column is told elsewhere

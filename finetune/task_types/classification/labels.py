@@ -1,4 +1,4 @@
-"""Classes that are left out, slips of the pen and those of `drop=LABEL`; and classes in an order, such as stars."""
+"""Classes that are left out (slips of the pen, `drop=LABEL`), and classes in an order, such as stars."""
 
 import re
 import unicodedata

@@ -164,7 +164,7 @@ def _cut_around(
 def nearest_tokens(count: int, places: Sequence[int], room: int) -> list[int]:
     """As many of `count` tokens as there is room for: those at the spans' markers, then the nearest to them.
 
-    What is between the spans comes first, where it fits; else its middle is left out, as is that of a very long span.
+    Tokens between the spans come first, where they fit; else their middle is left out, as in a very long span.
     """
     tokens = np.arange(count)
     first, last = min(places), max(places)

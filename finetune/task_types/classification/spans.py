@@ -45,14 +45,14 @@ PAIRS = (
     ("ent1", "ent2"),
     ("arg1", "arg2"),
 )
-# Names of the table of spans, and those of KLUE, whose ends are the last character.
+# Names as in the table of spans, and KLUE's, whose ends are the last character.
 START, END = ("start_idx", *STARTS), ("end_idx", "stop", *ENDS)
 WORD = ("word", "text", "name", "mention", "surface", "entity")
 TYPE = ("type", "entity_type", "label", "ner", "tag")
 TEXTS = ("text", "category")  # kinds of columns that can be texts
 NEARLY_ALL = 0.95  # share of the rows
 ROWS_LOOKED_AT, CELLS_SEEN = 1_000, 20_000
-OPENING = re.compile(r"([<\[])(\w+)(?::[^<>\[\]]+)?([>\]])")  # an opening marker, but for its type
+OPENING = re.compile(r"([<\[])(\w+)(?::[^<>\[\]]+)?([>\]])")  # an opening marker; its type is no part of it
 
 NO_SPAN = unusable(
     "no-span", "one of the two spans is not given or not marked", "Give both, as columns or as markers in the text"

@@ -126,7 +126,7 @@ class SpanAnswer(Answer):
     """`value` is the text, empty for no answer. `start` and `end` are its characters in the context, `score` is its
     probability among the n-best.
 
-    `label_probability` is that of the row's own answer among the n-best and itself, None where it has no place.
+    `label_probability` is of the row's own answer among the n-best and itself, None where it has no place.
     `no_answer` is the probability of no answer, `null_odds` its logits minus the best span's; both are
     None where every question has an answer. `n_best` are the candidates, best first, with their two logits; no
     answer, an empty text, is one of them where questions may have none.
@@ -182,7 +182,7 @@ def answers(
 
 def with_label(answer: SpanAnswer, texts: Sequence[str] | None, logit: float) -> SpanAnswer:
     """The answer with the probability of the label, whose texts are given, empty for no answer. Where the n-best lack
-    them it is that of the labelled span, of this logit, among them and itself; minus infinity where it is in no window.
+    them, it is of the labelled span among them and itself; its logit is minus infinity where no window has it.
     """
     if texts is None:
         return answer
