@@ -164,9 +164,7 @@ def _parts_of_flags(group: Sequence[str], facts: Mapping[str, ColumnFacts]) -> I
     if len(group) < 2:
         return
     places = {name: place for place, name in enumerate(facts)}
-    together = places[group[-1]] - places[group[0]] < len(
-        group
-    )  # flags of several labels are adjacent, others are scattered
+    together = places[group[-1]] - places[group[0]] < len(group)  # flags of several labels are adjacent
     named = len(group) > 2 or any(label_tier(name) is not None for name in group)
     level = 2 if together and named else UNNAMED
     runs: list[tuple[str, ...]] = [(group[0],)]
