@@ -319,7 +319,7 @@ def _names_one(evidence: Evidence, label: Sequence[str], group: Sequence[str]) -
     ways = Counter(way for cell, choices in labelled for way in choices_meant(cell, choices, group))
     if max(ways["0"], ways["1"]) >= NEARLY_ALL * len(labelled):  # numbers: of two texts they are classes, if more
         return len(group) > 2 or len({as_text(cell) for cell, _ in labelled}) == 2
-    return max(ways.values()) >= NEARLY_ALL * len(labelled)
+    return max(ways.values(), default=0) >= NEARLY_ALL * len(labelled)
 
 
 def _counted(evidence: Evidence, names: Sequence[str], label: Sequence[str]) -> Iterator[list[str]]:

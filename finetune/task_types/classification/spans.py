@@ -91,9 +91,11 @@ def given_span(cell: Any) -> GivenSpan | None:
         next((fields[name] for name in names if not is_missing(fields.get(name))), "")
         for names in (START, END, WORD, TYPE)
     )
-    places = [int(cell) if isinstance(cell, str) and cell.isdecimal() else cell for cell in (start, end)]
-    start, end = places if all(map(is_place, places)) else (-1, -1)
-    return GivenSpan(start, end, as_text(word), as_text(kind).strip()) if word != "" or start >= 0 else None
+    places: list[Any] = [int(at) if isinstance(at, str) and at.isdecimal() else at for at in (start, end)]
+    if not all(map(is_place, places)):
+        places = [-1, -1]
+    spelled = word != "" or places[0] >= 0
+    return GivenSpan(places[0], places[1], as_text(word), as_text(kind).strip()) if spelled else None
 
 
 def marked_text(layout: Layout, values: Mapping[str, Any], text: str) -> str:
