@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, product
 
-from finetune.data.column_types import DIFFERENT_WORDS, ColumnFacts
+from finetune.data.column_types import DIFFERENT_WORDS
 from finetune.data.formats.delimited import dialect_of, nameless_columns
 from finetune.data.formats.spans import unknown_names
 from finetune.data.messages import places, short
@@ -286,7 +286,9 @@ def _require_no_choices(evidence: Evidence, label: Sequence[str], text: Sequence
         context = [name for name in prose if name not in (*group, *label)][:1]
         two = bool(context) and (set(group) == set(text) or text_tier(group[0]) is None)
         could_say = label or [name for name in facts if label_tier(name) is not None and name not in group]
-        right = [name for name in could_say if name in facts and _is_right_choice(facts[name], facts[group[0]])]
+        varied = [facts[n] for n in could_say if n in facts and facts[n].kind in ("text", "id")]
+        varied = [fact for fact in varied if fact.distinct > VARIED * fact.filled]
+        right = [fact.name for fact in varied if fact.length < TIMES_LONGER * facts[group[0]].length]
         if right or ((len(group) > 2 or two) and _names_one(evidence, label, group)):
             questions.append([*context, *group, *right])
     for window in islice(_counted(evidence, texts, label), COLUMNS_OFFERED):
@@ -303,11 +305,6 @@ def _require_no_choices(evidence: Evidence, label: Sequence[str], text: Sequence
 
 def _values(evidence: Evidence, name: str) -> set[str]:
     return set(map(as_text, evidence.filled(name, CHOICES_LOOKED_AT)))
-
-
-def _is_right_choice(label: ColumnFacts, choice: ColumnFacts) -> bool:
-    varied = label.kind in ("text", "id") and label.distinct > VARIED * label.filled
-    return varied and label.length < TIMES_LONGER * choice.length
 
 
 def _names_one(evidence: Evidence, label: Sequence[str], group: Sequence[str]) -> bool:

@@ -52,7 +52,7 @@ TYPE = ("type", "entity_type", "label", "ner", "tag")
 TEXTS = ("text", "category")  # kinds of columns that can be texts
 NEARLY_ALL = 0.95  # share of the rows
 ROWS_LOOKED_AT, CELLS_SEEN = 1_000, 20_000
-OPENING = re.compile(r"([<\[])(\w+)(?::[^<>\[\]]+)?([>\]])")  # an opening marker; its type is no part of it
+OPENING = re.compile(r"([<\[])(\w+)(?::[^<>\[\]]+)?([>\]])")  # an opening marker, without its type
 
 NO_SPAN = unusable(
     "no-span", "one of the two spans is not given or not marked", "Give both, as columns or as markers in the text"

@@ -198,7 +198,13 @@ def question_layout(evidence: Evidence) -> Layout | None:
     taken = (*question, *context)
     wanted = [name for word in word_list("answer") for name in (word, f"{word}.text")]
     answers = [n for n in named(facts, wanted) if facts[n].kind != "empty" or n in ("answers", "answer")][:1]
-    if answers and not _in_contexts(evidence.rows((*answers, *context), ROWS_LOOKED_AT)):
+    rows = evidence.rows((*answers, *context), ROWS_LOOKED_AT) if answers else []
+    inside = [
+        any(text.lower() in as_text(passage).lower() for text, _ in pairs)
+        for cell, passage in rows
+        if (pairs := answers_of(cell, None))
+    ]
+    if sum(inside) < 0.5 * len(inside):
         cells = evidence.filled(answers[0], ROWS_LOOKED_AT)
         objects = [cell for cell in cells if as_text(cell).lstrip(" [")[:1] == "{"]
         if objects and len(objects) > len(cells) / 2:
@@ -212,16 +218,6 @@ def question_layout(evidence: Evidence) -> Layout | None:
         return None
     reasons = {"shape": "columns named question and context"}
     return Layout(shape="span", text=taken, label=tuple(answers), reasons=reasons)
-
-
-def _in_contexts(rows: Iterable[tuple[Any, Any]]) -> bool:
-    """Whether most non-empty answers are in their contexts, or all are empty."""
-    inside = [
-        any(text.lower() in as_text(context).lower() for text, _ in pairs)
-        for cell, context in rows
-        if (pairs := answers_of(cell, None))
-    ]
-    return sum(inside) >= 0.5 * len(inside)
 
 
 def span_findings(rows: SplitRows) -> Iterator[Finding]:
