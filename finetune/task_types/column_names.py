@@ -52,7 +52,6 @@ def place_of(name: str, listed: Sequence[str]) -> tuple[int, int] | None:
     return None
 
 
-@lru_cache(maxsize=4096)
 def label_tier(name: str) -> int | None:
     """How clearly a name means label: 0 `label`, 1 `gold_label_2`, 2 `sentiment`, 3 `customer_sentiment`, 4 `correct`;
     else None.
@@ -70,7 +69,6 @@ def label_tier(name: str) -> int | None:
     return 2 if other[0] == EXACT else 3
 
 
-@lru_cache(maxsize=4096)
 def text_tier(name: str) -> int | None:
     """How clearly a name means text: 0 `text`, 1 `review_text`, 2 `title`, 3 `product_title`; else None."""
     if is_about(name) or is_id_name(name):
@@ -86,14 +84,12 @@ def id_names() -> tuple[str, ...]:
     return (*word_list("id"), *word_list("id_seldom"))
 
 
-@lru_cache(maxsize=4096)
 def is_id_name(name: str) -> bool:
     """Whether a name means an id, or ends like one: `id`, `tweet_id`, `ProductId`."""
     words = name_words_of(name)
     return name.strip().lower() in id_names() or (bool(words) and words[-1] in word_list("id_ending"))
 
 
-@lru_cache(maxsize=4096)
 def is_about(name: str) -> bool:
     """Whether the name is metadata of the row or its label, such as `created_at` or `label_confidence`."""
     if is_other_annotator(name):
