@@ -27,7 +27,7 @@ class Glue:
     names the columns of a training or dev file without a header line. `splits` gives each split's file and its name on
     the Hub. `skips`: malformed lines are left out and counted, which only official QQP needs; in a test file, where
     GLUE wants a prediction for every line, they are empty rows. Other sets of such files have their own `repository`
-    and `revision`; `hub_note` says how the copy there differs. 
+    and `revision`; `hub_note` says how the copy there differs.
     """
 
     folders: tuple[str, ...]

@@ -1,7 +1,7 @@
 """KLUE (Park et al. 2021): topics, similarity, inference, entities and questions in Korean; version 1.1 or the Hub.
 
 Scores are computed as in KLUE-baseline. Its test labels are hidden. Relations are in `klue_re`; dialogue states are not
-here. 
+here.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

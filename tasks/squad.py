@@ -17,7 +17,7 @@ from finetune.data.formats.json_document import FORMAT, load_json, questions
 from finetune.data.messages import so_many
 from finetune.errors import UserError
 from finetune.task_types import Rows, SpanRow, SpanTask
-from finetune.task_types.span.cells import located
+from finetune.task_types.span.columns import located
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 

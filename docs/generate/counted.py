@@ -13,7 +13,7 @@ from tables import FOLDER
 
 from finetune.analysis.table import Cells, markdown_table
 from finetune.runs.recipe import setting_fields
-from finetune.task_types.declared_options import declared_options
+from finetune.task_types.declared import declared_options
 from finetune.task_types.types import own_types
 
 DOCS, RECIPES = FOLDER.parent, FOLDER.parents[1] / "recipes"

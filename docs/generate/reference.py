@@ -18,7 +18,7 @@ from finetune.models.families import FAMILIES
 from finetune.runs.recipe import LARGEST, Recipe
 from finetune.runs.record import RunRecord
 from finetune.runs.resolve import allowed_values
-from finetune.task_types.declared_options import declared_options
+from finetune.task_types.declared import declared_options
 from finetune.task_types.registry import available
 from finetune.task_types.types import own_types
 

@@ -12,7 +12,7 @@ from finetune.data.messages import shown
 from finetune.data.values import as_text
 from finetune.errors import UserError
 from finetune.task_types.findings import MOST_OF_ROWS
-from finetune.task_types.other_columns import DEV_WORDS, TRAIN_WORDS, dev_by_column, is_saved_split
+from finetune.task_types.first_rows import DEV_WORDS, TRAIN_WORDS, dev_by_column, is_saved_split
 from finetune.task_types.shared_rows import LEAK, LEAKED, Keys, in_both
 
 MANY_OF_ROWS = 0.05  # share of a file's rows

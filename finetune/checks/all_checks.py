@@ -13,7 +13,7 @@ from finetune.data.issues import READING, SEVERITIES, Finding, Issue
 from finetune.data.messages import places
 from finetune.errors import UserError
 from finetune.runs.record import DataFinding
-from finetune.task_types import row_issues
+from finetune.task_types import columns
 from finetune.task_types.columns import checking, own_data
 from finetune.task_types.findings import SHARED
 from finetune.task_types.own_data import OwnData
@@ -70,7 +70,7 @@ def every_issue() -> list[Issue]:
     """Every issue that a check can find: declared by the files of checks, by reading and by task types."""
     of_types = [issue for kind in own_types().values() for issue in kind.issues]
     names = [value for file in (cells, labels, across_splits) for value in vars(file).values()]
-    declared = [*READING, *row_issues.SHARED, *SHARED, *of_types, *names, *cells.ODD_TEXTS, *vars(tokens).values()]
+    declared = [*READING, *columns.SHARED, *SHARED, *of_types, *names, *cells.ODD_TEXTS, *vars(tokens).values()]
     return list(dict.fromkeys(value for value in declared if isinstance(value, Issue)))
 
 

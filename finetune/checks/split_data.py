@@ -14,13 +14,11 @@ from finetune.data.characters import text_keys
 from finetune.data.issues import Finding, Severity
 from finetune.data.table import Table
 from finetune.data.values import is_missing
-from finetune.task_types.columns import Layout
+from finetune.task_types.columns import Layout, NoRow
 from finetune.task_types.findings import SplitRows
 from finetune.task_types.own_type import OwnType
-from finetune.task_types.row_builder import rows_of
-from finetune.task_types.row_issues import NoRow
 from finetune.task_types.shared_rows import compared_text
-from finetune.task_types.types import named_type
+from finetune.task_types.types import named_type, rows_of
 
 MOST_ROWS = 1_000  # row numbers that a finding keeps
 

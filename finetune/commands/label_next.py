@@ -30,12 +30,11 @@ from finetune.runs.lookup import require_run
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.runs.settings import typed_settings
-from finetune.task_types.columns import Layout
+from finetune.task_types.columns import Layout, NoRow
 from finetune.task_types.pretraining.own import Text
-from finetune.task_types.row_builder import rows_of
-from finetune.task_types.row_issues import NoRow
 from finetune.task_types.saved_predictions import confidences
 from finetune.task_types.trained_form import form_for
+from finetune.task_types.types import rows_of
 
 if TYPE_CHECKING:
     import pandas as pd

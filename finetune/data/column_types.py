@@ -107,7 +107,7 @@ class ColumnFacts:
 
 
 def marks() -> tuple[tuple[str, str], ...]:
-    """The two values of a binary column, the negative one first."""
+    """The two values of a binary column, first the value for no."""
     return (("0", "1"), *pair_list("no_yes"))
 
 
@@ -125,15 +125,15 @@ def signs_of_yes() -> frozenset[str]:
 
 def facts_of(name: str, values: Sequence[Any], *, dates: bool = True) -> ColumnFacts:
     """Infers what a column holds; without `dates` short texts with a time or a year are texts."""
-    sample = [value for value in islice(values, CELLS_SEEN) if not is_missing(value)]
-    if not sample:
+    filled = [value for value in islice(values, CELLS_SEEN) if not is_missing(value)]
+    if not filled:
         return ColumnFacts(name=name, kind="empty", filled=0, share=0, distinct=0, words=0)
-    facts: dict[str, Any] = {"name": name, "filled": len(sample), "share": len(sample) / min(len(values), CELLS_SEEN)}
-    if sum(isinstance(value, dict) for value in sample) > 0.5 * len(sample):
-        return ColumnFacts(**facts, kind="object", distinct=len(sample), words=0)
-    if _mostly(lambda value: as_list(value) is not None, sample):
-        return ColumnFacts(**facts, kind="list", distinct=len(sample), words=0)
-    texts = [as_text(value).strip() for value in sample]
+    facts: dict[str, Any] = {"name": name, "filled": len(filled), "share": len(filled) / min(len(values), CELLS_SEEN)}
+    if sum(isinstance(value, dict) for value in filled) > 0.5 * len(filled):
+        return ColumnFacts(**facts, kind="object", distinct=len(filled), words=0)
+    if _mostly(lambda value: as_list(value) is not None, filled):
+        return ColumnFacts(**facts, kind="list", distinct=len(filled), words=0)
+    texts = [as_text(value).strip() for value in filled]
     facts["distinct"] = distinct = len(set(texts))
     facts["length"] = sum(map(len, texts)) / len(texts)
     signs = {text.lower() for text in texts}
@@ -142,17 +142,17 @@ def facts_of(name: str, values: Sequence[Any], *, dates: bool = True) -> ColumnF
     facts["marks"] = next(("/".join(pair) for pair in marks() if signs == set(pair)), "")
     if (why := _identifies(texts)) and (dates or why != DATES):
         return ColumnFacts(**facts, kind="id", words=1, why=why)
-    signed = ([number for sign in ".," if (number := as_number(value, decimal=sign)) is not None] for value in sample)
+    signed = ([number for sign in ".," if (number := as_number(value, decimal=sign)) is not None] for value in filled)
     numbers = [first for first, *_ in filter(None, signed)]
-    if len(numbers) >= NEARLY_ALL * len(sample) and not _are_names(texts):
+    if len(numbers) >= NEARLY_ALL * len(filled) and not _are_names(texts):
         whole = all(number.is_integer() for number in numbers)
         return ColumnFacts(**facts, kind="number", words=1, whole=whole, counter=whole and counts_up(numbers))
     arrows = sum(text.count(f" {arrow} ") for text in texts for arrow in ARROWS)
     words = (sum(len(text.split()) for text in texts) - arrows) / len(texts)
     unspaced, facts["combined"] = not _spaced(texts), _combines(texts)
     numbers_apart = facts["combined"] and reading_of_commas(texts) == "labels"
-    few = numbers_apart or distinct <= max(2, min(CATEGORY_VALUES, 0.5 * len(sample))) or distinct <= 0.05 * len(sample)
-    different = distinct > NEARLY_ALL * len(sample) and len(sample) > 4
+    few = numbers_apart or distinct <= max(2, min(CATEGORY_VALUES, 0.5 * len(filled))) or distinct <= 0.05 * len(filled)
+    different = distinct > NEARLY_ALL * len(filled) and len(filled) > 4
     if different and words < 1.2 and not (few or facts["combined"] or unspaced):
         return ColumnFacts(**facts, kind="id", words=words, why=DIFFERENT_WORDS)
     long = unspaced and facts["length"] > LONGEST_CLASS
@@ -160,12 +160,12 @@ def facts_of(name: str, values: Sequence[Any], *, dates: bool = True) -> ColumnF
     return ColumnFacts(**facts, kind=kind, words=words, unspaced=unspaced)
 
 
-def _mostly(holds: Any, values: Sequence[Any]) -> bool:
+def _mostly(holds: Any, cells: Sequence[Any]) -> bool:
     """Whether nearly all values satisfy `holds`; the first ones are tried before the rest, to save time."""
-    first = values[:20]
+    first = cells[:20]
     if sum(bool(holds(value)) for value in first) < 0.5 * len(first):
         return False
-    return sum(bool(holds(value)) for value in values) >= NEARLY_ALL * len(values)
+    return sum(bool(holds(value)) for value in cells) >= NEARLY_ALL * len(cells)
 
 
 def _are_names(texts: Sequence[str]) -> bool:

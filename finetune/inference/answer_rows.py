@@ -16,13 +16,11 @@ from finetune.data.records import Record, column_names, whole
 from finetune.data.rows import Row
 from finetune.errors import UserError, first_line
 from finetune.inference.predict_plan import known_type, shown_names
-from finetune.task_types.columns import Layout
+from finetune.task_types.columns import UNUSABLE, Layout, NoRow
 from finetune.task_types.own_type import OwnType
 from finetune.task_types.parts import Answer
-from finetune.task_types.row_builder import row_of
-from finetune.task_types.row_issues import UNUSABLE, NoRow
 from finetune.task_types.task import Task
-from finetune.task_types.types import inputs_fault, named_type, type_of
+from finetune.task_types.types import inputs_fault, named_type, row_of, type_of
 
 ERROR = "error"
 WINDOW = 4_096  # rows that are sorted by length and predicted together

@@ -27,13 +27,10 @@ from finetune.runs.events import Note, RowsPredicted, Watcher
 from finetune.runs.folder import PREDICTION
 from finetune.runs.process import versions
 from finetune.storage.journal import Journal
-from finetune.task_types.columns import Layout
+from finetune.task_types.columns import Layout, NoRow
 from finetune.task_types.parts import Answer
-from finetune.task_types.row_builder import row_of
-from finetune.task_types.row_issues import NoRow
 from finetune.task_types.task import Task
-from finetune.task_types.types import named_type
-from finetune.task_types.unknown_labels import LABELS_SHOWN, UnknownLabels
+from finetune.task_types.types import LABELS_SHOWN, UnknownLabels, named_type, row_of
 
 SCORED = ("gold", "answers")  # fields of a row that metrics use
 

@@ -30,12 +30,11 @@ from finetune.models.pretrained import ModelFiles
 from finetune.runs.events import Note, Watcher, unwatched
 from finetune.runs.folder import RunFolder, with_results
 from finetune.runs.lookup import find_run, latest_words, no_run, runs_of
-from finetune.task_types.columns import Layout
+from finetune.task_types.columns import Layout, NoRow
 from finetune.task_types.declared import metric_names
 from finetune.task_types.options import configured, task_options
 from finetune.task_types.parts import Answer
 from finetune.task_types.prepare import encode_rows
-from finetune.task_types.row_issues import NoRow
 from finetune.task_types.run_task import named_by
 from finetune.task_types.task import Task
 from finetune.task_types.types import layout_from, named_type, trained_task

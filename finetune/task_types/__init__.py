@@ -16,15 +16,14 @@ if TYPE_CHECKING:
     from finetune.task_types.classification.own import TextType
     from finetune.task_types.classification.task import MultiLabelRow, MultiLabelTask, SentenceRow, SentenceTask
     from finetune.task_types.classification.texts import PooledTask, TextRow
-    from finetune.task_types.columns import Layout
-    from finetune.task_types.declared_options import option
+    from finetune.task_types.columns import MISSING_TEXT, Layout, NoRow, unusable
+    from finetune.task_types.declared import option
     from finetune.task_types.explained import Asked, ExplainTarget, NamedText, Pick, Target
     from finetune.task_types.findings import SplitRows
     from finetune.task_types.own_type import Evidence, OwnType, with_chosen
     from finetune.task_types.parts import Answer, BatchMaker
     from finetune.task_types.predictions import DecisionRow, Decisions, Line, Predictions, marks_of_both, paired_spans
     from finetune.task_types.pretraining.task import TextTask
-    from finetune.task_types.row_issues import MISSING_TEXT, NoRow, unusable
     from finetune.task_types.span.questions import SpanRow
     from finetune.task_types.span.task import SpanTask
     from finetune.task_types.tagging.findings import SPAN, changed_span_findings
@@ -99,15 +98,14 @@ __getattr__ = names_of(
         "task_types.classification.own": "TextType",
         "task_types.classification.task": "MultiLabelRow MultiLabelTask SentenceRow SentenceTask",
         "task_types.classification.texts": "PooledTask TextRow",
-        "task_types.columns": "Layout",
-        "task_types.declared_options": "option",
+        "task_types.columns": "Layout MISSING_TEXT NoRow unusable",
+        "task_types.declared": "option",
         "task_types.explained": "Asked ExplainTarget NamedText Pick Target",
         "task_types.findings": "SplitRows",
         "task_types.own_type": "Evidence OwnType with_chosen",
         "task_types.parts": "Answer BatchMaker",
         "task_types.predictions": "DecisionRow Decisions Line Predictions marks_of_both paired_spans",
         "task_types.pretraining.task": "TextTask",
-        "task_types.row_issues": "MISSING_TEXT NoRow unusable",
         "task_types.span.questions": "SpanRow",
         "task_types.span.task": "SpanTask",
         "task_types.tagging.findings": "SPAN changed_span_findings",

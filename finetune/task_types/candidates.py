@@ -12,7 +12,7 @@ from typing import Any
 
 from finetune.data.column_types import ColumnFacts
 from finetune.data.formats.delimited import dialect_of
-from finetune.data.values import as_text, is_missing
+from finetune.data.values import as_text
 from finetune.errors import UserError
 from finetune.task_types.column_names import asks, is_about, is_id_name, is_split_name, label_tier, text_tier
 from finetune.task_types.own_type import Evidence
@@ -46,7 +46,7 @@ class Ambiguous(UserError):
 
 def copied(setting: str) -> str:
     """Settings quoted for a shell, where they contain a space or another special character."""
-    return " ".join(shlex.quote(one) if SHELL.search(one) else one for one in single_settings(setting))
+    return " ".join(shlex.quote(part) if SHELL.search(part) else part for part in single_settings(setting))
 
 
 def single_settings(setting: str) -> list[str]:
@@ -80,26 +80,32 @@ def label_candidates(evidence: Evidence, taken: Sequence[str]) -> list[Candidate
         if mark and sum(name in likely for name in run) > 1:  # and those between them, such as `region`
             likely += [name for name in run if name not in (*likely, *taken) and not is_split_name(name)]
     levels = {name: _level(facts[name]) for name in likely}
-    found = []
+    candidates = []
     flags = [name for name in order if name in likely and not is_split_name(name)]
     for marks in {facts[name].marks for name in flags} - {""}:
         for part, level in _parts_of_flags([name for name in flags if facts[name].marks == marks], facts):
             if len(part) > 1:
                 what = f"{len(part)} columns of {marks.replace('/', ' and ')}"
                 share = min(facts[name].share for name in part)
-                found.append(Candidate(columns=part, level=level, share=share, distinct=len(part), what=what))
+                candidates.append(Candidate(columns=part, level=level, share=share, distinct=len(part), what=what))
             elif levels[part[0]] > 1:
                 levels[part[0]] = level
     single = [name for name in levels if facts[name].distinct > 1]
-    levels = {name: levels[name] for name in (single if single or found else levels)}  # one value as a last resort
+    levels = {name: levels[name] for name in single or levels}  # one value as a last resort
     levels |= {name: UNLIKELY for name in order if name not in (*taken, *likely) and _might_be_label(facts[name])}
     for name, level in levels.items():
-        fact, what = facts[name], described(facts[name], evidence.columns[name])
-        found.append(Candidate(columns=(name,), level=level, share=fact.share, distinct=fact.distinct, what=what))
+        fact, what = facts[name], described(evidence, name)
+        candidates.append(Candidate(columns=(name,), level=level, share=fact.share, distinct=fact.distinct, what=what))
     places = {name: place for place, name in enumerate(order)}
     return sorted(
-        found,
-        key=lambda one: (one.level, one.share < FULL_SHARE, -len(one.columns), one.distinct, places[one.columns[0]]),
+        candidates,
+        key=lambda candidate: (
+            candidate.level,
+            candidate.share < FULL_SHARE,
+            -len(candidate.columns),
+            candidate.distinct,
+            places[candidate.columns[0]],
+        ),
     )
 
 
@@ -108,35 +114,44 @@ def best_label(candidates: Sequence[Candidate], evidence: Evidence) -> tuple[Can
 
     Raises Ambiguous, with all candidates, where several are as likely, or several exist in a file without a header.
     """
-    likely = [one for one in candidates if one.level < UNLIKELY]
+    likely = [candidate for candidate in candidates if candidate.level < UNLIKELY]
     if not likely:
         return None, []
     header = dialect_of(evidence.table.form).header
     unnamed = likely[0].level >= UNNAMED and not header  # a number and a class with gaps are as likely
-    same = [one for one in likely if one.level == likely[0].level or unnamed]
-    if not unnamed and (full := [one for one in same if one.share >= FULL_SHARE]):
+    same = [candidate for candidate in likely if candidate.level == likely[0].level or unnamed]
+    if not unnamed and (full := [candidate for candidate in same if candidate.share >= FULL_SHARE]):
         same = full
-    elif all(one.share < HALF_SHARE for one in same):  # a nearly empty `label` next to full columns
-        same += [one for one in likely if one not in same and one.share >= FULL_SHARE and one.level < NUMBERS]
+    elif all(candidate.share < HALF_SHARE for candidate in same):  # a nearly empty `label` next to full columns
+        same += [
+            candidate
+            for candidate in likely
+            if candidate not in same and candidate.share >= FULL_SHARE and candidate.level < NUMBERS
+        ]
     if len(same) == 1 and same[0].columns[0].casefold() in TARGETS:  # may be what a `stance` is about
-        same += [one for one in likely if one.level == 2 and one.share >= FULL_SHARE and len(one.columns) == 1]
+        same += [
+            candidate
+            for candidate in likely
+            if candidate.level == 2 and candidate.share >= FULL_SHARE and len(candidate.columns) == 1
+        ]
     same = _different(same, evidence)
     if len(same) > 1:
         count = {2: "two", 3: "three"}.get(len(same), str(len(same)))
-        listed = [*same, *(one for one in candidates if one not in same)][:COLUMNS_OFFERED]
+        listed = [*same, *(candidate for candidate in candidates if candidate not in same)][:COLUMNS_OFFERED]
         what = f"{evidence.file}: {count} columns could be the label"
-        raise Ambiguous(what, [(one.setting, one.what) for one in listed])
-    return same[0], [one for one in likely if one not in same]
+        raise Ambiguous(what, [(candidate.setting, candidate.what) for candidate in listed])
+    return same[0], [candidate for candidate in likely if candidate not in same]
 
 
-def described(fact: ColumnFacts, cells: Sequence[Any]) -> str:
+def described(evidence: Evidence, name: str) -> str:
     """Summarises a column: `3 values: bad, fair, good; 20 % empty`."""
+    fact = evidence.facts[name]
     if fact.kind == "list":
         what = "lists"
     elif _is_amount(fact):
         what = f"{fact.distinct:,} different numbers"
     else:
-        values = list(dict.fromkeys(as_text(cell).strip()[:30] for cell in cells[:20_000] if not is_missing(cell)))
+        values = list(dict.fromkeys(as_text(cell).strip()[:30] for cell in evidence.filled(name, 20_000)))
         more = ", ..." if len(values) > VALUES_SHOWN else ""
         what = f"{fact.distinct:,} values: {', '.join(values[:VALUES_SHOWN])}{more}"
     return what + (f"; {100 * (1 - fact.share):.0f} % empty" if fact.share < 0.995 else "")
@@ -149,7 +164,7 @@ def _parts_of_flags(group: Sequence[str], facts: Mapping[str, ColumnFacts]) -> I
     if len(group) < 2:
         return
     places = {name: place for place, name in enumerate(facts)}
-    together = places[group[-1]] - places[group[0]] < len(group)  # those of several labels are, other flags scattered
+    together = places[group[-1]] - places[group[0]] < len(group)  # flags of several labels are adjacent
     named = len(group) > 2 or any(label_tier(name) is not None for name in group)
     level = 2 if together and named else UNNAMED
     runs: list[tuple[str, ...]] = [(group[0],)]
@@ -193,27 +208,23 @@ def _might_be_label(fact: ColumnFacts) -> bool:
 
 
 def _different(same: Sequence[Candidate], evidence: Evidence) -> list[Candidate]:
-    """The candidates without those that say no more than another one: words are preferred to numbers."""
-    kept: list[Candidate] = []
-    for one in sorted(same, key=lambda one: evidence.facts[one.columns[0]].kind == "number"):
-        if not any(_repeats(one, other, evidence) for other in kept):
-            kept.append(one)
-    return [one for one in same if one in kept]
+    """The candidates that say more than another one does; words are preferred to numbers."""
+    different: list[Candidate] = []
+    for candidate in sorted(same, key=lambda candidate: evidence.facts[candidate.columns[0]].kind == "number"):
+        if not any(_repeats(candidate, other, evidence) for other in different):
+            different.append(candidate)
+    return [candidate for candidate in same if candidate in different]
 
 
-def _repeats(one: Candidate, other: Candidate, evidence: Evidence) -> bool:
+def _repeats(candidate: Candidate, other: Candidate, evidence: Evidence) -> bool:
     """Whether another column says the same in as many values (bad for 0), or a word for numbers (good for 4 and 5)."""
-    if len(one.columns) + len(other.columns) > 2:
+    if len(candidate.columns) + len(other.columns) > 2:
         return False
-    first, second = one.columns[0], other.columns[0]
-    cells = zip(evidence.columns[first], evidence.columns[second], strict=True)
-    pairs = {(as_text(a), as_text(b)) for a, b in cells if not is_missing(a) and not is_missing(b)}
-    if one.distinct == other.distinct:
-        return len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs}) == one.distinct
+    first, second = candidate.columns[0], other.columns[0]
+    pairs = {(as_text(a), as_text(b)) for a, b in evidence.rows((first, second))}
+    if len(pairs) != len({a for a, _ in pairs}):
+        return False
+    if candidate.distinct == other.distinct:
+        return len({b for _, b in pairs}) == len(pairs) == candidate.distinct
     number, numbers = (evidence.facts[name].kind == "number" for name in (first, second))
-    return (
-        number
-        and not numbers
-        and 1 < other.distinct < one.distinct <= MOST_STARS
-        and len(pairs) == len({a for a, _ in pairs})
-    )
+    return number and not numbers and 1 < other.distinct < candidate.distinct <= MOST_STARS

@@ -39,11 +39,11 @@ def _plain(name: str) -> str:
     return _bare(name).lower()
 
 
-def place_of(name: str, known: Sequence[str]) -> tuple[int, int] | None:
-    """(EXACT or COMPOUND, index in `known`) of the first known word that the name equals, or contains; else None."""
+def place_of(name: str, listed: Sequence[str]) -> tuple[int, int] | None:
+    """(EXACT or COMPOUND, index in `listed`) of the first known word that the name equals, or contains; else None."""
     whole = _plain(name).strip().replace(" ", "_").replace("-", "_")
     words = set(name_words_of(name))
-    plain = [_plain(word) for word in known]
+    plain = [_plain(word) for word in listed]
     if whole in plain:
         return EXACT, plain.index(whole)
     for place, word in enumerate(plain):
@@ -85,7 +85,7 @@ def id_names() -> tuple[str, ...]:
 
 
 def is_id_name(name: str) -> bool:
-    """Whether the name is that of an id, or ends like one: `id`, `tweet_id`, `ProductId`."""
+    """Whether a name means an id, or ends like one: `id`, `tweet_id`, `ProductId`."""
     words = name_words_of(name)
     return name.strip().lower() in id_names() or (bool(words) and words[-1] in word_list("id_ending"))
 
@@ -117,11 +117,11 @@ def is_split_name(name: str) -> bool:
 def asks(name: str) -> bool:
     """Whether a name asks for yes or no: `is_member`, `hasImage`, 회원여부."""
     words = name_words_of(name)[:1]
-    return any(one in words or (NO_SPACES.search(one) and one in name) for one in word_list("flag"))
+    return any(flag in words or (NO_SPACES.search(flag) and flag in name) for flag in word_list("flag"))
 
 
 def named(names: Iterable[str], wanted: Sequence[str]) -> list[str]:
-    """Those of `names` that are among the wanted ones, ignoring case, in the order of the wanted ones."""
+    """The names that are wanted, ignoring case, in the order of `wanted`."""
     lower: Mapping[str, str] = {name.lower().replace(" ", "_"): name for name in names}
     return [lower[name] for name in wanted if name in lower]
 
@@ -132,11 +132,11 @@ def stem_of(name: str) -> str:
 
 
 def numbered_groups(names: Iterable[str]) -> dict[str, list[str]]:
-    """Several names that are the same but for a number or letter, in the order of these, by what they begin with."""
+    """Names that differ in a number or letter alone, in its order, by their stem: `sol` has sol1 and sol2."""
     groups: dict[str, list[str]] = {}
     for name in names:
         groups.setdefault(stem_of(name), []).append(name)
-    return {stem: numbered_order(some) for stem, some in groups.items() if stem and len(some) > 1}
+    return {stem: numbered_order(group) for stem, group in groups.items() if stem and len(group) > 1}
 
 
 def numbered_order(names: Iterable[str]) -> list[str]:
@@ -150,7 +150,7 @@ def numbered_order(names: Iterable[str]) -> list[str]:
 
 def first_number(names: Sequence[str]) -> int | None:
     """The number of the first of columns that are numbered from 0 or from 1 without a gap; None for others."""
-    places = [found[1] for name in names if (found := _numbered(name))]
+    places = [numbered[1] for name in names if (numbered := _numbered(name))]
     ways = (first for first in (0, 1) if places == list(range(first, first + len(names))))
     return next(ways, None) if places else None
 

@@ -1,4 +1,4 @@
-"""What a table's columns mean: the task type, the inputs, and the label columns."""
+"""What a table's columns mean: the task type, the inputs, and the label columns; and why a record makes no row."""
 
 import re
 import shlex
@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from finetune.data.column_types import NOTHING
 from finetune.data.formats.word_lines import FormOfTags, TagForm
+from finetune.data.issues import Finding, Issue
 from finetune.data.messages import short
 from finetune.data.table import cell_at
 from finetune.data.values import as_text, is_missing, is_nested, tags_of
-from finetune.task_types.row_issues import NoRow
 
 OPTIONS = (
     "shape",
@@ -35,6 +35,27 @@ OPTIONS = (
     "levels",
 )  # of data
 NAMELESS = re.compile(r"column \d+")
+
+
+def unusable(code: str, meaning: str, remedy: str) -> Issue:
+    """An issue of rows that are left out."""
+    meaning, remedy = f"rows that cannot be used: {meaning}", f"{remedy}; such rows are left out"
+    return Issue(code, "warning", meaning, remedy, worst="error")
+
+
+MISSING_TEXT = unusable("missing-text", "a text is empty", "Fill them in, or drop them with `fix`")
+NO_NUMBER = unusable("no-number", "the label of a regression is not a number", "Correct the number")
+EMPTY_WORD = unusable("empty-word", "one of the words is empty", "Take the word and its tag out")
+UNUSABLE = unusable("unusable", "any other reason", "Correct them")
+SHARED = (MISSING_TEXT, NO_NUMBER, EMPTY_WORD, UNUSABLE)
+
+
+class NoRow(Exception):
+    """Why a record makes no row, in words that follow `row 5`; `fault` has the issue too."""
+
+    def __init__(self, what: str, issue: Issue = UNUSABLE) -> None:
+        super().__init__(what)
+        self.fault = Finding(issue, what)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,11 +111,11 @@ class Layout:
 
     def options(self) -> dict[str, Any]:
         """The layout as options of a recipe."""
-        given: dict[str, Any] = {"shape": self.shape, "text": self.text_setting, "label": ",".join(self.label)}
-        given |= {"spans": ",".join(self.marked or self.markers), "span_ends": self.span_ends}
-        given |= {"id": self.id, "group": self.group, "labels": dict(self.names)}
-        given |= {"decimal": self.decimal} if self.decimal != "." else {}
-        return {name: value for name, value in given.items() if value}
+        settings: dict[str, Any] = {"shape": self.shape, "text": self.text_setting, "label": ",".join(self.label)}
+        settings |= {"spans": ",".join(self.marked or self.markers), "span_ends": self.span_ends}
+        settings |= {"id": self.id, "group": self.group, "labels": dict(self.names)}
+        settings |= {"decimal": self.decimal} if self.decimal != "." else {}
+        return {name: value for name, value in settings.items() if value}
 
     def tags(self, cell: Any) -> list[str]:
         """The tags in a cell as O, B-X and so on: from a list, or a space-separated text."""
@@ -103,7 +124,7 @@ class Layout:
 
     @property
     def text_columns(self) -> tuple[str, ...]:
-        """The columns of texts that a file must have: of those that a text runs on into the ones with a name."""
+        """The text columns that a file must have: the columns that continue a text only if they have a name."""
         return (*self.text, *(name for name in self.rest if not NAMELESS.fullmatch(name)))
 
     @property
@@ -142,8 +163,8 @@ class Layout:
 
 def own_data(task: Any) -> Any:
     """A task's reader, an OwnData, if it reads user data; else None."""
-    read = getattr(task, "read", None)
-    return read if getattr(read, "has_columns", False) else None
+    reader = getattr(task, "read", None)
+    return reader if getattr(reader, "has_columns", False) else None
 
 
 def checking(typed: Sequence[str], *, fix: bool = False) -> str:

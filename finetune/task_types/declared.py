@@ -1,13 +1,15 @@
-"""The tasks that modules declare: those of the package and of plugins, each in its list TASKS; and their metrics."""
+"""The tasks that modules declare, each in its list TASKS, with their metrics; and the options of tasks and readers."""
 
 import importlib
 import json
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import Field, dataclass, field, fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from finetune.data.atomic import cache_root, write_atomically
 from finetune.errors import UserError, first_line
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
 
 PACKAGE = Path(__file__).parents[1]
+
+
+DECLARED = "option"  # the key in a field's metadata
 
 
 class DeclaredTask:
@@ -68,7 +73,7 @@ def metric_names() -> dict[str, list[str]]:
 def task_modules(name: str = "") -> list[ModuleType]:
     """The modules with tasks; of the package's those alone that have the name in them."""
     files = [file for file in _files() if f'"{name}"' in file.read_text(encoding="utf-8") or not name]
-    return [*map(_own_module, files), *_plugin_modules()]
+    return [*(_imported(f"finetune.tasks.{file.stem}", where=str(file)) for file in files), *_plugin_modules()]
 
 
 def _state() -> list[Any]:
@@ -88,10 +93,6 @@ def _files() -> list[Path]:
             "Clone again with `git -c core.symlinks=true clone`, or install the wheel",
         )
     return sorted(file for file in folder.glob("*.py") if file.stem != "__init__")
-
-
-def _own_module(file: Path) -> ModuleType:
-    return _imported(f"finetune.tasks.{file.stem}", where=str(file))
 
 
 def _plugin_modules() -> list[ModuleType]:
@@ -119,3 +120,38 @@ def tasks_of(module: ModuleType) -> list[Any]:
     if not isinstance(tasks, list) or not all(isinstance(task, DeclaredTask) for task in tasks):
         raise UserError(f"{module.__file__}: has no list of tasks", "End the file with `TASKS = [...]`")
     return tasks
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """A declared option: its name in a recipe, its type and default, and one line for the documentation."""
+
+    name: str
+    type: Any
+    default: Any
+    meaning: str
+
+
+def option(default: Any, meaning: str) -> Any:
+    """A dataclass field that a recipe may set: `fold: Literal[0, 1] = option(0, "which fold is dev")`."""
+    return field(default=default, metadata={DECLARED: meaning})
+
+
+def declared_names(owner: Any) -> tuple[str, ...]:
+    """The names of the options that a task or a reader, or its class, declares; none if it is not a dataclass."""
+    return tuple(declared.name for declared in _fields(owner))
+
+
+def declared_options(owner: Any) -> tuple[Option, ...]:
+    """The declared options with types, defaults and meanings."""
+    types = get_type_hints(owner if isinstance(owner, type) else type(owner), include_extras=True)
+    return tuple(
+        Option(
+            name=declared.name, type=types[declared.name], default=declared.default, meaning=declared.metadata[DECLARED]
+        )
+        for declared in _fields(owner)
+    )
+
+
+def _fields(owner: Any) -> Iterator[Field[Any]]:
+    return (declared for declared in (fields(owner) if is_dataclass(owner) else ()) if DECLARED in declared.metadata)

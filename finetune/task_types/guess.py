@@ -21,21 +21,21 @@ from finetune.task_types.types import named_type, own_types
 ROLES = ("text", "label", "id", "group")  # settings that name columns
 
 
-def guess(table: Table, given: Mapping[str, Any], *, labelled: bool = True) -> Layout:
-    """Guesses what `given` (settings such as text, label, shape, spans, id, group, labels) leaves open.
+def guess(table: Table, settings: Mapping[str, Any], *, labelled: bool = True) -> Layout:
+    """Guesses what `settings` (settings such as text, label, shape, spans, id, group, labels) leaves open.
 
     Without `labelled` only a given label is used.
 
     Raises UserError for a column that the table lacks, where no text can be found, and (as Ambiguous) where two
     layouts are equally likely.
     """
-    evidence = _evidence(table, given, labelled=labelled)
+    evidence = _evidence(table, settings, labelled=labelled)
     if labelled:
         require_rows(evidence)
-    spans = named_spans(given.get("spans", ""), table.columns, evidence.file)
+    spans = named_spans(settings.get("spans", ""), table.columns, evidence.file)
     if spans or evidence.shape is None or _marks_spans(named_type(evidence.shape)):
-        evidence = with_spans(evidence, spans, given.get("span_ends", ""))
-    names = names_given(given["labels"]) if given.get("labels") else {}
+        evidence = with_spans(evidence, spans, settings.get("span_ends", ""))
+    names = names_given(settings["labels"]) if settings.get("labels") else {}
     if names:
         columns = evidence.chosen.get("label") or table.columns
         evidence = replace(evidence, table=replace(table, names={**table.names, **dict.fromkeys(columns, names)}))
@@ -67,7 +67,7 @@ def _marks_spans(kind: OwnType) -> bool:
     return hasattr(kind.task_class, "spans")
 
 
-def _evidence(table: Table, given: Mapping[str, Any], *, labelled: bool) -> Evidence:
+def _evidence(table: Table, settings: Mapping[str, Any], *, labelled: bool) -> Evidence:
     """The input of the guess. Raises UserError for a setting that is not allowed, or names a missing column."""
     facts = {
         name: facts_of(name, values, dates=text_tier(name) not in (0, 1)) for name, values in table.columns.items()
@@ -75,10 +75,10 @@ def _evidence(table: Table, given: Mapping[str, Any], *, labelled: bool) -> Evid
     facts |= {name: replace(facts[name], kind="category") for name in table.names if facts[name].kind == "number"}
     parents = {name.rpartition(".")[0] for name in table.derived}
     facts |= {name: replace(facts[name], kind="object") for name in parents if name in facts}
-    chosen = {name: named_columns(given[name], facts, name, table) for name in ROLES if given.get(name)}
-    if len(parts := given.get("text", "").split("+")) > 1 and chosen["text"] == [part.strip() for part in parts]:
+    chosen = {name: named_columns(settings[name], facts, name, table) for name in ROLES if settings.get(name)}
+    if len(parts := settings.get("text", "").split("+")) > 1 and chosen["text"] == [part.strip() for part in parts]:
         chosen |= {"text": chosen["text"][:1], "joined": chosen["text"][1:]}
-    shape, decimal = given.get("shape"), given.get("decimal")
+    shape, decimal = settings.get("shape"), settings.get("decimal")
     if shape is not None:
         named_type(shape)
     if decimal not in (None, ",", "."):
@@ -86,7 +86,7 @@ def _evidence(table: Table, given: Mapping[str, Any], *, labelled: bool) -> Evid
     if not labelled:
         chosen = {"label": [], **chosen}
     return Evidence(
-        table=table, facts=facts, chosen=chosen, shape=shape, decimal=decimal, choices_by=given.get("choices_by", "")
+        table=table, facts=facts, chosen=chosen, shape=shape, decimal=decimal, choices_by=settings.get("choices_by", "")
     )
 
 
@@ -97,8 +97,8 @@ def _first_guess(evidence: Evidence) -> Layout:
         raise UserError(
             f"spans= marks two spans of a text, and shape={evidence.shape} has none", "Leave one of them out"
         )
-    found = (kind.find(evidence) for kind in asked)
-    return next(layout for layout in found if layout is not None)
+    layouts = (kind.find(evidence) for kind in asked)
+    return next(layout for layout in layouts if layout is not None)
 
 
 def named_columns(text: Any, facts: Collection[str], role: str, table: Table) -> list[str]:
@@ -131,27 +131,27 @@ def _with_names(layout: Layout, table: Table, names: Mapping[str, str]) -> Layou
     file next to it. Raises UserError for given ones that do not fit.
     """
     usual = named_type(layout.shape).closed_labels and layout.label and not layout.spans
-    own = table.names.get(layout.label[0], {}) if usual else {}
+    saved = table.names.get(layout.label[0], {}) if usual else {}
     if not usual or len(layout.label) > 1:
         if names:
             raise UserError(f"labels= names classes by number, and this data has shape={layout.shape}", "Leave it out")
-        return replace(layout, names=dict(own))
+        return replace(layout, names=dict(saved))
     label, places = layout.label[0], layout.by_position
     written = {*layout.names} if places else _written(table.columns[label], layout.separator)
-    found, why = (names, "given") if names else (own, "the file's own names")
-    if not found or (places and not names and len(own) != len(written)):
-        found, file = names_nearby(table.path, written)
-        if file is None or (places and len(found) != len(written)):
+    chosen, why = (names, "given") if names else (saved, "the file's own names")
+    if not chosen or (places and not names and len(saved) != len(written)):
+        chosen, file = names_nearby(table.path, written)
+        if file is None or (places and len(chosen) != len(written)):
             return layout
         why = f"the names in {file.name}"
-    if places and len({*found.values()}) != len(written):
+    if places and len({*chosen.values()}) != len(written):
         raise UserError(
-            f"labels= has {so_many(len({*found.values()}), 'different name')}, and the lists in the column '{label}' "
+            f"labels= has {so_many(len({*chosen.values()}), 'different name')}, and the lists in the column '{label}' "
             f"are of {len(written)} labels",
             f"Give {len(written)} names, in the order of the lists",
         )
     if places:
-        found = {str(at): found[key] for at, key in enumerate(sorted(found, key=lambda key: as_number(key) or 0))}
+        chosen = {str(at): chosen[key] for at, key in enumerate(sorted(chosen, key=lambda key: as_number(key) or 0))}
     elif names and written <= set(names.values()):  # the cells are names already
         return layout
     elif names and not written & set(names):
@@ -159,7 +159,7 @@ def _with_names(layout: Layout, table: Table, names: Mapping[str, str]) -> Layou
             f"{table.path}: no label is one of the numbers that labels= names ({', '.join(list(names)[:5])})",
             f"The labels are {', '.join(sorted(written)[:5])}",
         )
-    return replace(layout, names=dict(found), reasons={**layout.reasons, "labels": why})
+    return replace(layout, names=dict(chosen), reasons={**layout.reasons, "labels": why})
 
 
 def _written(cells: Sequence[Any], separator: str) -> set[str]:

@@ -12,8 +12,7 @@ from finetune.data.paths import is_data
 from finetune.errors import UserError, nearest, shown_value
 from finetune.gone import gone
 from finetune.task_types import registry
-from finetune.task_types.declared import metric_names
-from finetune.task_types.declared_options import declared_names, declared_options
+from finetune.task_types.declared import declared_names, declared_options, metric_names
 
 if TYPE_CHECKING:
     from finetune.task_types.task import Task

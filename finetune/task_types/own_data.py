@@ -22,22 +22,24 @@ from finetune.data.source import Source
 from finetune.data.table import Table
 from finetune.errors import UserError, first_line
 from finetune.runs.folder import data_name
+from finetune.task_types.classification.labels import with_mistakes, with_order
 from finetune.task_types.classification.marked import without_markers
-from finetune.task_types.classification.mistakes import with_mistakes
-from finetune.task_types.classification.order import with_order
-from finetune.task_types.columns import OPTIONS, Layout
-from finetune.task_types.declared_options import declared_names
+from finetune.task_types.columns import OPTIONS, Layout, NoRow
+from finetune.task_types.declared import declared_names
 from finetune.task_types.dev_split import drawn_for_dev
-from finetune.task_types.first_rows import describe_rows, file_line, tokens_of_nearly_all
+from finetune.task_types.first_rows import (
+    describe_rows,
+    dev_by_column,
+    file_line,
+    is_saved_split,
+    slices_of,
+    tokens_of_nearly_all,
+)
 from finetune.task_types.guess import guess, labels_in_order
-from finetune.task_types.other_columns import dev_by_column, is_saved_split, slices_of
 from finetune.task_types.pretraining.own import is_text, text_task
-from finetune.task_types.row_builder import rows_of
-from finetune.task_types.row_issues import NoRow
 from finetune.task_types.task import Task
 from finetune.task_types.trained_form import form_facts, form_for
-from finetune.task_types.types import named_type, own_types, trained_task
-from finetune.task_types.unknown_labels import UnknownLabels
+from finetune.task_types.types import UnknownLabels, named_type, own_types, rows_of, trained_task
 
 NOT_GUESSED = ("encoding", "sheet", "keep", "drop", "order")  # options that the columns do not leave open
 ROWS_SHOWN = 3

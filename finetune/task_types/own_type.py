@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
+from itertools import islice
 from typing import Any, ClassVar, Literal
 
 from finetune.data.characters import same_text
@@ -17,6 +18,7 @@ from finetune.data.issues import Finding, Issue
 from finetune.data.messages import shown
 from finetune.data.rows import OwnRow
 from finetune.data.table import Table
+from finetune.data.values import is_missing
 from finetune.errors import UserError
 from finetune.task_types.columns import Layout
 from finetune.task_types.findings import SplitRows
@@ -56,6 +58,15 @@ class Evidence:
     def file(self) -> str:
         """The file's name, for messages."""
         return str(self.table.path)
+
+    def filled(self, name: str, most: int | None = None) -> list[Any]:
+        """The first cells of a column that are not empty, all by default."""
+        return list(islice((cell for cell in self.table.columns[name] if not is_missing(cell)), most))
+
+    def rows(self, names: Iterable[str], most: int | None = None) -> list[tuple[Any, ...]]:
+        """The cells of these columns in the first rows in which none is empty, all by default."""
+        rows = zip(*(self.table.columns[name] for name in names), strict=True)
+        return list(islice((row for row in rows if not any(map(is_missing, row))), most))
 
     def without(self, names: Collection[str]) -> "Evidence":
         """What is known of the other columns."""
@@ -169,7 +180,11 @@ class OwnType(ABC):
 
 def inputs_of(kind: OwnType) -> tuple[str, ...]:
     """The names of a row's inputs, as `Task.row` has them; `input` where a task has no such method."""
-    named = [one.name for one in signature(kind.task_class.row).parameters.values() if one.kind != one.VAR_POSITIONAL]
+    named = [
+        parameter.name
+        for parameter in signature(kind.task_class.row).parameters.values()
+        if parameter.kind != parameter.VAR_POSITIONAL
+    ]
     return tuple(named[1:]) or ("input",)
 
 
@@ -179,21 +194,21 @@ def counts_of_labels(kind: OwnType, golds: Iterable[Any]) -> Counter[str]:
     return Counter(label for gold in golds for label in kind.labels_in(gold) or none)
 
 
-def with_chosen(kind: OwnType, evidence: Evidence, found: Layout | None) -> Layout | None:
-    """A layout of columns that a type found, with those that the user named; None where the data is of another type.
+def with_chosen(kind: OwnType, evidence: Evidence, layout: Layout | None) -> Layout | None:
+    """A layout of columns that a type found, with the columns that the user named; None for data of another type.
 
     Raises UserError where the user named this type, but no texts, and its columns were not found.
     """
     chosen, asked = evidence.chosen, evidence.shape is not None
-    if found is None and asked and "text" not in chosen:
+    if layout is None and asked and "text" not in chosen:
         raise UserError(
             f"{evidence.file}: cannot infer the columns of the task type {kind.name}",
             f"Name them: text={','.join(inputs_of(kind)).upper()} label=COLUMN",
         )
-    text = tuple(chosen.get("text") or (found.text if found else ()))
-    if not asked and (found is None or text != found.text):
+    text = tuple(chosen.get("text") or (layout.text if layout else ()))
+    if not asked and (layout is None or text != layout.text):
         return None
-    label = tuple(chosen.get("label") or (found.label if found else ()))
-    reasons = {} if asked or found is None else dict(found.reasons)
+    label = tuple(chosen.get("label") or (layout.label if layout else ()))
+    reasons = {} if asked or layout is None else dict(layout.reasons)
     reasons |= {role: "given" for role in ("text", "label") if chosen.get(role)}
-    return replace(found or Layout(shape=kind.name, text=text), text=text, label=label, reasons=reasons)
+    return replace(layout or Layout(shape=kind.name, text=text), text=text, label=label, reasons=reasons)

@@ -11,8 +11,7 @@ from finetune.data.rows import Row, Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.metrics.metric import Metric
-from finetune.task_types.declared import DeclaredTask
-from finetune.task_types.declared_options import declared_names
+from finetune.task_types.declared import DeclaredTask, declared_names
 from finetune.task_types.parts import Answer
 
 if TYPE_CHECKING:

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import combinations, islice
+from itertools import combinations
 from typing import Any
 
 from finetune.data.column_types import ColumnFacts
 from finetune.data.formats.delimited import dialect_of
-from finetune.data.values import as_text, is_missing
+from finetune.data.values import as_text
 from finetune.data.words.lists import pair_list
 from finetune.task_types.candidates import LABEL_WORDS, Ambiguous
 from finetune.task_types.column_names import is_about, is_id_name, named, text_tier
@@ -21,7 +21,7 @@ FILLED = 0.98
 NAME_CHARS = {False: 15, True: 6}  # characters, of scripts with and without spaces: shorter ones are names or phrases
 GAPS, LONGER = 0.9, 2  # share of filled cells, and times longer: a place or a note next to the text
 FEW_ROWS = 5  # names that a column may contain by chance
-COLUMNS_OFFERED, PAIRS_OFFERED = 5, 3  # columns of a question, and of those that may be pairs
+COLUMNS_OFFERED, PAIRS_OFFERED = 5, 3  # columns in a question; the first ones are also offered as pairs
 FREE = 1.2  # words per cell from which a column may be a text
 PAIRED = (  # in names of first texts, and what second ones have there: a number, a letter alone or at the end, a word
     (r"(?<!\d)1(?=.)|(?<=\D)1", "2"),
@@ -81,8 +81,8 @@ def _pair(free: Mapping[str, ColumnFacts], evidence: Evidence) -> tuple[str, ...
     """Two texts by their names: listed ones, such that differ in a number or letter, a title and a body."""
     varied = [n for n, f in free.items() if f.filled < 50 or (f.kind == "text" and f.distinct > 0.1 * f.filled)]
     for pair in pair_list("text_pairs"):
-        if len(found := named(varied, pair)) == 2:
-            return tuple(found)
+        if len(columns := named(varied, pair)) == 2:
+            return tuple(columns)
     names = [name for name, fact in free.items() if is_free_text(fact) or text_tier(name) is not None]
     for pattern, ending in PAIRED:
         alike = [
@@ -106,22 +106,21 @@ def _only(texts: Sequence[str], free: Mapping[str, ColumnFacts], file: str) -> t
     likely = texts[:COLUMNS_OFFERED]
     others = sorted((name for name in free if name not in likely), key=lambda name: -free[name].length)
     single = [(f"text={n}", f"{free[n].words:.0f} words a row") for n in [*likely, *others[:COLUMNS_OFFERED]]]
-    pairs = [(f"text={one},{other}", "as a pair") for one, other in combinations(likely[:PAIRS_OFFERED], 2)]
+    pairs = [(f"text={text},{other}", "as a pair") for text, other in combinations(likely[:PAIRS_OFFERED], 2)]
     choices = [*single[: len(likely)], *pairs, *single[len(likely) :]]
     raise Ambiguous(f"{file}: {len(texts)} columns could be the text", choices)
 
 
 def _are_a_pair(names: Sequence[str], evidence: Evidence) -> bool:
-    """Whether both columns hold sentences in every row, and those of a row are about the same."""
+    """Whether both columns hold sentences in every row, which share more words than sentences of two rows."""
     facts = [evidence.facts[name] for name in names]
     if not all(fact.share >= FILLED and fact.length >= NAME_CHARS[fact.unspaced] for fact in facts):
         return False
-    cells = islice(zip(*(evidence.columns[name] for name in names), strict=True), ROWS_LOOKED_AT)
-    rows = [(_pieces(a), _pieces(b)) for a, b in cells if not is_missing(a) and not is_missing(b)]
+    rows = [(_pieces(a), _pieces(b)) for a, b in evidence.rows(names, ROWS_LOOKED_AT)]
     if len(rows) < FEWEST_ROWS:
         return False
     away = len(rows) // 3 + 1  # rows near each other may have a text in common
-    other = [(one, rows[(place + away) % len(rows)][1]) for place, (one, _) in enumerate(rows)]
+    other = [(text, rows[(place + away) % len(rows)][1]) for place, (text, _) in enumerate(rows)]
     same = _shared(rows)
     return same <= COPIES and same - _shared(other) > MORE
 
@@ -135,4 +134,4 @@ def _pieces(cell: Any) -> frozenset[str]:
 
 def _shared(rows: Sequence[tuple[frozenset[str], frozenset[str]]]) -> float:
     """The mean share of the smaller set that is in the other one."""
-    return sum(len(one & other) / max(1, min(len(one), len(other))) for one, other in rows) / len(rows)
+    return sum(len(text & other) / max(1, min(len(text), len(other))) for text, other in rows) / len(rows)

@@ -50,7 +50,7 @@ GUESSED: dict[str, tuple[Format, type]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class TrainedColumns:
-    """The columns of a training file: all, those of the texts that are to be read, and of the label; its labels."""
+    """A training file: all its columns, its text columns to read, its label columns, and its labels."""
 
     columns: tuple[str, ...]
     text: tuple[str, ...]
@@ -89,31 +89,30 @@ def form_for(
 
     `inputs` are the columns of a task that is not of user data. A line is only taken for a header if it names columns.
     Raises UserError as `detect` does, for a file of which only some lines have a label, and for one without a header
-    whose columns are not those of training.
+    whose columns differ from training.
     """
-    if trained is not None and trained.shape == Text.name:
+    trained = trained or Layout(shape="", text=tuple(inputs))
+    if trained.shape == Text.name:
         return reading_of(path, options)
-    facts = trained.file if trained is not None else {}
+    facts = trained.file
     layout = require_form(facts)
     start = FileStart(path, str(options.get("encoding", "")) or _encoding(path, str(facts.get("encoding", ""))))
     sheet = str(options.get("sheet", "") or facts.get("sheet", ""))
     if sheet and (options.get("sheet") or sheet in sheets_of(path)):
         return named_sheet(path, sheet)
-    if not is_file(path) or any(one.sniff(start) for one in FORMATS if one.name not in GUESSED):
+    if not is_file(path) or any(form.sniff(start) for form in FORMATS if form.name not in GUESSED):
         return detect(path, start.given)
     named = tuple(name for name in str(options.get("text", "")).split(",") if name)
-    if trained is None:
-        return _by_content(start, TrainedColumns(columns=tuple(inputs), text=named or tuple(inputs)), named)
-    known = TrainedColumns(
+    expected = TrainedColumns(
         columns=tuple(facts.get("columns", ())) or (*trained.text, *trained.label),
         text=named or trained.text,
         label=trained.label,
         labels=frozenset((*trained.labels, *trained.names)),
     )
-    moved = known.text != trained.text and _are_numbered(named)  # in other places than in training
-    fitting = None if layout is None or moved else FITS[type(layout)](start, layout, known)
+    moved = expected.text != trained.text and _are_numbered(named)  # in other places than in training
+    fitting = None if layout is None or moved else FITS[type(layout)](start, layout, expected)
     if fitting is None:
-        return _by_content(start, known, named)
+        return _by_content(start, expected, named)
     return FileFormat.of(start, next(form for form, kind in GUESSED.values() if isinstance(fitting, kind)), fitting)
 
 
@@ -159,11 +158,6 @@ def _are_numbered(names: Sequence[str]) -> bool:
     return bool(names) and all(map(NUMBERED_COLUMN.fullmatch, names))
 
 
-def _is_plain_text(start: FileStart) -> bool:
-    """Whether a file's suffix is none of a table or a document, so that its lines may be texts."""
-    return start.suffix == ".txt" or start.suffix not in BY_SUFFIX
-
-
 def _first_rows(start: FileStart, dialect: Dialect) -> list[list[str]]:
     lines = start.text.splitlines(keepends=True)[dialect.skip :]
     cells = csv_reader(lines, dialect.delimiter, quoted=dialect.quoted, quote=dialect.quote)
@@ -175,64 +169,64 @@ def _are_regular(rows: Sequence[Sequence[str]], width: int) -> bool:
     return sum(len(row) == width for row in rows) >= REGULAR * len(rows)
 
 
-def _dialect(start: FileStart, like: Dialect, known: TrainedColumns) -> Dialect | None:
+def _dialect(start: FileStart, like: Dialect, expected: TrainedColumns) -> Dialect | None:
     """The dialect of training for rows below a header with its columns, or for rows of its columns without a header:
     with labels in their place, or of a file that had no header, without the labels.
     """
     for skip in dict.fromkeys((like.skip, 0)) if like.header else ():
         rows = _first_rows(start, replace(like, skip=skip))
         header = column_names(["", *rows[0]] if like.indexed else rows[0]) if rows else []
-        if header and {*known.text} <= {*header}:
+        if header and {*expected.text} <= {*header}:
             return replace(like, skip=skip) if _are_regular(rows[1:], len(header)) else None
     if like.delimiter != "\t" and all("\t" in line for line in start.lines[:ROWS]):
         return None  # a table at tabs, whose texts may hold the delimiter of training
-    bare, names = replace(like, header=False, indexed=False, skip=0), known.columns
+    bare, names = replace(like, header=False, indexed=False, skip=0), expected.columns
     rows = _first_rows(start, bare)
-    if not like.delimiter or not rows or not {*known.text} <= {*names} or _are_names(rows[0], known):
+    if not like.delimiter or not rows or not {*expected.text} <= {*names} or _are_names(rows[0], expected):
         return None
-    place = next((place for place, name in enumerate(names) if name in known.label), len(names))
-    labelled = [place < len(row) and known.is_label(row[place]) for row in rows]
+    place = next((place for place, name in enumerate(names) if name in expected.label), len(names))
+    labelled = [place < len(row) and expected.is_label(row[place]) for row in rows]
     if labelled[0] and sum(labelled) > HALF * len(rows) and _are_regular(rows, len(names)):
         return replace(bare, names=names)
-    names = tuple(name for name in names if name not in known.label)
+    names = tuple(name for name in names if name not in expected.label)
     if like.header or len(names) == 1 or not _are_regular(rows, len(names)):
         return None
-    moved = any(known.is_label(cell) for row in rows for cell in row)
+    moved = any(expected.is_label(cell) for row in rows for cell in row)
     return None if moved else replace(bare, names=names)
 
 
-def _are_names(cells: Sequence[str], known: TrainedColumns) -> bool:
-    """Whether cells are the names of columns: those of training, or usual ones."""
+def _are_names(cells: Sequence[str], expected: TrainedColumns) -> bool:
+    """Whether cells are names of columns: of the training file, or usual ones."""
     stripped = {cell.strip() for cell in cells} - {""}
-    if stripped & {*known.columns, *known.text}:
+    if stripped & {*expected.columns, *expected.text}:
         return True
     usual = (*word_list("text"), *word_list("text_weak"))
     if len(cells) > 1:
-        if stripped & known.labels:
+        if stripped & expected.labels:
             return False  # `no` may be a label, and the name of a column of numbers
         usual = (*usual, *word_list("label"), *word_list("label_subject"), *id_names())
     return any((place_of(cell, usual) or (0,))[0] == EXACT for cell in stripped)
 
 
-def _word_lines(start: FileStart, like: WordLines, known: TrainedColumns) -> WordLines | None:
+def _word_lines(start: FileStart, like: WordLines, expected: TrainedColumns) -> WordLines | None:
     """The columns of training for lines as wide as there, or without the tags."""
     if like.delimiter == SPACES and all("\t" in line for line in start.lines[:ROWS]):
         like = replace(like, delimiter="\t")
     lines = [line for line in re.split(r"\r\n|\n|\r", start.text)[:3000] if not line.startswith(DOCUMENT)]
     rows = [(line, fields_of(line, like.delimiter, quoted=like.quoted)) for line in lines]
-    for names in (like.names, tuple(name for name in like.names if name not in known.label)):
+    for names in (like.names, tuple(name for name in like.names if name not in expected.label)):
         filled = [row for line, row in rows if not is_blank(line, row) and not is_comment(line, row, len(names))]
         header = bool(filled) and [cell.strip() for cell in filled[0]] == [*names]
         below = filled[header:]
         fitting = [row for row in below if len(row) == len(names) and not any(" " in cell.strip() for cell in row)]
         table = any(sum(sign in line for line in start.lines) > NEARLY_ALL * len(start.lines)
                     for sign in DELIMITERS if sign != like.delimiter and names != like.names)  # fmt: skip
-        if below and {*known.text} <= {*names} and len(fitting) >= REGULAR * len(below) and not table:
+        if below and {*expected.text} <= {*names} and len(fitting) >= REGULAR * len(below) and not table:
             return replace(like, names=names, header=header)
     return None
 
 
-def _labelled_lines(start: FileStart, like: LabelledLines, known: TrainedColumns) -> LabelledLines | Dialect | None:
+def _labelled_lines(start: FileStart, like: LabelledLines, expected: TrainedColumns) -> LabelledLines | Dialect | None:
     """The layout of training for lines with a label; lines without any are texts, unless the suffix is of a table.
 
     Raises UserError where only some lines have one.
@@ -240,7 +234,7 @@ def _labelled_lines(start: FileStart, like: LabelledLines, known: TrainedColumns
     marked = like.separator == FASTTEXT
     cells = [like.cells(line) or ([], "") for line in start.lines[:ROWS]]
     labels = [[label] if isinstance(label, str) else label or [] for label, _ in cells]
-    share = sum(bool(some) and (marked or not known.labels.isdisjoint(some)) for some in labels) / len(labels)
+    share = sum(bool(names) and (marked or not expected.labels.isdisjoint(names)) for names in labels) / len(labels)
     if share >= REGULAR or (marked and share):
         return like
     if share > MIXED_SHARE:
@@ -248,41 +242,42 @@ def _labelled_lines(start: FileStart, like: LabelledLines, known: TrainedColumns
             f"{start.path}: only {share:.0%} of its lines have a label that the model knows",
             "Give each line a label as in the training file, or none",
         )
-    return replace(ONE_COLUMN, names=("text",)) if _is_plain_text(start) else None
+    lines_of_text = start.suffix == ".txt" or start.suffix not in BY_SUFFIX  # no table, no document
+    return replace(ONE_COLUMN, names=("text",)) if lines_of_text else None
 
 
 FITS: Mapping[type, Any] = {Dialect: _dialect, WordLines: _word_lines, LabelledLines: _labelled_lines}
 
 
-def _by_content(start: FileStart, known: TrainedColumns, named: Sequence[str]) -> FileFormat:
+def _by_content(start: FileStart, expected: TrainedColumns, named: Sequence[str]) -> FileFormat:
     """A file that is read as its content says; its first row is one, unless that names columns, of which the user may
-    have `named` those of texts.
+    have `named` the texts.
     """
-    found = detect(start.path, start.given)
-    if not isinstance(found.layout, Dialect):
-        return found
-    first, dialect, table = delimited.first_cells(start.path, found), found.layout, start.suffix in TABLES
-    bare = replace(found, layout=replace(dialect, header=False))
+    detected = detect(start.path, start.given)
+    if not isinstance(detected.layout, Dialect):
+        return detected
+    first, dialect, table = delimited.first_cells(start.path, detected), detected.layout, start.suffix in TABLES
+    bare = replace(detected, layout=replace(dialect, header=False))
     if _are_numbered(named):
         return bare
-    if named or _are_names(first, known):
-        return found
-    labelled = len(first) > 1 and any(known.is_label(part) for cell in first for part in BETWEEN.split(cell))
+    if named or _are_names(first, expected):
+        return detected
+    labelled = len(first) > 1 and any(expected.is_label(part) for cell in first for part in BETWEEN.split(cell))
     if len(first) == 1:
         words = [len(" ".join(row).split()) for row in _first_rows(start, dialect)]
         if table and len(words) > 2 and words[0] == 1 < min(words[1:]):
-            return found  # a word above texts
+            return detected  # a word above texts
         skip = dialect.skip if table else 0
-        return replace(found, layout=ONE_COLUMN if dialect.delimiter else replace(bare.layout, skip=skip))
-    if not table and not labelled and len(known.text) == 1:
-        return found if IN_PROSE.search(start.text) else replace(found, layout=ONE_COLUMN)
-    if not table and len(first) == len(known.text) and not labelled:
-        return replace(found, layout=replace(bare.layout, names=known.text))
-    if labelled or _are_numbered(known.text):
+        return replace(detected, layout=ONE_COLUMN if dialect.delimiter else replace(bare.layout, skip=skip))
+    if not table and not labelled and len(expected.text) == 1:
+        return detected if IN_PROSE.search(start.text) else replace(detected, layout=ONE_COLUMN)
+    if not table and len(first) == len(expected.text) and not labelled:
+        return replace(detected, layout=replace(bare.layout, names=expected.text))
+    if labelled or _are_numbered(expected.text):
         raise UserError(
             f"{start.path}: has {len(first)} columns and no header, unlike the training file, whose text was"
-            f" {', '.join(known.text)}",
+            f" {', '.join(expected.text)}",
             "Put the names of the columns above the rows, or name that of the text by its number, from 1 to"
             f" {len(first)}: text='column NUMBER'",
         )
-    return found
+    return detected

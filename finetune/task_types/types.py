@@ -1,8 +1,8 @@
-"""The task types for user data, in the order in which they are tried on a table: the last ones accept any text."""
+"""The task types for user data, in the order in which they are tried on a table, and the rows that they make of it."""
 
 import sys
-from collections.abc import Mapping
-from dataclasses import asdict, fields, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache, lru_cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -10,10 +10,14 @@ from typing import Any, get_args
 
 from finetune.data.documents import USUAL
 from finetune.data.formats.word_lines import FormOfTags
-from finetune.data.messages import so_many
+from finetune.data.messages import noun, places, shown, so_many
+from finetune.data.records import Record
+from finetune.data.rows import OwnRow, Row
+from finetune.data.table import Table
+from finetune.data.values import as_text
 from finetune.errors import UserError, first_line, nearest
 from finetune.gone import gone
-from finetune.task_types.columns import Layout
+from finetune.task_types.columns import Layout, NoRow
 from finetune.task_types.own_type import OwnType
 from finetune.task_types.task import Task
 
@@ -33,12 +37,12 @@ GROUP = "finetune.task_types"  # group of entry points that name subclasses of O
 
 
 def own_types() -> dict[str, OwnType]:
-    """All types by name, those of plugins first. Raises UserError for a plugin that cannot be used."""
+    """All types by name, plugins first. Raises UserError for a plugin that cannot be used."""
     types: dict[str, OwnType] = {}
-    for each in (*_plugins(tuple(sys.path)), *package_types()):
-        if each.name in types:
-            raise UserError(f"two task types are called '{each.name}'", "Remove the plugin of one")
-        types[each.name] = each
+    for kind in (*_plugins(tuple(sys.path)), *(_own(place) for _, place in OWN.values())):
+        if kind.name in types:
+            raise UserError(f"two task types are called '{kind.name}'", "Remove the plugin of one")
+        types[kind.name] = kind
     return types
 
 
@@ -56,9 +60,9 @@ def named_type(name: str) -> OwnType:
 
 def type_of(task: Task) -> OwnType | None:
     """The type of the data that a task's model can read; None where it is unknown."""
-    names = {one.__name__ for one in type(task).__mro__}
-    own = [_own(place) for name, place in OWN.values() if name in names]
-    fitting = [kind for kind in (*_plugins(tuple(sys.path)), *own) if isinstance(task, kind.task_class)]
+    names = {base.__name__ for base in type(task).__mro__}
+    kinds = [_own(place) for name, place in OWN.values() if name in names]
+    fitting = [kind for kind in (*_plugins(tuple(sys.path)), *kinds) if isinstance(task, kind.task_class)]
     classes = bool(getattr(task, "labels", ()))  # what classification and regression differ in
     return next((kind for kind in fitting if len(fitting) == 1 or kind.closed_labels == classes), None)
 
@@ -101,8 +105,8 @@ def columns_of(task: Task) -> dict[str, Any]:
     if not layout.label and layout.reasons.get("text") != "given":
         layout = replace(layout, text=())
     left_out = ("id", "group", "reasons", "rivals", "signs_apart", "file", "mistakes")
-    kept = {field.name: field.default for field in fields(Layout) if field.name not in left_out}
-    return {name: value for name, default in kept.items() if (value := getattr(layout, name)) not in (default, {})}
+    defaults = {field.name: field.default for field in fields(Layout) if field.name not in left_out}
+    return {name: value for name, default in defaults.items() if (value := getattr(layout, name)) not in (default, {})}
 
 
 def layout_from(saved: Mapping[str, Any]) -> Layout:
@@ -125,11 +129,6 @@ def layout_from(saved: Mapping[str, Any]) -> Layout:
         ) from error
 
 
-def package_types() -> list[OwnType]:
-    """The types of the package."""
-    return [_own(place) for _, place in OWN.values()]
-
-
 @cache
 def _own(place: str) -> OwnType:
     module, _, name = place.partition(":")
@@ -145,9 +144,70 @@ def _plugins(_: tuple[str, ...]) -> list[OwnType]:
 
 def _loaded(entry: Any) -> OwnType:
     try:
-        found = entry.load()
+        kind = entry.load()
     except Exception as error:  # a plugin author's code may raise anything
         raise UserError(f"plugin {entry.name}: cannot be imported ({first_line(error)})", "Fix or remove it") from error
-    if not isinstance(found, type) or not issubclass(found, OwnType):
+    if not isinstance(kind, type) or not issubclass(kind, OwnType):
         raise UserError(f"plugin {entry.name}: {entry.value} is not a subclass of OwnType", "Fix or remove it")
-    return found()
+    return kind()
+
+
+LABELS_SHOWN = 3  # labels and rows in a note
+
+
+def rows_of(layout: Layout, table: Table) -> Iterator[tuple[int, OwnRow | NoRow]]:
+    """Yields each row of a table with its index, or why there is none."""
+    kind, names = named_type(layout.shape), list(table.columns)
+    values: dict[str, Any] = {}  # one for all rows: creating one takes longer than using it
+    for index, cells in enumerate(zip(*table.columns.values(), strict=True)):
+        values.update(zip(names, cells, strict=True))
+        row: OwnRow | NoRow
+        try:
+            row = kind.row(layout, values, _name(layout, values, table.rows[index]))
+        except NoRow as why:
+            row = why
+        yield index, row
+
+
+def row_of(layout: Layout, record: Record) -> OwnRow:
+    """The row from a record; its `gold` is None where the label is missing. Raises NoRow."""
+    if record.fault:
+        raise NoRow(record.fault.what, record.fault.issue)
+    return named_type(layout.shape).row(layout, record.values, _name(layout, record.values, record.row))
+
+
+def _name(layout: Layout, values: dict[str, Any], number: int) -> str:
+    """The row's id, or its number."""
+    text = as_text(values.get(layout.id)).strip() if layout.id else ""
+    return text or str(number)
+
+
+@dataclass(kw_only=True)
+class UnknownLabels:
+    """Collects the rows whose label the model does not know."""
+
+    task: Task
+    layout: Layout
+    names: dict[str, None] = field(default_factory=dict)
+    rows: list[tuple[int, int]] = field(default_factory=list)
+
+    def adds(self, row: Row, place: tuple[int, int]) -> bool:
+        """Whether the row has such a label; then it is collected with its place, (row, line)."""
+        label = self.task.labels_of([row])[0].value
+        if label is None or (self.task.fits(label, row) and not self.task.fault(row)):
+            return False
+        self.rows.append(place)
+        labels = named_type(self.layout.shape).labels_in(row.gold)
+        self.names.update(dict.fromkeys(name for name in labels if name not in self.layout.labels))
+        return True
+
+    def notes(self) -> Sequence[str]:
+        """`1 row with the label 'goood', unknown to the model (row 41)`; none without such rows."""
+        if not self.rows:
+            return []
+        names, more = list(self.names), len(self.names) - LABELS_SHOWN
+        listed = " ".join([", ".join(map(shown, names[:LABELS_SHOWN])), f"and {more:,} more"][: 1 + (more > 0)])
+        labels = f"the {noun(len(names), 'label')} {listed}," if names else "a label"
+        return [
+            f"{so_many(len(self.rows))} with {labels} unknown to the model ({places(self.rows, most=LABELS_SHOWN)})"
+        ]

@@ -16,7 +16,7 @@ from finetune.inference.predictor import load_predictor
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.classification.task import SentenceTask
-from finetune.task_types.declared_options import Option, declared_options, option
+from finetune.task_types.declared import Option, declared_options, option
 from finetune.task_types.options import configured, option_values, task_options
 from finetune.task_types.pretraining.task import TextTask
 from finetune.task_types.resolved_run import resolved_run

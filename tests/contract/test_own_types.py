@@ -11,7 +11,7 @@ from support.paths import ROOT, only_run
 from support.toys import sentences
 
 from finetune.task_types import own_data
-from finetune.task_types.types import GROUP, OWN, own_types, package_types
+from finetune.task_types.types import GROUP, OWN, own_types
 
 InProcess = Callable[..., tuple[int, str, str]]
 ROWS = 60
@@ -130,4 +130,4 @@ def test_the_import_rules_name_every_type() -> None:
 def test_a_type_of_a_plugin_is_gone_with_it() -> None:
     assert not any("installed" in folder for folder in sys.path)
     assert "word-numbers" not in own_types()
-    assert list(own_types()) == [kind.name for kind in package_types()]
+    assert list(own_types()) == list(OWN)

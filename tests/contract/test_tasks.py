@@ -44,7 +44,7 @@ from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.choice.task import ChoiceTask
 from finetune.task_types.classification.task import MultiLabelTask, SentenceRow, SentenceTask
-from finetune.task_types.declared_options import declared_names, option
+from finetune.task_types.declared import declared_names, option
 from finetune.task_types.options import configured, option_values, task_options
 from finetune.task_types.own_data import every_option
 from finetune.task_types.parts import Answer

@@ -19,7 +19,7 @@ from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.choice.task import ChoiceRow
 from finetune.task_types.classification.task import SentenceRow
 from finetune.task_types.parts import Answer
-from finetune.task_types.span.answers import SpanAnswer
+from finetune.task_types.span.questions import SpanAnswer
 from finetune.task_types.span.task import SpanRow
 from finetune.task_types.tagging.task import TaggingRow
 from finetune.task_types.task import Task

@@ -15,8 +15,7 @@ from finetune.data.paths import is_folder
 from finetune.data.values import as_text, is_missing
 from finetune.data.writing import keeps_mark, write_rows, written_format
 from finetune.errors import UserError
-from finetune.task_types.columns import Layout
-from finetune.task_types.row_issues import EMPTY_WORD, MISSING_TEXT, NoRow
+from finetune.task_types.columns import EMPTY_WORD, MISSING_TEXT, Layout, NoRow
 
 DROPPED = {MISSING_TEXT: "without a text", EMPTY_WORD: "with an empty word"}
 CHANGES: Mapping[str, Callable[[str], str]] = {

@@ -10,24 +10,24 @@ from finetune.data.issues import Finding, Issue
 from finetune.data.messages import short, shown
 from finetune.data.table import Table, cell_at
 from finetune.data.values import as_text, is_missing
-from finetune.task_types.choice.answers import (
+from finetune.task_types.choice.guess import (
     answer_column,
+    choice_layout,
     columns_of_choices,
+    contexts_in,
     names_of_choices,
     require_same_count,
     way_of,
     with_way,
 )
-from finetune.task_types.choice.guess import choice_layout, contexts_in
 from finetune.task_types.choice.task import ChoiceRow, ChoiceTask
 from finetune.task_types.choice_labels import choices_meant, choices_of
 from finetune.task_types.column_names import numbered_order
-from finetune.task_types.columns import Layout
+from finetune.task_types.columns import MISSING_TEXT, Layout, NoRow, unusable
 from finetune.task_types.findings import SplitRows, of_single_labels
 from finetune.task_types.marked_text import TextMark
 from finetune.task_types.own_type import Evidence, OwnType, with_chosen
 from finetune.task_types.predictions import Line, Predictions, one_label
-from finetune.task_types.row_issues import MISSING_TEXT, NoRow, unusable
 from finetune.task_types.task import Task
 
 CHOICE_COUNT = Issue(
@@ -70,8 +70,8 @@ class Choice(OwnType):
         asked, named = evidence.shape is not None, "text" in evidence.chosen
         if named and not asked:
             return None
-        found = None if named else choice_layout(evidence, any_stem=asked)
-        layout = with_chosen(self, evidence, found)
+        detected = None if named else choice_layout(evidence, any_stem=asked)
+        layout = with_chosen(self, evidence, detected)
         if layout is not None and named:
             contexts = contexts_in(layout.text, evidence)
             ordered = (*layout.text[:contexts], *numbered_order(layout.text[contexts:]))
@@ -93,14 +93,16 @@ class Choice(OwnType):
         """The most frequent position of the right choice, numbers of choices that vary, and duplicate choices."""
         yield from of_single_labels(rows, worst=False)
         columns = [rows.table.columns[name] for name in rows.layout.text[rows.layout.contexts :]]
-        given = {row: choices_of([cells[row] for cells in columns]) for row, text in enumerate(rows.texts) if text}
-        counts = Counter(map(len, given.values()))
+        choices_by_row = {
+            row: choices_of([cells[row] for cells in columns]) for row, text in enumerate(rows.texts) if text
+        }
+        counts = Counter(map(len, choices_by_row.values()))
         if len(counts) > 1:
             usual = counts.most_common(1)[0][0]
             what = f"rows with another number of choices than {usual}, which most have"
-            others = [row for row, some in given.items() if len(some) != usual]
+            others = [row for row, choices in choices_by_row.items() if len(choices) != usual]
             yield Finding(issue=CHOICE_COUNT, indexes=others, what=what)
-        if double := [row for row, some in given.items() if len(set(some)) < len(some)]:
+        if double := [row for row, choices in choices_by_row.items() if len(set(choices)) < len(choices)]:
             yield Finding(issue=DOUBLE_CHOICE, indexes=double)
 
     def row(self, layout: Layout, values: Mapping[str, Any], name: str) -> ChoiceRow:
@@ -137,12 +139,12 @@ class Choice(OwnType):
 
     def predictions(self, lines: Sequence[Line], names: Sequence[str], task: Task | None) -> Predictions:
         """One choice of several a row, whose probabilities are by their index."""
-        found = one_label(
+        predictions = one_label(
             lines, texts=[_texts(line) for line in lines], marks=lambda row: _marks(lines[row]), closed=False,
             chances=[dict(enumerate(line.get("probabilities") or ())) for line in lines],
             says=lambda _, value: f"choice {value + 1}",
         )  # fmt: skip
-        return found if all(found.chances) else replace(found, chances=())
+        return predictions if all(predictions.chances) else replace(predictions, chances=())
 
 
 def _place(layout: Layout, cell: Any, choices: tuple[str, ...]) -> int:

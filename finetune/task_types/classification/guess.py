@@ -5,11 +5,11 @@ label are refused or asked about: after a near miss nothing is trained.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, product
 
-from finetune.data.column_types import DIFFERENT_WORDS, ColumnFacts
+from finetune.data.column_types import DIFFERENT_WORDS
 from finetune.data.formats.delimited import dialect_of, nameless_columns
 from finetune.data.formats.spans import unknown_names
 from finetune.data.messages import places, short
@@ -23,9 +23,7 @@ from finetune.task_types.classification.label_kinds import (
     CLASSES,
     NUMBER,
     SEVERAL,
-    label_kind,
-    positions_in,
-    separator_in,
+    with_label_kind,
 )
 from finetune.task_types.classification.spans import ends_of
 from finetune.task_types.column_names import (
@@ -51,7 +49,6 @@ VARIED = 0.5  # share of different texts: labels recur
 TIMES_LONGER = 5  # times longer that one choice may be than another, on average
 MOST_COUNTED = 6
 COLUMNS_OFFERED = 6  # columns offered as the text
-RARE_SHARE = 0.1  # share of the rows up to which `-` is not a class
 OTHER = "or name another column: label=COLUMN"
 NESTED = (
     'Write labels as ["a", "b"], and entities as [[start, end, label]] or [{"start": 0, "end": 3, "label": "PER"}], '
@@ -81,58 +78,31 @@ def text_layout(evidence: Evidence) -> Layout:
         if shape is None:
             _require_no_choices(evidence, label, text)
     _require_texts(evidence, text)
-    kind = label_kind(evidence, label) if label else None
-    if kind:
-        reasons["shape"] = "given" if shape else kind.why
     layout = Layout(
-        shape=shape or (kind.shape if kind else CLASSES),
+        shape=shape or CLASSES,
         text=tuple(text),
         label=tuple(label),
         rest=joined or _rest(evidence, text, nameless, label),
         delimiter=" " if joined else dialect_of(table.form).delimiter or ",",
         rivals=tuple(f"{copied(rival.setting)} ({rival.what})" for rival in rivals[:5]),
-        separator=kind.separator if kind else "",
-        decimal=kind.decimal if kind else ".",
+        reasons=reasons,
     )
     if shape in (CLASSES, NUMBER) and len(label) > 1:
         raise UserError(
             f"{evidence.file}: shape={shape} reads one label, and the columns {', '.join(label)} are several",
             "Set shape=multi-label, or name one: label=COLUMN",
         )
-    layout = _completed(layout, evidence)
-    reasons |= layout.reasons
+    layout = with_label_kind(layout, evidence)
     if not evidence.markers:
-        return replace(layout, reasons=reasons)
+        return layout
     if layout.shape == SEVERAL:
         raise UserError(
             f"{evidence.file}: two marked spans have one label, and the labels are several", "Name one: label=COLUMN"
         )
     why = "their names, and spans in their cells" if evidence.marked else "markers in its texts"
-    reasons["spans"] = "given" if evidence.spans_given else why
+    reasons = {**layout.reasons, "spans": "given" if evidence.spans_given else why}
     ends = evidence.span_ends or ends_of(evidence, text[0])
     return replace(layout, reasons=reasons, marked=evidence.marked, markers=evidence.markers, span_ends=ends)
-
-
-def _completed(layout: Layout, evidence: Evidence) -> Layout:
-    """The layout with `-` as the sign that means no class, as in SNLI: where it is rare, among words; and with how a
-    cell has several labels: by position, or with a separator.
-    """
-    cells = [cell for name in layout.label for cell in evidence.columns[name] if not is_missing(cell)]
-    if layout.shape == CLASSES:
-        counts = Counter(as_text(cell).strip() for cell in cells)
-        rare = 0 < counts["-"] < RARE_SHARE * counts.total()
-        words = all(any(map(str.isalpha, label)) for label in counts if label != "-")
-        return replace(layout, no_label="-" if rare and words and len(counts) > 2 else "")
-    if layout.shape != SEVERAL or len(layout.label) != 1:
-        return layout
-    if count := positions_in(cells):
-        names = {str(place): f"label {place + 1}" for place in range(count)}
-        why = {"labels": "by position in the lists; labels=FILE names them"}
-        return replace(layout, by_position=True, names=names, reasons=why)
-    if layout.separator or evidence.facts[layout.label[0]].kind == "list":
-        return layout
-    texts = list(map(as_text, cells))
-    return replace(layout, separator=separator_in(texts) or ("," if any("," in text for text in texts) else " "))
 
 
 def _require_texts(evidence: Evidence, text: Sequence[str]) -> None:
@@ -183,7 +153,7 @@ def _rest(evidence: Evidence, text: Sequence[str], nameless: Sequence[str], labe
         return tuple(after)
     texts = [name for name in filled if facts[name].kind == "text" and facts[name].words > 1]
     if texts and "text" not in evidence.chosen:
-        example = next(as_text(cell) for cell in evidence.columns[texts[0]] if not is_missing(cell))
+        example = as_text(evidence.filled(texts[0], 1)[0])
         raise UserError(
             f"{evidence.file}: {texts[0]} has no name in the header but holds texts such as '{example[:40]}'",
             f"Quote cells that hold the delimiter, or name the text: {copied(f'text={text[0]}')}",
@@ -212,8 +182,8 @@ def _forms(evidence: Evidence) -> Iterator[tuple[str, str]]:
     labelled = any(label_tier(name) in (0, 1) for name in facts)
     for name, (who, what) in product(columns, SPEECH) if not labelled else ():
         speakers = columns.get(f"{name}.{who}", ())[:OBJECTS_LOOKED_AT] if f"{name}.{what}" in columns else ()
-        said = (item for cell in speakers for item in (as_list(cell) or [cell]))
-        if any(isinstance(item, str) and not item.isdecimal() for item in said):  # and no place
+        names_of_speakers = (item for cell in speakers for item in (as_list(cell) or [cell]))
+        if any(isinstance(item, str) and not item.isdecimal() for item in names_of_speakers):  # and no place
             rows = "a text and its label a row, such as what was asked last and what was answered"
             yield f"messages of chats (the column '{name}')", rows
     if {"subj_start", "obj_start"} <= {*columns}:
@@ -312,10 +282,13 @@ def _require_no_choices(evidence: Evidence, label: Sequence[str], text: Sequence
         )
     questions: list[list[str]] = []
     for group in numbered_groups(texts).values():
-        context = _context(facts, (*group, *label))
+        prose = [n for n, fact in facts.items() if fact.kind == "text" and (fact.words >= 3 or fact.unspaced)]
+        context = [name for name in prose if name not in (*group, *label)][:1]
         two = bool(context) and (set(group) == set(text) or text_tier(group[0]) is None)
         could_say = label or [name for name in facts if label_tier(name) is not None and name not in group]
-        right = [name for name in could_say if name in facts and _is_right_choice(facts[name], facts[group[0]])]
+        varied = [facts[n] for n in could_say if n in facts and facts[n].kind in ("text", "id")]
+        varied = [fact for fact in varied if fact.distinct > VARIED * fact.filled]
+        right = [fact.name for fact in varied if fact.length < TIMES_LONGER * facts[group[0]].length]
         if right or ((len(group) > 2 or two) and _names_one(evidence, label, group)):
             questions.append([*context, *group, *right])
     for window in islice(_counted(evidence, texts, label), COLUMNS_OFFERED):
@@ -331,38 +304,26 @@ def _require_no_choices(evidence: Evidence, label: Sequence[str], text: Sequence
 
 
 def _values(evidence: Evidence, name: str) -> set[str]:
-    return {as_text(cell) for cell in evidence.columns.get(name, ())[:CHOICES_LOOKED_AT] if not is_missing(cell)}
-
-
-def _is_right_choice(label: ColumnFacts, choice: ColumnFacts) -> bool:
-    varied = label.kind in ("text", "id") and label.distinct > VARIED * label.filled
-    return varied and label.length < TIMES_LONGER * choice.length
-
-
-def _context(facts: Mapping[str, ColumnFacts], taken: Sequence[str]) -> list[str]:
-    texts = [fact for name, fact in facts.items() if name not in taken and fact.kind == "text"]
-    return [fact.name for fact in texts if fact.words >= 3 or fact.unspaced][:1]
+    return set(map(as_text, evidence.filled(name, CHOICES_LOOKED_AT)))
 
 
 def _names_one(evidence: Evidence, label: Sequence[str], group: Sequence[str]) -> bool:
     """Whether labels are numbers of the columns, from 0 or 1, their letters, or what one of their cells says."""
     if len(label) != 1:
         return not label
-    rows = islice(zip(*(evidence.columns[name] for name in (*label, *group)), strict=True), CHOICES_LOOKED_AT)
+    rows = zip(*(evidence.columns[name][:CHOICES_LOOKED_AT] for name in (*label, *group)), strict=True)
     labelled = [(cell, list(map(as_text, choices))) for cell, *choices in rows if not is_missing(cell)]
-    numbers = [as_number(cell) for cell, _ in labelled]
-    inside = sum(number is not None and number.is_integer() and 0 <= number <= len(group) for number in numbers)
-    if inside >= NEARLY_ALL * len(labelled):
-        return len(group) > 2 or len(set(numbers)) == 2
     ways = Counter(way for cell, choices in labelled for way in choices_meant(cell, choices, group))
+    if max(ways["0"], ways["1"]) >= NEARLY_ALL * len(labelled):  # numbers: of two texts they are classes, if more
+        return len(group) > 2 or len({as_text(cell) for cell, _ in labelled}) == 2
     return max(ways.values(), default=0) >= NEARLY_ALL * len(labelled)
 
 
-def _counted(evidence: Evidence, every: Sequence[str], label: Sequence[str]) -> Iterator[list[str]]:
+def _counted(evidence: Evidence, names: Sequence[str], label: Sequence[str]) -> Iterator[list[str]]:
     """A text and as many columns after it as the label has letters or numbers, which are alike in length."""
     count, facts = _count_of(evidence, label), evidence.facts
-    long = [name for name in every if facts[name].kind == "text"]
-    for texts in (every, long) if 2 < count <= MOST_COUNTED else ():
+    long = [name for name in names if facts[name].kind == "text"]
+    for texts in (names, long) if 2 < count <= MOST_COUNTED else ():
         for start in range(len(texts) - count):
             context, *choices = texts[start : start + count + 1]
             lengths = [facts[name].length for name in choices]
@@ -377,5 +338,5 @@ def _count_of(evidence: Evidence, label: Sequence[str]) -> int:
         return fact.distinct if fact else 0
     if fact.kind != "number" or not fact.whole or any(text_tier(name) in (0, 1) for name in evidence.facts):
         return 0
-    numbers = {as_number(cell) for cell in evidence.columns[fact.name] if not is_missing(cell)}
+    numbers = set(map(as_number, evidence.filled(fact.name)))
     return len(numbers) if numbers in (set(range(len(numbers))), set(range(1, len(numbers) + 1))) else 0

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from finetune.data.column_types import DATES, SEPARATORS, ColumnFacts, reading_of_commas, signs_of_no, signs_of_yes
@@ -12,6 +13,7 @@ from finetune.data.words.lists import word_list
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous, label_candidates
 from finetune.task_types.column_names import name_words_of
+from finetune.task_types.columns import Layout
 from finetune.task_types.own_type import Evidence
 
 CLASSES, NUMBER, SEVERAL = "classification", "regression", "multi-label"  # names of types
@@ -23,16 +25,49 @@ POSITIONS = re.compile(r"[\w.]+([,;| ])\s*[\w.]+(\1\s*[\w.]+)*")
 FRACTION = re.compile(r"-?\d*\.\d*[1-9]\d*")
 TWO = re.compile("[01],[01]")  # labels by position, or numbers with a decimal comma
 NEARLY_ALL = 0.95  # share of the lists that are as long
+RARE_SHARE = 0.1  # share of the rows up to which `-` is not a class
 EACH = 2  # fewest mean rows per class where there are more
 
 
 class LabelKind(NamedTuple):
-    """The task type of a label column, the separator of several labels in a cell, and the decimal sign of numbers."""
+    """The task type of a label column, the separator of several labels in a cell, the decimal sign of numbers, and of
+    how many labels cells say 0 or 1 by position.
+    """
 
     shape: str
     why: str
     separator: str = ""
     decimal: Literal[".", ","] = "."
+    positions: int = 0
+
+
+def with_label_kind(layout: Layout, evidence: Evidence) -> Layout:
+    """The layout with the type of its label, and with how cells have it. Raises UserError as `label_kind` does."""
+    if not layout.label:
+        return layout
+    kind, shape = label_kind(evidence, layout.label), evidence.shape
+    reasons = {**layout.reasons, "shape": "given" if shape else kind.why}
+    layout = replace(layout, shape=shape or kind.shape, separator=kind.separator, decimal=kind.decimal, reasons=reasons)
+    cells = [as_text(cell).strip() for name in layout.label for cell in evidence.filled(name)]
+    if layout.shape == CLASSES:
+        return replace(layout, no_label=_sign_of_none(cells))
+    if layout.shape != SEVERAL or len(layout.label) > 1:
+        return layout
+    if kind.positions:
+        names = {str(place): f"label {place + 1}" for place in range(kind.positions)}
+        reasons["labels"] = "by position in the lists; labels=FILE names them"
+        return replace(layout, by_position=True, names=names)
+    if layout.separator or evidence.facts[layout.label[0]].kind == "list":
+        return layout
+    return replace(layout, separator=separator_in(cells) or ("," if any("," in text for text in cells) else " "))
+
+
+def _sign_of_none(cells: Sequence[str]) -> str:
+    """`-` where it means no class, as in SNLI: it is rare, among words; else empty."""
+    counts = Counter(cells)
+    rare = 0 < counts["-"] < RARE_SHARE * counts.total()
+    words = all(any(map(str.isalpha, label)) for label in counts if label != "-")
+    return "-" if rare and words and len(counts) > 2 else ""
 
 
 def label_kind(evidence: Evidence, label: Sequence[str]) -> LabelKind:
@@ -41,12 +76,12 @@ def label_kind(evidence: Evidence, label: Sequence[str]) -> LabelKind:
         return LabelKind(SEVERAL, f"{len(label)} label columns")
     fact, shape, decimal = evidence.facts[label[0]], evidence.shape, evidence.decimal
     column, where = evidence.columns[label[0]], f"{evidence.file}: the column '{label[0]}'"
-    cells = [as_text(cell).strip() for cell in column if not is_missing(cell)]
+    cells = [as_text(cell).strip() for cell in evidence.filled(label[0])]
     count = positions_in(column)
     if count and shape is None and any(map(TWO.fullmatch, cells)):
         _ask_commas(cells, where, shape)
     if count and shape in (None, SEVERAL):
-        return LabelKind(SEVERAL, f"0 or 1 for each of {count} labels")
+        return LabelKind(SEVERAL, f"0 or 1 for each of {count} labels", positions=count)
     if fact.kind == "list":
         _require_labels(column, where)
         return LabelKind(SEVERAL, "lists of labels")
@@ -92,8 +127,8 @@ def marks_in(cell: Any) -> list[bool] | None:
 
 def positions_in(cells: Sequence[Any]) -> int:
     """How many labels cells have 0 or 1 for, by their length, which nearly all share; 0 for other cells."""
-    some = (cell for cell in cells[:ROWS_LOOKED_AT] if not is_missing(cell) and as_list(cell) != [])
-    lengths = Counter(len(marks_in(cell) or ()) for cell in some)
+    filled = (cell for cell in cells[:ROWS_LOOKED_AT] if not is_missing(cell) and as_list(cell) != [])
+    lengths = Counter(len(marks_in(cell) or ()) for cell in filled)
     length, count = lengths.most_common(1)[0] if lengths else (0, 0)
     return length if length > 1 and count >= NEARLY_ALL * lengths.total() else 0
 
@@ -111,13 +146,13 @@ def _require_labels(cells: Sequence[Any], where: str) -> None:
 
 def separator_in(cells: Sequence[str]) -> str:
     """The separator of labels in a cell: parts recur in other combinations, so there are fewer than cells."""
-    some = cells[:ROWS_LOOKED_AT]
+    first = cells[:ROWS_LOOKED_AT]
     for separator in SEPARATORS:
-        many = [text for text in some if separator in text]
-        if len(many) < 0.05 * len(some) or len(many) < 2:
+        many = [text for text in first if separator in text]
+        if len(many) < 0.05 * len(first) or len(many) < 2:
             continue
-        parts = Counter(part.strip() for text in some for part in text.split(separator))
-        if len(parts) < len(set(some)) and all(len(part.split()) <= 4 for part in parts) and min(map(len, parts)) > 0:
+        parts = Counter(part.strip() for text in first for part in text.split(separator))
+        if len(parts) < len(set(first)) and all(len(part.split()) <= 4 for part in parts) and min(map(len, parts)) > 0:
             return separator
     return ""
 

@@ -38,8 +38,11 @@ class EntitySpan:
 
 @lru_cache(maxsize=64)
 def _pattern(opening: Opening) -> re.Pattern[str]:
-    each = (f"{re.escape(one[0])}/?{re.escape(one[1:-1])}(?::[^<>\\[\\]]+)?{re.escape(one[-1])}" for one in opening)
-    return re.compile("|".join(each))
+    patterns = (
+        f"{re.escape(marker[0])}/?{re.escape(marker[1:-1])}(?::[^<>\\[\\]]+)?{re.escape(marker[-1])}"
+        for marker in opening
+    )
+    return re.compile("|".join(patterns))
 
 
 def plain(marker: str) -> str:
@@ -95,16 +98,16 @@ def distinct_markers(texts: Iterable[str], opening: Opening) -> list[str]:
 
 def marker_fault(text: str, opening: Opening) -> str:
     """Why a text does not have both spans marked, in words that follow `row 5`; empty where it does."""
-    found = markers_in(text, opening)
-    counts, bare = Counter(map(plain, found)), [plain(one) for one in found]
-    for marker in (one for pair in opening for one in (pair, closing(pair))):
+    markers = markers_in(text, opening)
+    counts, bare = Counter(map(plain, markers)), [plain(marked) for marked in markers]
+    for marker in (marked for pair in opening for marked in (pair, closing(pair))):
         if counts[marker] != 1:
             return f"has no {marker}" if not counts[marker] else f"has {marker} {counts[marker]} times"
     for marker in opening:
         first, last = bare.index(marker), bare.index(closing(marker))
         if last < first:
             return f"has {closing(marker)} before {marker}"
-        inside = without_markers(text.partition(found[first])[2].partition(found[last])[0], opening)
+        inside = without_markers(text.partition(markers[first])[2].partition(markers[last])[0], opening)
         if not inside.strip():
             return f"has no text between {marker} and {closing(marker)}"
     return ""
@@ -161,12 +164,12 @@ def _cut_around(
 def nearest_tokens(count: int, places: Sequence[int], room: int) -> list[int]:
     """As many of `count` tokens as there is room for: those at the spans' markers, then the nearest to them.
 
-    What is between the spans comes first, where it fits; else its middle is left out, as is that of a very long span.
+    Tokens between the spans come first, where they fit; else their middle is left out, as in a very long span.
     """
-    every = np.arange(count)
+    tokens = np.arange(count)
     first, last = min(places), max(places)
     if last - first < room:
-        distances = np.maximum(np.maximum(first - every, every - last), 0)
+        distances = np.maximum(np.maximum(first - tokens, tokens - last), 0)
     else:
-        distances = np.abs(every[:, None] - np.asarray(places)).min(1)
+        distances = np.abs(tokens[:, None] - np.asarray(places)).min(1)
     return sorted(np.argsort(distances, kind="stable")[:room].tolist())

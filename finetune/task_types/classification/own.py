@@ -20,14 +20,13 @@ from finetune.metrics.metric import Metric
 from finetune.metrics.scores import accuracy, class_metric, macro_f1, ordinal_metrics, pearson, spearman
 from finetune.task_types.classification.guess import text_layout
 from finetune.task_types.classification.label_kinds import CLASSES, marks_in
-from finetune.task_types.classification.mistakes import DROPPED, LABEL_DROPPED, LABEL_MISTAKE
+from finetune.task_types.classification.labels import DROPPED, LABEL_DROPPED, LABEL_MISTAKE
 from finetune.task_types.classification.spans import SPAN_ISSUES, marked_text
 from finetune.task_types.classification.task import PARTS, MultiLabelTask, SentenceTask
-from finetune.task_types.columns import Layout
+from finetune.task_types.columns import MISSING_TEXT, NO_NUMBER, Layout, NoRow, unusable
 from finetune.task_types.findings import ONE_LABEL, SplitRows, constant_findings, of_single_labels
 from finetune.task_types.own_type import Evidence, OwnType
 from finetune.task_types.predictions import DecisionRow, Decisions, Line, Predictions, named_chances, pair_texts
-from finetune.task_types.row_issues import MISSING_TEXT, NO_NUMBER, NoRow, unusable
 from finetune.task_types.task import Task
 
 MOST_CLASSES = 50  # most classes with scores for each
@@ -153,9 +152,9 @@ class Regression(TextType):
 
     def predictions(self, lines: Sequence[Line], names: Sequence[str], task: Task | None) -> Predictions:
         """Numbers, whose score is the absolute error."""
-        labels, given = (np.array([line[side] for line in lines], float) for side in ("gold", "prediction"))
+        labels, predicted = (np.array([line[side] for line in lines], float) for side in ("gold", "prediction"))
         return Predictions(
-            lines=lines, texts=pair_texts(lines), score=np.abs(given - labels), sorted_by="error",
+            lines=lines, texts=pair_texts(lines), score=np.abs(predicted - labels), sorted_by="error",
             says=lambda _, value: f"{value:.3f}",
         )  # fmt: skip
 
@@ -205,12 +204,12 @@ class MultiLabel(TextType):
         """Of each row a decision for each label: that the row has it, or has not."""
         chances, rows = named_chances(lines, names), list[DecisionRow]()
         for row, line in enumerate(lines):
-            own, given = set(line["gold"]), list(line["prediction"])
-            for name in names if chances else dict.fromkeys((*line["gold"], *given)):
-                label, prediction = (name if name in side else NOT + name for side in (own, given))
+            labels, predicted = set(line["gold"]), list(line["prediction"])
+            for name in names if chances else dict.fromkeys((*line["gold"], *predicted)):
+                label, prediction = (name if name in side else NOT + name for side in (labels, predicted))
                 chance = chances[row][name] if chances else math.nan
-                sure, known = (chance if name in side else 1 - chance for side in (given, own))
-                rows.append(DecisionRow(row, label, prediction, label == prediction, sure, known))
+                sure, label_chance = (chance if name in side else 1 - chance for side in (predicted, labels))
+                rows.append(DecisionRow(row, label, prediction, label == prediction, sure, label_chance))
         right = np.array([set(line["gold"]) == set(line["prediction"]) for line in lines], bool)
         absent = sorted({name for row in rows for name in row[1:3] if name.startswith(NOT)})
         return Predictions(

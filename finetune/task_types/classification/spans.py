@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from finetune.data.formats.spans import ENDS, STARTS, is_place
@@ -29,9 +28,8 @@ from finetune.task_types.classification.marked import (
     spans_fault,
     with_markers,
 )
-from finetune.task_types.columns import Layout
+from finetune.task_types.columns import Layout, NoRow, unusable
 from finetune.task_types.own_type import Evidence
-from finetune.task_types.row_issues import NoRow, unusable
 
 Ends = Literal["", "inclusive", "exclusive"]
 END_NAMES: Mapping[str, Ends] = {"": "", "inclusive": "inclusive", "exclusive": "exclusive"}
@@ -47,14 +45,14 @@ PAIRS = (
     ("ent1", "ent2"),
     ("arg1", "arg2"),
 )
-# Names of the table of spans, and those of KLUE, whose ends are the last character.
+# Names as in the table of spans, and KLUE's, whose ends are the last character.
 START, END = ("start_idx", *STARTS), ("end_idx", "stop", *ENDS)
 WORD = ("word", "text", "name", "mention", "surface", "entity")
 TYPE = ("type", "entity_type", "label", "ner", "tag")
 TEXTS = ("text", "category")  # kinds of columns that can be texts
 NEARLY_ALL = 0.95  # share of the rows
 ROWS_LOOKED_AT, CELLS_SEEN = 1_000, 20_000
-OPENING = re.compile(r"([<\[])(\w+)(?::[^<>\[\]]+)?([>\]])")  # an opening marker, but for its type
+OPENING = re.compile(r"([<\[])(\w+)(?::[^<>\[\]]+)?([>\]])")  # an opening marker, without its type
 
 NO_SPAN = unusable(
     "no-span", "one of the two spans is not given or not marked", "Give both, as columns or as markers in the text"
@@ -93,15 +91,11 @@ def given_span(cell: Any) -> GivenSpan | None:
         next((fields[name] for name in names if not is_missing(fields.get(name))), "")
         for names in (START, END, WORD, TYPE)
     )
-    start, end = map(_as_place, (start, end))
-    if start < 0 or end < 0:
-        start = end = -1
-    return GivenSpan(start, end, as_text(word), as_text(kind).strip()) if word != "" or start >= 0 else None
-
-
-def _as_place(cell: Any) -> int:
-    cell = int(cell) if isinstance(cell, str) and cell.isdecimal() else cell
-    return cell if is_place(cell) else -1
+    places: list[Any] = [int(at) if isinstance(at, str) and at.isdecimal() else at for at in (start, end)]
+    if not all(map(is_place, places)):
+        places = [-1, -1]
+    spelled = word != "" or places[0] >= 0
+    return GivenSpan(places[0], places[1], as_text(word), as_text(kind).strip()) if spelled else None
 
 
 def marked_text(layout: Layout, values: Mapping[str, Any], text: str) -> str:
@@ -110,41 +104,41 @@ def marked_text(layout: Layout, values: Mapping[str, Any], text: str) -> str:
     Raises NoRow for a span that is missing or not in the text, and for spans that cross.
     """
     cells = {name: cell_at(values, name) for name in layout.marked}
-    there = any(cell is not None for cell in cells.values())
-    if there:
+    in_columns = any(cell is not None for cell in cells.values())
+    if in_columns:
         spans = [_placed_span(name, cell, text, layout.span_ends) for name, cell in cells.items()]
         if fault := spans_fault(spans):
             raise NoRow(fault, SPANS_OVERLAP)
         text = with_markers(text, spans, layout.markers)
     if fault := marker_fault(text, layout.markers):
-        lacks = f", and no column {' or '.join(map(repr, cells))}" if cells and not there else ""
+        lacks = f", and no column {' or '.join(map(repr, cells))}" if cells and not in_columns else ""
         raise NoRow(fault + lacks, NO_SPAN)
     return text
 
 
 def _placed_span(name: str, cell: Any, text: str, ends: Ends) -> EntitySpan:
     """Where a span is in a text. Raises NoRow where it is not there, or the word there is another."""
-    given = given_span(cell)
-    if given is None:
+    span = given_span(cell)
+    if span is None:
         raise NoRow(f"has {short(cell)} in the column '{name}'; expected a span", NO_SPAN)
-    if BRACKETS.search(given.type):
-        raise NoRow(f"has a span of the type {short(given.type)}, with a blank or a bracket", NO_SPAN)
-    if given.start < 0:
-        if (times := text.count(given.word)) != 1:
+    if BRACKETS.search(span.type):
+        raise NoRow(f"has a span of the type {short(span.type)}, with a blank or a bracket", NO_SPAN)
+    if span.start < 0:
+        if (times := text.count(span.word)) != 1:
             where = "which is not in the text" if not times else f"which is {times} times in the text"
-            raise NoRow(f"has the name {short(given.word)}, {where}", SPAN_SEVERAL)
-        start = text.index(given.word)
-        return EntitySpan(start=start, end=start + len(given.word), type=given.type)
-    start, end = given.start, given.end + (ends == "inclusive")
+            raise NoRow(f"has the name {short(span.word)}, {where}", SPAN_SEVERAL)
+        start = text.index(span.word)
+        return EntitySpan(start=start, end=start + len(span.word), type=span.type)
+    start, end = span.start, span.end + (ends == "inclusive")
     if not start < end <= len(text):
-        what = f"has a span from {start} to {given.end}"
+        what = f"has a span from {start} to {span.end}"
         raise NoRow(f"{what}, and the text has {so_many(len(text), 'character')}", SPAN_OUTSIDE)
-    if given.word and text[start:end] != given.word:
-        at = f"{short(text[start:end])} at {start} to {given.end}"
-        raise NoRow(f"has {at}, and the word is {short(given.word)}", SPAN_WORD)
+    if span.word and text[start:end] != span.word:
+        at = f"{short(text[start:end])} at {start} to {span.end}"
+        raise NoRow(f"has {at}, and the word is {short(span.word)}", SPAN_WORD)
     if not text[start:end].strip():
-        raise NoRow(f"has only blanks in the span from {start} to {given.end}", SPAN_OUTSIDE)
-    return EntitySpan(start=start, end=end, type=given.type)
+        raise NoRow(f"has only blanks in the span from {start} to {span.end}", SPAN_OUTSIDE)
+    return EntitySpan(start=start, end=end, type=span.type)
 
 
 def ends_of(evidence: Evidence, text: str) -> Ends:
@@ -154,29 +148,29 @@ def ends_of(evidence: Evidence, text: str) -> Ends:
     """
     votes, example = Counter[Ends](), None
     for name in evidence.marked:
-        spans = map(given_span, evidence.columns[name])
-        for cell, given in islice(zip(evidence.columns[text], spans, strict=True), CELLS_SEEN):
-            if given is None or given.start < 0 or is_missing(cell):
+        for cell, marked in evidence.rows((text, name), CELLS_SEEN):
+            span = given_span(marked)
+            if span is None or span.start < 0:
                 continue
-            row, start = as_text(cell), given.start
-            readings: dict[Ends, int] = {"exclusive": given.end, "inclusive": given.end + 1}
+            row, start = as_text(cell), span.start
+            readings: dict[Ends, int] = {"exclusive": span.end, "inclusive": span.end + 1}
             fit: list[Ends] = [
                 ends
                 for ends, last in readings.items()
-                if (row[start:last] == given.word if given.word else start < last <= len(row))
+                if (row[start:last] == span.word if span.word else start < last <= len(row))
             ]
             if len(fit) == 1:
                 votes.update(fit)
-            elif not given.word:
-                example = example or (row, start, given.end)
+            elif not span.word:
+                example = example or (row, start, span.end)
     if votes["inclusive"] != votes["exclusive"]:
         return "inclusive" if votes["inclusive"] > votes["exclusive"] else "exclusive"
     if example is None:
         return "exclusive" if votes else ""
     row, start, end = example
-    one, two = evidence.marked
+    first, second = evidence.marked
     raise Ambiguous(
-        f"{evidence.file}: a span from {start} to {end} in the column '{one}' or '{two}' can end in two places",
+        f"{evidence.file}: a span from {start} to {end} in the column '{first}' or '{second}' can end in two places",
         [
             ("span_ends=exclusive", f"it is {short(row[start:end])}"),
             ("span_ends=inclusive", f"it is {short(row[start : end + 1])}"),
@@ -198,28 +192,28 @@ def named_spans(text: str, table_columns: Mapping[str, Any], file: str) -> tuple
     return names
 
 
-def with_spans(evidence: Evidence, given: Sequence[str], ends: str) -> Evidence:
+def with_spans(evidence: Evidence, named: Sequence[str], ends: str) -> Evidence:
     """The evidence with the columns of two spans, which are then neither a text nor a label, or with markers.
 
-    `given` and `ends` are the settings. Raises UserError for settings that name no spans, and (as Ambiguous) where
+    `named` and `ends` are the settings. Raises UserError for settings that name no spans, and (as Ambiguous) where
     names could be spans of a text.
     """
     if ends not in END_NAMES:
         raise UserError(f"span_ends is '{ends}'", "It is inclusive or exclusive: whether the last character belongs")
-    if tuple(given) == (NONE,):
+    if tuple(named) == (NONE,):
         return evidence
-    if given and len(given) != 2:
-        raise UserError(f"spans={','.join(given)}", "Name two columns, or two markers in the text: spans='<e1>,<e2>'")
-    marked = tuple(given) or _span_columns(evidence)
+    if named and len(named) != 2:
+        raise UserError(f"spans={','.join(named)}", "Name two columns, or two markers in the text: spans='<e1>,<e2>'")
+    marked = tuple(named) or _span_columns(evidence)
     markers = SUBJECT_OBJECT
     if marked and all(name not in evidence.table.columns for name in marked):
         marked, markers = (), marked
     elif not marked and not (markers := _markers(evidence)):
         return evidence
-    own = {name for name in evidence.facts for one in marked if name == one or name.startswith(f"{one}.")}
-    facts = {name: fact for name, fact in evidence.facts.items() if name not in own}
+    taken = {name for name in evidence.facts for column in marked if name == column or name.startswith(f"{column}.")}
+    facts = {name: fact for name, fact in evidence.facts.items() if name not in taken}
     return replace(
-        evidence, facts=facts, marked=marked, markers=markers, span_ends=END_NAMES[ends], spans_given=bool(given)
+        evidence, facts=facts, marked=marked, markers=markers, span_ends=END_NAMES[ends], spans_given=bool(named)
     )
 
 
@@ -240,7 +234,10 @@ def _span_columns(evidence: Evidence) -> tuple[str, ...]:
             if text.startswith((f"{one}.", f"{two}.")) or text in names:
                 continue
             cells = [as_text(cell) for cell in evidence.columns[text][:ROWS_LOOKED_AT]]
-            if all(_mostly([_is_in(span, cell) for span, cell in zip(some, cells, strict=True)]) for some in spans):
+            rows = (list(zip(column, cells, strict=True)) for column in spans)
+            inside = [[span is not None and "" != span.word != cell and span.word in cell for span, cell in column]
+                      for column in rows]  # fmt: skip
+            if all(map(_mostly, inside)):
                 raise Ambiguous(
                     f"{evidence.file}: the columns '{one}' and '{two}' name two places of the column '{text}'",
                     [
@@ -251,10 +248,6 @@ def _span_columns(evidence: Evidence) -> tuple[str, ...]:
     return ()
 
 
-def _is_in(span: GivenSpan | None, text: str) -> bool:
-    return span is not None and "" != span.word != text and span.word in text
-
-
 def _texts_in(evidence: Evidence) -> list[str]:
     return [name for name, fact in evidence.facts.items() if fact.kind in TEXTS and name in evidence.columns]
 
@@ -262,12 +255,12 @@ def _texts_in(evidence: Evidence) -> list[str]:
 def _markers(evidence: Evidence) -> Opening:
     """Two markers of usual names that nearly all cells of a text have, in the order of their names; none else."""
     for name in _texts_in(evidence):
-        cells = [as_text(cell) for cell in islice(evidence.columns[name], ROWS_LOOKED_AT) if not is_missing(cell)]
+        cells = list(map(as_text, evidence.filled(name, ROWS_LOOKED_AT)))
         first = ("".join(parts) for parts in OPENING.findall(cells[0])) if cells else ()
         by_name = {marker[1:-1].lower(): marker for marker in reversed(list(first))}
-        for one, two in PAIRS:
-            if {one, two} <= {*by_name}:
-                opening = by_name[one], by_name[two]
+        for first_name, second_name in PAIRS:
+            if {first_name, second_name} <= {*by_name}:
+                opening = by_name[first_name], by_name[second_name]
                 if _mostly([not marker_fault(cell, opening) for cell in cells]):
                     return opening
     return ()

@@ -31,7 +31,7 @@ from finetune.task_types.classification.texts import (
     TextRow,
     logits_by_row,
 )
-from finetune.task_types.declared_options import option
+from finetune.task_types.declared import option
 from finetune.task_types.explained import Asked, ExplainTarget
 from finetune.task_types.parts import Answer
 

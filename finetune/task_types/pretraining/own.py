@@ -31,11 +31,10 @@ from finetune.data.rows import Rows
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.runs.folder import data_name
-from finetune.task_types.columns import Layout
+from finetune.task_types.columns import MISSING_TEXT, Layout, NoRow
 from finetune.task_types.own_type import Evidence, OwnType, with_chosen
 from finetune.task_types.predictions import Line, Predictions
 from finetune.task_types.pretraining.task import TextTask
-from finetune.task_types.row_issues import MISSING_TEXT, NoRow
 from finetune.task_types.task import Task
 
 OPTIONS = ("shape", "text", "dev", "encoding")  # of a text

@@ -17,7 +17,7 @@ from finetune.metrics.words import perplexity_of
 from finetune.models.feature import Feature
 from finetune.models.tokenizers.train import own_vocabulary
 from finetune.runs.events import Watcher
-from finetune.task_types.declared_options import option
+from finetune.task_types.declared import option
 from finetune.task_types.parts import Answer, BatchMaker
 from finetune.task_types.pretraining.dev import WORD_CHARS, chosen_words
 from finetune.task_types.pretraining.draw import MaskUnit

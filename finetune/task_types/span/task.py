@@ -18,11 +18,10 @@ from finetune.metrics.squad import best_threshold, score_v1, score_v2
 from finetune.metrics.sums import mean_counted
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
-from finetune.task_types.declared_options import option
+from finetune.task_types.declared import option
 from finetune.task_types.explained import Asked, CannotExplain, ExplainTarget, NamedText, Pick, Target
 from finetune.task_types.parts import Answer
-from finetune.task_types.span.answers import SpanAnswer, answers, with_label
-from finetune.task_types.span.questions import SpanRow, encode_questions
+from finetune.task_types.span.questions import SpanAnswer, SpanRow, answers, encode_questions, with_label
 from finetune.task_types.span.search import Window, best_spans, label_logits, null_logits
 from finetune.task_types.task import Task
 

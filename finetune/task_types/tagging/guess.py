@@ -1,4 +1,4 @@
-"""Guesses which columns hold words and their tags, or a text and its entities as character spans."""
+"""Guesses which columns hold words and their tags, or a text and its entities as character spans; words in cells."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -9,18 +9,20 @@ from finetune.data.column_types import DATES
 from finetune.data.formats.conll import are_characters
 from finetune.data.formats.spans import ELSEWHERE, OUTSIDE, items_in, read_spans, span_form
 from finetune.data.formats.word_lines import TagForm, are_chunks, form_of, plain_form
-from finetune.data.messages import so_many
-from finetune.data.values import as_list, as_text, is_missing, tags_of
+from finetune.data.messages import short, so_many
+from finetune.data.values import as_list, as_text, is_missing, is_nested, tags_of
 from finetune.data.words.lists import word_list
 from finetune.errors import UserError
 from finetune.task_types.candidates import Ambiguous
 from finetune.task_types.column_names import is_about, is_id_name, named, text_tier
-from finetune.task_types.columns import Layout
+from finetune.task_types.columns import EMPTY_WORD, MISSING_TEXT, Layout, NoRow
 from finetune.task_types.own_type import Evidence
-from finetune.task_types.tagging.words import ROWS_LOOKED_AT, are_numbers, as_long, items_of, words_for
 
 STEP = 0.9  # share of the rows that have as many tags as words
 INSIDE = 0.95  # share of the spans that are within their text
+
+
+ROWS_LOOKED_AT = 1_000
 
 
 def words_and_tags(evidence: Evidence) -> Layout | None:
@@ -36,13 +38,15 @@ def tag_layout(evidence: Evidence) -> Layout | None:
     columns, facts = evidence.columns, evidence.facts
     label, text = evidence.chosen.get("label", []), evidence.chosen.get("text", [])
     lists = [name for name in columns if facts[name].kind in ("list", "text", "category", "id")]
-    sure = {name for name in lists if facts[name].kind == "list"} | {*named(lists, word_list("tags"))}
+    tags = named(lists, word_list("tags"))
     words = text[0] if len(text) == 1 else None
-    forms = {
-        name: form
-        for name in lists
-        if (form := form_of(_tags(evidence, name))) and (name in sure or _are_tags(evidence, name, form))
-    }
+    forms: dict[str, TagForm] = {}
+    for name in lists:
+        form = form_of(_tags(evidence, name))
+        typed = form is not None and form.form in ("prefix", "suffix", "begun")
+        sure = name in tags or facts[name].kind == "list"
+        if form and (sure or (typed and _are_of_words(evidence, words_for(evidence, [name]), name))):
+            forms[name] = form
     if label and label[0] not in forms and (form := _plain_tags(evidence, label[0], words)):
         forms = {label[0]: form}
     words = words or words_for(evidence, [*label, *forms])
@@ -74,9 +78,9 @@ def span_layout(evidence: Evidence) -> Layout | None:
     texts = [n for n, fact in facts.items() if fact.kind in ("text", "category") or fact.why == DATES]  # with a time
     texts.sort(key=lambda name: (text_tier(name) is None, text_tier(name) or 0, -facts[name].words))
     for name in chosen.get("label") or [name for name in columns if facts[name].kind not in ("empty", "number")]:
-        form = span_form(list(islice((cell for cell in columns[name] if not is_missing(cell)), ROWS_LOOKED_AT)))
+        form = span_form(evidence.filled(name, ROWS_LOOKED_AT))
         for text in chosen.get("text") or texts:
-            if form and text != name and _within(columns[name], columns[text], form):
+            if form and text != name and _within(evidence, name, text, form):
                 reasons = {"shape": f"{name} holds character spans in {text}"}
                 return Layout(shape="tagging", text=(text,), label=(name,), spans=form, reasons=reasons)
     return None
@@ -87,7 +91,7 @@ def _plain_tags(evidence: Evidence, label: str, words: str | None = None) -> Tag
     words = words or words_for(evidence, [label])
     if words == label or (are_numbers(evidence.columns[label]) and not evidence.table.names.get(label)):
         return None
-    return plain_form(_tags(evidence, label)) if _in_step(evidence, words, label) else None
+    return plain_form(_tags(evidence, label)) if _are_of_words(evidence, words, label) else None
 
 
 def ask_for_tags(evidence: Evidence) -> None:
@@ -96,10 +100,10 @@ def ask_for_tags(evidence: Evidence) -> None:
     """
     table, file = evidence.table, evidence.file
     ranked = sorted(evidence.columns, key=lambda name: len(_tags(evidence, name)))
-    if found := [name for name in ranked[:-1] if _plain_tags(evidence, name)]:
+    if tagged := [name for name in ranked[:-1] if _plain_tags(evidence, name)]:
         raise Ambiguous(
             f"{file}: has words, and no tags of entities",
-            [(f"label={n}", f"{len(_tags(evidence, n))} tags: {_kinds(evidence, n)}") for n in found],
+            [(f"label={n}", f"{len(_tags(evidence, n))} tags: {_kinds(evidence, n)}") for n in tagged],
         )
     if table.form.format.name != "word-lines":
         return
@@ -130,11 +134,11 @@ def require_fitting(evidence: Evidence, label: str) -> None:
 
 def _require_names(evidence: Evidence) -> None:
     """Raises UserError for lists of numbers next to lists of as many words: numeric tags without names."""
-    lists = {name: cells for name, cells in evidence.columns.items() if evidence.facts[name].kind == "list"}
-    words = [cells for name, cells in lists.items() if named([name], word_list("words")) and not are_numbers(cells)]
+    columns = evidence.columns
+    lists = [name for name in columns if evidence.facts[name].kind == "list"]
+    words = [name for name in named(lists, word_list("words")) if not are_numbers(columns[name])]
     for name in evidence.chosen.get("label") or named(lists, word_list("tags")):
-        cells = lists.get(name, ())
-        if any(as_long(other, cells) for other in words if cells and other is not cells) and are_numbers(cells):
+        if name in lists and are_numbers(columns[name]) and any(_in_step(evidence, other, name) for other in words):
             tags = ", ".join(sorted(_tags(evidence, name))[:6])
             raise UserError(
                 f"{evidence.file}: the column '{name}' holds numeric tags ({tags})",
@@ -142,21 +146,19 @@ def _require_names(evidence: Evidence) -> None:
             )
 
 
-def _are_tags(evidence: Evidence, name: str, form: TagForm) -> bool:
-    """Whether a text of any name is B-PER and the like for each word of another text."""
-    typed = form.form in ("prefix", "suffix", "begun")
-    return typed and _in_step(evidence, words_for(evidence, [name]), name)
+def _in_step(evidence: Evidence, words: str, tags: str) -> list[int]:
+    """How many words each row has that has as many tags; empty unless nearly all rows have."""
+    rows = [[len(tags_of(cell)) for cell in row] for row in evidence.rows((words, tags), ROWS_LOOKED_AT)]
+    counts = [words for words, tags in rows if words == tags]
+    return counts if len(counts) >= STEP * len(rows) else []
 
 
-def _in_step(evidence: Evidence, words: str | None, tags: str) -> bool:
-    """Whether each row has a tag for each word; that says little of texts that all have one word, or two."""
-    if words is None:
+def _are_of_words(evidence: Evidence, words: str | None, tags: str) -> bool:
+    """Whether there is a tag for each word; texts in step that all have one word, or two, say little."""
+    if words is None or not (counts := _in_step(evidence, words, tags)):
         return False
-    both = (map(tags_of, islice(evidence.columns[name], ROWS_LOOKED_AT)) for name in (words, tags))
-    counts = [len(given) for given, cells in zip(*both, strict=True) if len(given) == len(cells)]
-    enough = len(counts) >= STEP * min(ROWS_LOOKED_AT, len(evidence.columns[words]))
     lists = all(evidence.facts[name].kind == "list" for name in (words, tags))
-    return enough and (lists or (len(set(counts)) > 2 and sum(counts) > 2 * len(counts)))
+    return lists or (len(set(counts)) > 2 and sum(counts) > 2 * len(counts))
 
 
 def _tags(evidence: Evidence, name: str) -> Counter[str]:
@@ -177,10 +179,48 @@ def _are_characters(cells: Sequence[Any]) -> bool:
     return any(not word.strip() or word > "\u1100" for word in words) and are_characters(words)
 
 
-def _within(cells: Sequence[Any], texts: Sequence[Any], form: Sequence[str]) -> bool:
+def _within(evidence: Evidence, spans: str, text: str, form: Sequence[str]) -> bool:
     """Whether nearly all spans are within their texts."""
-    pairs = islice(zip(cells, texts, strict=True), ROWS_LOOKED_AT)
-    filled = [(cell, as_text(text)) for cell, text in pairs if not is_missing(text)]
+    filled = evidence.rows((spans, text), ROWS_LOOKED_AT)
     total = sum(len(items_in(cell) or ()) for cell, _ in filled)
-    changes = sum((read_spans(cell, form, text)[1] for cell, text in filled), Counter[str]())
+    changes = sum((read_spans(cell, form, as_text(text))[1] for cell, text in filled), Counter[str]())
     return total > 0 and changes[OUTSIDE] + changes[ELSEWHERE] <= (1 - INSIDE) * total
+
+
+def words_for(evidence: Evidence, taken: Sequence[str]) -> str | None:
+    """The column of words: one with as many items a row as `taken[0]`, by its name, or else the most varied."""
+    if not taken:
+        return None
+    columns, facts, tags = evidence.columns, evidence.facts, taken[0]
+    free = [name for name in columns if name not in taken and _in_step(evidence, name, tags)]
+    if by_name := named(free, word_list("words")):
+        return by_name[0]
+    kind = "list" if facts[tags].kind == "list" else "text"
+    alike = [name for name in free if facts[name].kind == kind and not are_numbers(columns[name])]
+    return max(alike, key=lambda name: len({*items_of(columns[name])}), default=None)
+
+
+def items_of(cells: Sequence[Any]) -> list[str]:
+    """What the first lists hold, or texts with spaces between their items."""
+    filled = islice((cell for cell in cells if not is_missing(cell)), ROWS_LOOKED_AT)
+    return [item for cell in filled for item in tags_of(cell)]
+
+
+def are_numbers(cells: Sequence[Any]) -> bool:
+    """Whether the first lists hold whole numbers alone."""
+    return all(item.lstrip("-").isdigit() for item in items_of(cells)[:500])
+
+
+def words_in(cell: Any, column: str, *, blanks: bool = False) -> list[str]:
+    """The words in a cell.
+
+    Raises NoRow where there are none, for objects, and for an empty one unless `blanks` may be words.
+    """
+    if isinstance(cell, dict) or is_nested(as_list(cell)):
+        raise NoRow(f"has {short(cell)} in the column '{column}'; expected words")
+    words = tags_of(cell)
+    if not any(word.strip() for word in words):
+        raise NoRow(f"has no words in the column '{column}'", MISSING_TEXT)
+    if not blanks and not all(word.strip() for word in words):
+        raise NoRow(f"has an empty word in the column '{column}'", EMPTY_WORD)
+    return words

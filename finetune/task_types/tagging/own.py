@@ -17,14 +17,21 @@ from finetune.data.messages import short, shown, so_many
 from finetune.data.table import Table, cell_at
 from finetune.data.values import as_list, as_text, is_missing, tags_of
 from finetune.metrics.entities import chunks, split_tag, to_iob2
-from finetune.task_types.columns import Layout
+from finetune.task_types.columns import MISSING_TEXT, Layout, NoRow, unusable
 from finetune.task_types.findings import SplitRows
 from finetune.task_types.own_type import TEXT_CHARS_SHOWN, Evidence, OwnType, with_chosen
 from finetune.task_types.parts import Answer
 from finetune.task_types.predictions import DecisionRow, Decisions, Line, Predictions, marks_of_both, paired_spans
-from finetune.task_types.row_issues import MISSING_TEXT, NoRow, unusable
 from finetune.task_types.tagging import findings
-from finetune.task_types.tagging.guess import ask_for_tags, only_words, require_fitting, words_and_tags
+from finetune.task_types.tagging.guess import (
+    ROWS_LOOKED_AT,
+    ask_for_tags,
+    items_of,
+    only_words,
+    require_fitting,
+    words_and_tags,
+    words_in,
+)
 from finetune.task_types.tagging.segments import (
     changed_spans,
     characters_of,
@@ -36,7 +43,6 @@ from finetune.task_types.tagging.segments import (
     unit,
 )  # fmt: skip
 from finetune.task_types.tagging.task import NONE, TaggingRow, TaggingTask, entities_of, entities_said, entity_spans
-from finetune.task_types.tagging.words import ROWS_LOOKED_AT, items_of, words_in
 from finetune.task_types.task import Task
 
 WORDS_TAGS = unusable("words-tags", "more or fewer tags than words", "Give every word one tag")
@@ -63,10 +69,10 @@ class Tagging(OwnType):
         """
         chosen, label, asked = evidence.chosen, evidence.chosen.get("label"), evidence.shape is not None
         lines = evidence.table.form.format.name == "word-lines"
-        found = words_and_tags(evidence)
-        if found is None and (asked or lines) and label and "text" not in chosen:
+        detected = words_and_tags(evidence)
+        if detected is None and (asked or lines) and label and "text" not in chosen:
             require_fitting(evidence, label[0])
-        layout = with_chosen(self, evidence, found)
+        layout = with_chosen(self, evidence, detected)
         if layout is None and (lines or (label is None and only_words(evidence))):
             ask_for_tags(evidence.without(["document", *chosen.get("text", ())]))
         return layout and with_signs(layout, evidence)
@@ -194,12 +200,12 @@ def tags_predictions(lines: Sequence[Line]) -> Predictions:
         of = list(row.words)
         for first, after, _ in (*prediction, *label):  # a label's entity goes before a predicted one
             of[first:after] = [text[places[first][0] : places[after - 1][1]]] * (after - first)
-        right = [own == given for own, given in zip(*sides, strict=True)]
+        right = [labelled == predicted for labelled, predicted in zip(*sides, strict=True)]
         classes = (map(_type, tags) for tags in sides)
         words += map(DecisionRow, [number] * len(of), *classes, right, sure, chance, of)
-        for place, own, given in paired_spans(label, prediction, NONE):
+        for place, labelled, predicted in paired_spans(label, prediction, NONE):
             low = min((p for p in sure[slice(*place)] if p is not None), default=None)
-            entities.append(DecisionRow(number, own, given, own == given, low, None, of[place[0]]))
+            entities.append(DecisionRow(number, labelled, predicted, labelled == predicted, low, None, of[place[0]]))
         score.append(float(np.mean(right)))
     return Predictions(
         lines=lines, texts=[dict.fromkeys(("label", "prediction"), row.given[0]) for row in rows],

@@ -18,7 +18,7 @@ from finetune.metrics.metric import Counted, Metric
 from finetune.metrics.sums import part_counted, set_counts
 from finetune.models.feature import Feature
 from finetune.task_types import baselines
-from finetune.task_types.declared_options import option
+from finetune.task_types.declared import option
 from finetune.task_types.explained import Asked, ExplainTarget, NamedText, Pick, Target
 from finetune.task_types.parts import Answer
 from finetune.task_types.tagging.encoding import encode_words, same_document

@@ -23,7 +23,7 @@ from finetune.metrics.significance import holm
 from finetune.task_types.classification.task import SentenceRow
 from finetune.task_types.parts import Answer
 from finetune.task_types.registry import find
-from finetune.task_types.span.answers import SpanAnswer
+from finetune.task_types.span.questions import SpanAnswer
 from finetune.task_types.span.task import SpanTask
 from finetune.task_types.task import Task
 

@@ -9,7 +9,7 @@ import pytest
 from finetune.analysis.label_errors import Believed, beliefs
 from finetune.task_types.predictions import Predictions
 from finetune.task_types.saved_predictions import labelled_table
-from finetune.task_types.span.answers import SpanAnswer, with_label
+from finetune.task_types.span.questions import SpanAnswer, with_label
 
 
 def table_for(lines: list[dict[str, Any]]) -> Predictions:

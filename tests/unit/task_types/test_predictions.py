@@ -16,8 +16,7 @@ from finetune.task_types.predictions import Predictions
 from finetune.task_types.registry import find
 from finetune.task_types.resampling import difference_of, margin
 from finetune.task_types.saved_predictions import run_predictions
-from finetune.task_types.span.answers import SpanAnswer
-from finetune.task_types.span.questions import SpanRow
+from finetune.task_types.span.questions import SpanAnswer, SpanRow
 
 
 def table_of_dev(folder: Path) -> Predictions:

@@ -19,7 +19,7 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.tokenizers.load import read_tokenizer
 from finetune.task_types.options import configured
-from finetune.task_types.span.answers import SpanAnswer
+from finetune.task_types.span.questions import SpanAnswer
 from finetune.task_types.span.search import Window, best_spans, null_logits
 from finetune.task_types.span.task import SpanRow, SpanTask
 
