@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from finetune.data.messages import short
 from finetune.data.paths import exists, is_data, is_file, is_pattern, is_remote, require_here
 from finetune.errors import UserError, nearest
 from finetune.runs.lookup import near_files
@@ -151,7 +152,7 @@ def _with_preset(settings: dict[str, Any]) -> dict[str, Any]:
     presets = files_of("presets")
     if name not in presets:
         remedy = f"{nearest(name, list(presets))}There are {', '.join(presets)}"
-        raise UserError(f"no preset is called '{name}'", remedy)
+        raise UserError(f"no preset is called {short(name)}", remedy)
     table, typed = read_toml(presets[name]), {full_name(key) for key in (*others, *flat(others))}
     grid = {f"{GRID}{key}": flat_grid for key, flat_grid in flat(table.pop("grid", {})).items()}
     grid = {key: values for key, values in grid.items() if full_name(key.removeprefix(GRID)) not in typed}

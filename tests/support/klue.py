@@ -6,7 +6,7 @@ from typing import Any
 
 from datasets import ClassLabel, Dataset, Features, List
 
-from finetune.data.formats.spans import LABELS
+from finetune.tasks.klue_re import LABELS
 from support.relations import klue_rows
 
 TOPICS = {"정치": "국회 대통령", "경제": "주가 환율", "스포츠": "야구 결승골"}
