@@ -8,6 +8,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from finetune.data.checksums import state_of
 from finetune.data.detect import detect
 from finetune.data.file_format import FileFormat
 from finetune.data.formats.delimited import header
@@ -120,13 +121,12 @@ def table_of(path: Path, encoding: str = "", form: FileFormat | None = None) -> 
     return _read(path, encoding, version_of(path), form)
 
 
-def version_of(path: Path) -> tuple[int, int]:
-    """The time and size of a file, which change when it does. Raises UserError for one that cannot be read."""
-    try:
-        stat = path.stat()
+def version_of(path: Path) -> tuple[tuple[int, ...], ...]:
+    """Numbers that change when a file does, or any file in a folder. Raises UserError for one that cannot be read."""
+    try:  # a folder's own time does not change when one of its files is written again
+        return tuple(map(state_of, (path, *sorted(path.rglob("*"))) if path.is_dir() else (path,)))
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})", "Check its name") from error
-    return stat.st_mtime_ns, stat.st_size
 
 
 def forget_tables() -> None:
@@ -135,5 +135,5 @@ def forget_tables() -> None:
 
 
 @lru_cache(maxsize=4)
-def _read(path: Path, encoding: str, _: tuple[int, int], form: FileFormat | None) -> Table:
+def _read(path: Path, encoding: str, _: tuple[tuple[int, ...], ...], form: FileFormat | None) -> Table:
     return read_table(path, encoding, form)

@@ -21,7 +21,7 @@ from finetune.data.checksums import sha256_of
 from finetune.data.detect import BY_SUFFIX, detect
 from finetune.data.formats.dialect import Dialect
 from finetune.data.formats.parquet import schema_of, tables_of
-from finetune.data.reading import first_rows, read_table, survey
+from finetune.data.reading import first_rows, read_table, survey, table_of
 from finetune.data.records import column_names
 from finetune.data.values import as_list, as_number
 from finetune.data.writing import write_rows
@@ -225,3 +225,15 @@ def test_damaged_files_of_every_format_end_in_one_line(
     assert (found.tried, found.survived) == (80, 80)
     assert min(found.refused, found.accepted) > 10
     assert len(found.kinds) == len(DAMAGES)
+
+
+def test_a_file_that_is_written_again_in_a_folder_is_read_again(tmp_path: Path) -> None:
+    """Its folder's time stays the same, and a notebook's process goes on."""
+    for label in ("a", "b"):
+        (tmp_path / label).mkdir()
+        for number in range(3):
+            (tmp_path / label / f"{number}.txt").write_text(f"text {number} of {label}")
+    before = table_of(tmp_path)
+    assert table_of(tmp_path) is before
+    (tmp_path / "a" / "1.txt").write_text("another one")
+    assert "another one" in table_of(tmp_path).columns["text"]
