@@ -21,9 +21,8 @@ from finetune.gone import gone
 from finetune.runs import process
 from finetune.runs.process import first_process
 
-UsageError: Any = typer.BadParameter.__mro__[
-    2
-]  # click's error of any kind, of which newer versions of typer have their own
+# click's error of any kind, of which newer versions of typer have their own
+UsageError: Any = typer.BadParameter.__mro__[2]
 
 
 class OnDemand(TyperCommand):

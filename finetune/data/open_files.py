@@ -24,7 +24,7 @@ MAGIC: dict[bytes, Compression] = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\0": "xz"}
 PACKED = (".gz", ".xz")  # suffixes of compressed files
 
 SAMPLE_CHARS = 1 << 18  # characters in which delimiter, quoting and header are detected
-WITHIN = re.compile(r"\r(?!\n|\Z)")  # a carriage return that ends a line only where no line feed does
+CR_WITHIN_LINE = re.compile(r"\r(?!\n|\Z)")  # not before a line feed, which ends the line in most files
 BLANK = b"\0 \r\n\t\xef\xbb\xbf\xff\xfe"
 UNREAD = {  # first bytes of files without rows of text
     b"PK\x03\x04": "a zip archive", b"\xd0\xcf\x11\xe0": "an old Excel file", b"%PDF": "a PDF",
@@ -196,12 +196,12 @@ class FileStart:
         """What ends the lines: a line feed where most have one, so that a carriage return within them is part of a
         text; else either of them.
         """
-        return "\n" if self._raw.count("\n") > len(WITHIN.findall(self._raw)) else ""
+        return "\n" if self._raw.count("\n") > len(CR_WITHIN_LINE.findall(self._raw)) else ""
 
     @cached_property
     def text(self) -> str:
         """The beginning of the text, up to the end of a line; in place of a carriage return within one is a space."""
-        text = WITHIN.sub(" ", self._raw) if self.newline else self._raw
+        text = CR_WITHIN_LINE.sub(" ", self._raw) if self.newline else self._raw
         return text if len(text) < SAMPLE_CHARS or "\n" not in text else text[: text.rindex("\n") + 1]
 
     @cached_property

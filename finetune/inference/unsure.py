@@ -32,7 +32,7 @@ GUESSES = ("entities", "predicted labels", "prediction", "prediction text", "sta
 
 @dataclass(frozen=True, kw_only=True)
 class Unsure:
-    """The least confidence of an answer, and notes on what is promised of the answers."""
+    """The least confidence of an answer (`threshold` itself is enough), and notes on the promise for the answers."""
 
     threshold: float
     notes: tuple[str, ...] = ()
@@ -110,7 +110,7 @@ def unsure_of(
                 way_out if lowest is None else f"Ask for `risk` {lowest:g}, which they promise, or add rows to {split}",
             )
         share = chosen_share
-    least = "any confidence" if share.threshold == -math.inf else f"a confidence of {share.threshold:.3g} or more"
+    least = "any confidence" if share.threshold == -math.inf else f"a confidence of {share.threshold:.6g} or more"
     answers = f"{percent(share.coverage)} of {len(right):,} on {split}, {percent(share.wrong)} of those wrong"
     notes = [f"{what}: {least}: {answers}; {promised}"]
     if chosen := chosen_by_scored(record):

@@ -21,7 +21,7 @@ def normalised(text: str) -> str:
 
 
 def overlap_f1(gold: str, answer: str) -> float:
-    """F1 of the words that two normalised texts share; 0 without any."""
+    """F1 of the words that two normalised texts share, counted as often as both have them; 0 without any."""
     golds, answers = gold.split(), answer.split()
     shared = (Counter(golds) & Counter(answers)).total()
     return 2 * shared / (len(golds) + len(answers)) if shared else 0.0

@@ -223,7 +223,8 @@ def build_optimizer(model: EncoderWithHead, settings: Train) -> Optimizer:
 class UncorrectedAdamW(Optimizer):
     """AdamW without bias correction, as in the original BERT code: moments start at 0, so early updates are larger.
 
-    It is a cause of failed runs on small data (Zhang et al. 2021; Mosbach et al. 2021).
+    m += (1 - beta1) (g - m); v += (1 - beta2) (g^2 - v); p -= lr (m / (sqrt(v) + eps) + weight_decay p). It is a cause
+    of failed runs on small data (Zhang et al. 2021; Mosbach et al. 2021).
     """
 
     def __init__(self, params: Iterable[dict[str, Any]], *, lr: float, eps: float) -> None:

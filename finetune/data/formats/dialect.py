@@ -11,7 +11,7 @@ from itertools import product, zip_longest
 from typing import Literal
 
 from finetune.data.messages import noun, so_many
-from finetune.data.open_files import WITHIN
+from finetune.data.open_files import CR_WITHIN_LINE
 from finetune.data.values import NUMBER, as_text
 from finetune.data.words.lists import word_list
 
@@ -69,12 +69,12 @@ def csv_reader(
 ) -> Iterator[list[str]]:
     """Yields each row's fields; without a delimiter a line is one field. `strict` raises csv.Error for bad quotes.
 
-    A carriage return within a line is part of a field, though csv.reader ends the row there.
+    A carriage return within a line is part of a field. Another sign stands for it, since csv.reader would end the row.
     """
     separator = delimiter or "\x1f"
     if not quoted:
         return (text.split(separator) if (text := line.rstrip("\r\n")) else [] for line in lines)
-    put_aside = (WITHIN.sub(ASIDE, line) if "\r" in line else line for line in lines)
+    put_aside = (CR_WITHIN_LINE.sub(ASIDE, line) if "\r" in line else line for line in lines)
     rows = csv.reader(put_aside, delimiter=separator, quotechar=quote, strict=strict)
     return ([cell.replace(ASIDE, "\r") if ASIDE in cell else cell for cell in cells] for cells in rows)
 
