@@ -110,7 +110,10 @@ class ExplainedRow:
     def facts(self) -> dict[str, Any]:
         """JSON values."""
         computed = ("added", "difference", "gap", "adds_up")
-        explanations = [asdict(each) | {name: getattr(each, name) for name in computed} for each in self.explanations]
+        explanations = [
+            asdict(explanation) | {name: getattr(explanation, name) for name in computed}
+            for explanation in self.explanations
+        ]
         return asdict(self) | {"texts": dict(self.texts), "explanations": explanations}
 
 

@@ -122,8 +122,8 @@ class ChoiceTask(Task):
     def baselines(self, train: Sequence[ChoiceRow], rows: Sequence[ChoiceRow]) -> dict[str, list[Answer]]:
         """The choice that is most similar to the context by TF-IDF."""
         texts = [text for row in train for text in (row.context, *row.choices)]
-        given = baselines.most_similar(texts, [(row.context, row.choices) for row in rows])
-        return {"tfidf-similarity": [Answer(value=index) for index in given]}
+        baseline = baselines.most_similar(texts, [(row.context, row.choices) for row in rows])
+        return {"tfidf-similarity": [Answer(value=index) for index in baseline]}
 
     def explain_target(
         self, row: ChoiceRow, answer: Answer, features: Sequence[Feature], asked: Asked

@@ -68,9 +68,9 @@ class LabelHead(PooledHead):
             labels = labels.to(logits.dtype)
             return functional.mse_loss(numbers, labels.where(~labels.isnan(), numbers.detach()), reduction="sum")
         if self.kind == "flags":
-            there = (labels != IGNORED).to(logits.dtype)
+            labelled = (labels != IGNORED).to(logits.dtype)
             labels = labels.to(logits.dtype)
-            return functional.binary_cross_entropy_with_logits(logits, labels, weight=there, reduction="sum")
+            return functional.binary_cross_entropy_with_logits(logits, labels, weight=labelled, reduction="sum")
         return functional.cross_entropy(logits, labels, weight=self.class_weights, reduction="sum")
 
 

@@ -226,12 +226,12 @@ def _span_columns(evidence: Evidence) -> tuple[str, ...]:
     for pair in PAIRS:
         if not set(pair) <= set(plain):
             continue
-        names = one, two = plain[pair[0]], plain[pair[1]]
+        names = first, second = plain[pair[0]], plain[pair[1]]
         spans = [[given_span(cell) for cell in evidence.columns[name][:ROWS_LOOKED_AT]] for name in names]
         if all(_mostly([span is not None and span.start >= 0 for span in some]) for some in spans):
             return names
         for text in _texts_in(evidence):
-            if text.startswith((f"{one}.", f"{two}.")) or text in names:
+            if text.startswith((f"{first}.", f"{second}.")) or text in names:
                 continue
             cells = [as_text(cell) for cell in evidence.columns[text][:ROWS_LOOKED_AT]]
             rows = (list(zip(column, cells, strict=True)) for column in spans)
@@ -239,9 +239,9 @@ def _span_columns(evidence: Evidence) -> tuple[str, ...]:
                       for column in rows]  # fmt: skip
             if all(map(_mostly, inside)):
                 raise Ambiguous(
-                    f"{evidence.file}: the columns '{one}' and '{two}' name two places of the column '{text}'",
+                    f"{evidence.file}: the columns '{first}' and '{second}' name two places of the column '{text}'",
                     [
-                        (f"spans={one},{two}", "both are marked in the text"),
+                        (f"spans={first},{second}", "both are marked in the text"),
                         (f"spans={NONE}", "the text is read without them"),
                     ],
                 )

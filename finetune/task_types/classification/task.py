@@ -169,7 +169,9 @@ class SentenceTask(PooledTask):
         """Every metric; the area under precision-recall curves from probabilities, where the task has it."""
         scores = super().score(answers, rows)
         if auprc.name in self.metric_names:  # a label without probabilities is certain
-            chances = [one.probabilities or [float(label == one.value) for label in self.labels] for one in answers]
+            chances = [
+                answer.probabilities or [float(label == answer.value) for label in self.labels] for answer in answers
+            ]
             scores[auprc.name] = mean_area([str(row.gold) for row in rows], np.array(chances), self.labels)
         return scores
 
@@ -236,7 +238,7 @@ class MultiLabelTask(PooledTask):
         return f"has the labels {', '.join(row.gold)}; allowed are, each once: {', '.join(self.labels)}"
 
     def fits(self, value: Any, row: MultiLabelRow) -> bool:
-        return isinstance(value, list) and all(value.count(one) == 1 and one in self.labels for one in value)
+        return isinstance(value, list) and all(value.count(label) == 1 and label in self.labels for label in value)
 
     def head(self, backbone: "Backbone") -> "LabelHead":
         from finetune.task_types.classification.head import LabelHead
@@ -273,8 +275,8 @@ class MultiLabelTask(PooledTask):
             return {}
         count = len(self.labels)
         probabilities = np.nan_to_num([answer.probabilities or () for answer in answers]).reshape(-1, count)
-        there = self._matrix([row.gold or () for row in rows])
-        return {"thresholds": [best_f1_threshold(there[:, i], probabilities[:, i]) for i in range(count)]}
+        gold = self._matrix([row.gold or () for row in rows])
+        return {"thresholds": [best_f1_threshold(gold[:, i], probabilities[:, i]) for i in range(count)]}
 
     def labels_of(self, rows: Sequence[MultiLabelRow]) -> list[Answer]:
         """The rows' labels, in the task's order."""
@@ -284,8 +286,8 @@ class MultiLabelTask(PooledTask):
     def sums(self, answers: Sequence[Answer], rows: Sequence[MultiLabelRow]) -> dict[str, Counted]:
         """Micro F1, macro F1 over the labels that occur, exact match; and scores by label."""
         gold, predicted = [row.gold or () for row in rows], [answer.value for answer in answers]
-        there, answered = (self._matrix(side).astype(float) for side in (gold, predicted))
-        counts = there * answered, answered, there
+        labelled, answered = (self._matrix(side).astype(float) for side in (gold, predicted))
+        counts = labelled * answered, answered, labelled
         metrics = {
             "micro f1": micro_f1_counted(*set_counts(gold, predicted)),
             "macro f1": macro_f1_counted(*counts, none=1.0),

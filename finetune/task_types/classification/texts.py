@@ -85,7 +85,9 @@ def encode_windows(
         for start in window_starts(end - first, size=size, step=size - size // 4):
             last = min(first + start + size, end)
             ids_there, *types = (
-                [*some[:first], *some[first + start : last], *some[end:]] for some in (ids, segments) if some
+                [*sequence[:first], *sequence[first + start : last], *sequence[end:]]
+                for sequence in (ids, segments)
+                if sequence
             )
             windows.append(EncodedText(ids_there, types[0] if types else None))
         yield windows

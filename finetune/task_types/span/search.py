@@ -59,7 +59,7 @@ def best_spans(
 
 def null_logits(logits: Sequence[np.ndarray], rows: np.ndarray, *, count: int) -> np.ndarray:
     """S.C and E.C `(count, 2)` of the window in which their sum, the score of no answer, is least (section 4.3)."""
-    first = np.array([given[0] for given in logits], dtype=np.float64)
+    first = np.array([row_logits[0] for row_logits in logits], dtype=np.float64)
     order = np.lexsort((first.sum(1), rows))
     return first[order[np.searchsorted(rows[order], np.arange(count))]]
 
@@ -70,11 +70,13 @@ def label_logits(
     """The sum of both logits of each row's labelled span `(count,)`, the highest of its windows; minus infinity where
     no window has it.
     """
-    found = np.full(count, -np.inf)
-    for given, label, row in zip(logits, labels, rows.tolist(), strict=True):
+    label_sums = np.full(count, -np.inf)
+    for window_logits, label, row in zip(logits, labels, rows.tolist(), strict=True):
         if label is not None and min(label) > 0:  # 0, the first token, is the label of no answer
-            found[row] = max(found[row], float(given[label[0], 0]) + float(given[label[1], 1]))
-    return found
+            label_sums[row] = max(
+                label_sums[row], float(window_logits[label[0], 0]) + float(window_logits[label[1], 1])
+            )
+    return label_sums
 
 
 def _best_of_windows(
@@ -85,9 +87,9 @@ def _best_of_windows(
     start = np.full((len(windows), length), -np.inf, dtype=np.float32)
     end = start.copy()
     characters = np.zeros((2, len(windows), length), dtype=np.int64)
-    for i, (given, window) in enumerate(zip(logits, windows, strict=True)):
+    for i, (window_logits, window) in enumerate(zip(logits, windows, strict=True)):
         size = len(window.starts)
-        part = given[window.place : window.place + size]
+        part = window_logits[window.place : window.place + size]
         start[i, :size] = np.where(window.owned, part[:, 0], -np.inf)
         end[i, :size] = part[:, 1]
         characters[:, i, :size] = window.starts, window.ends

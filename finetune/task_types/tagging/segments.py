@@ -51,10 +51,10 @@ def split_words(text: str) -> WordsInText:
 
     A text that has a sign between blanks is taken to be tokenised already: its words are those between blanks.
     """
-    found = [(match[0], match.start()) for match in re.finditer(r"\S+", text)]
-    if not any(len(word) == 1 and word in CLOSING for word, _ in found):
-        found = [(part, start + place) for word, start in found for part, place in _parts(word)]
-    return _apart(found)
+    words = [(match[0], match.start()) for match in re.finditer(r"\S+", text)]
+    if not any(len(word) == 1 and word in CLOSING for word, _ in words):
+        words = [(part, start + place) for word, start in words for part, place in _parts(word)]
+    return _apart(words)
 
 
 def _parts(word: str) -> Iterable[tuple[str, int]]:
@@ -67,8 +67,8 @@ def _parts(word: str) -> Iterable[tuple[str, int]]:
     yield from ((sign[0], sign.start()) for sign in SIGN.finditer(word, match.start(3)))
 
 
-def _apart(found: Iterable[tuple[str, int]]) -> WordsInText:
-    pairs = list(found)
+def _apart(words: Iterable[tuple[str, int]]) -> WordsInText:
+    pairs = list(words)
     return tuple(word for word, _ in pairs), tuple(start for _, start in pairs)
 
 

@@ -201,11 +201,13 @@ class TaggingTask(Task):
         for word in reversed(range(len(tags))):
             if shares[word] and not row.words[word].strip() and tags[word : word + 1] != tags[word + 1 : word + 2]:
                 tags[word] = "O"
-        own = None
+        label_chances = None
         if row.gold is not None:
             both = enumerate(zip(row.gold, tags, strict=True))
-            own = [sure[n] if gold == tag else float(chances[n, labels.index(gold)]) for n, (gold, tag) in both]
-        return TagsAnswer(value=tags, probabilities=sure, label_probabilities=own)
+            label_chances = [
+                sure[n] if gold == tag else float(chances[n, labels.index(gold)]) for n, (gold, tag) in both
+            ]
+        return TagsAnswer(value=tags, probabilities=sure, label_probabilities=label_chances)
 
     def cells(self, answer: Answer, row: TaggingRow) -> dict[str, Any]:
         """Tags, their probabilities, the entities, and each word's characters in the text, or in the words joined by
@@ -224,17 +226,19 @@ class TaggingTask(Task):
     def sums(self, answers: Sequence[Answer], rows: Sequence[TaggingRow]) -> dict[str, Counted]:
         """All metrics, from the numbers of right, predicted and true entities of each sentence."""
         sides = [[row.gold or () for row in rows], [answer.value for answer in answers]]
-        gold, given = sides
+        gold, predicted = sides
         metrics = {"strict f1": part_counted("f1", *set_counts(*(list(map(strict_chunks, side)) for side in sides)))}
         if self.characters:
-            counted = entity_macro_f1(gold, given), character_macro_f1(gold, given, self.labels)
+            counted = entity_macro_f1(gold, predicted), character_macro_f1(gold, predicted, self.labels)
             metrics |= zip(OF_CHARACTERS, counted, strict=True)
         if self.plain:
-            right, words = [sum(map(eq, a, b)) for a, b in zip(gold, given, strict=True)], list(map(len, gold))
+            right, words = [sum(map(eq, a, b)) for a, b in zip(gold, predicted, strict=True)], list(map(len, gold))
             metrics["accuracy"] = part_counted("precision", right, words, words)
-        found = [list(map(chunks, side)) for side in sides]
+        chunks_of_rows = [list(map(chunks, side)) for side in sides]
         for kind in ("", *self.types):
-            counts = set_counts(*([[one for one in row if kind in ("", one[0])] for row in side] for side in found))
+            counts = set_counts(
+                *([[chunk for chunk in row if kind in ("", chunk[0])] for row in side] for side in chunks_of_rows)
+            )
             metrics |= {f"{kind}/{part}" if kind else part: part_counted(part, *counts) for part in PARTS}
         return metrics
 
@@ -243,8 +247,8 @@ class TaggingTask(Task):
         seen = ((word, tag) for row in train for word, tag in zip(row.words, row.gold or (), strict=True))
         tags = Counter(tag for row in train for tag in row.gold or ()) if self.plain else Counter("O")
         unseen = max(tags, key=lambda tag: tags[tag], default=self.labels[0])
-        given = baselines.most_frequent(seen, (row.words for row in rows), unseen=unseen)
-        return {"most-frequent-tag": [Answer(value=tags) for tags in given]}
+        baseline = baselines.most_frequent(seen, (row.words for row in rows), unseen=unseen)
+        return {"most-frequent-tag": [Answer(value=tags) for tags in baseline]}
 
     def explain_target(
         self, row: TaggingRow, answer: Answer, features: Sequence[Feature], asked: Asked
@@ -298,12 +302,12 @@ def entities_of(answer: Answer, row: TaggingRow) -> list[dict[str, Any]]:
     """The entities in a prediction: type, text, first character and character after the last, and a probability,
     the lowest of those of its words' tags.
     """
-    found, (text, _) = [], row.given
+    entities, (text, _) = [], row.given
     for (start, end, kind), (_, *words) in zip(entity_spans(answer.value, row), chunks(answer.value), strict=True):
         chances = (answer.probabilities or ())[slice(*words)]
         entity = {"type": kind, "text": text[start:end], "start": start, "end": end}
-        found.append(entity | ({"probability": round(min(chances), 6)} if len(chances) else {}))
-    return found
+        entities.append(entity | ({"probability": round(min(chances), 6)} if len(chances) else {}))
+    return entities
 
 
 def _words_at(row: TaggingRow, word: str) -> range:
