@@ -1,22 +1,25 @@
 """Puts faults into the package, one at a time, and writes which of them the tests catch.
 
-python benchmarks/caught_faults.py --out results/benchmarks/caught_faults.json    # resumes; --revision R
+python benchmarks/caught_faults.py --out results/benchmarks/caught_faults.json    # resumes; --revision R, --work FOLDER
 
 Each fault is in another file, chosen at random: a changed operator, a changed constant, two arguments in the other
-order, or a call that is missing. First the tests of the file's room run, then all of `make test`, then the slow ones of
-CI, up to the first that fails. All happens in a clone, so the checkout stays as it is.
+order, or a call that is missing. All tests run once without a fault, and note the lines that each reaches. A fault is
+then tried with the tests that reach it, those first that reach most of its file: 100 cases of `make test`, then 30
+of the slow ones of CI, until one fails. All happens in a clone, so the checkout stays as it is.
 """
 
 import ast
 import os
 import random
+import re
 import subprocess
 import sys
-import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from coverage import CoverageData
 from machine import ROOT, Parts, options
 
 OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
@@ -24,7 +27,13 @@ OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
     **{ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.And: ast.Or, ast.Or: ast.And},
     **{ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult},
 }
-SLOW, FAST = "slow and not nightly", "not slow and not nightly"
+CASES = {"make test": ("not slow and not nightly", 100), "CI": ("slow and not nightly", 30)}  # marks, most to try
+SUBPROCESSES = """[run]
+source_pkgs = finetune
+parallel = true
+sigterm = true
+context = ${PYTEST_CURRENT_TEST-}
+data_file = """
 
 
 @dataclass(frozen=True)
@@ -79,44 +88,90 @@ def drawn(package: Path, count: int, seed: int) -> list[Fault]:
     return chosen
 
 
-def fails(clone: Path, marks: str, *tests: str) -> bool:
-    """Whether one of these tests fails. Raises RuntimeError where pytest itself cannot run."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "2", "--dist", "worksteal", "-m", marks, *tests]
-    ended = subprocess.run(
-        command, cwd=clone, env=os.environ | {"PYTHONPATH": str(clone)}, capture_output=True, text=True
-    )
+def pytest(clone: Path, *arguments: str, **environs: str) -> subprocess.CompletedProcess[str]:
+    """Runs pytest in the clone. Raises RuntimeError where it cannot run."""
+    command = [sys.executable, "-m", "pytest", "-q", "--timeout", "600", *arguments]
+    paths = os.pathsep.join(map(str, (clone.parent, clone, clone / "tests")))  # a sitecustomize.py, the package
+    environs = os.environ | {"PYTHONPATH": paths} | environs
+    ended = subprocess.run(command, cwd=clone, env=environs, capture_output=True, text=True)
     if ended.returncode not in (0, 1, 2, 5):  # 2: a module that cannot be imported, 5: no test of these marks
         raise RuntimeError(ended.stdout[-2_000:])
-    return ended.returncode in (1, 2)
+    return ended
 
 
-def caught_by(clone: Path, fault: Fault) -> dict[str, str]:
+def cloned(work: Path, revision: str) -> tuple[Path, CoverageData, set[str]]:
+    """A clone at a revision, the lines that each test reaches, measured once, in its processes too, and slow cases."""
+    clone, reached = work / "clone", work / "reached"
+    if not clone.exists():
+        subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
+        subprocess.run(["git", "-C", str(clone), "checkout", "--quiet", revision], check=True)
+    if not reached.exists():
+        settings = work / "coveragerc"
+        settings.write_text(f"{SUBPROCESSES}{reached}\n")
+        (work / "sitecustomize.py").write_text("import coverage\n\ncoverage.process_startup()\n")
+        coverage = ["--cov", f"--cov-config={settings}", "--cov-context=test", "--cov-report="]
+        arguments = ["-n", "2", "--dist", "worksteal", "-m", "not nightly", *coverage]
+        if pytest(clone, *arguments, COVERAGE_PROCESS_START=str(settings)).returncode:
+            raise SystemExit(f"tests of {revision} fail without a fault")
+    data = CoverageData(str(reached))
+    data.read()
+    slow = pytest(clone, "--collect-only", "-m", CASES["CI"][0]).stdout.splitlines()
+    return clone, data, set(slow)
+
+
+def reaching(data: CoverageData, fault: Fault) -> list[str]:
+    """The cases that reach a fault, first those that reach most lines of its file. For what runs when the file is
+    imported, such as a constant, all that reach the file.
+    """
+    within = fault.file.parts[-fault.file.parts[::-1].index("finetune") - 1 :]
+    (measured,) = (file for file in data.measured_files() if Path(file).parts[-len(within) :] == within)
+    cases = {
+        line: {case for context in contexts if (case := re.sub(r"\|\w+$| \(\w+\)$", "", context))}
+        for line, contexts in data.contexts_by_lineno(measured).items()
+    }
+    tree = ast.parse(fault.file.read_text(encoding="utf-8"))
+    bodies = (n.body[0] for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and inside(fault.node, n))
+    lines = Counter(case for reached in cases.values() for case in reached)
+    if any(bodies):
+        statements = (n for n in ast.walk(tree) if isinstance(n, ast.stmt) and inside(fault.node, n))
+        innermost = max(statement.lineno for statement in statements)
+        reached = set().union(*(cases.get(line, ()) for line in range(innermost, (fault.node.end_lineno or 0) + 1)))
+        lines = Counter({case: lines[case] for case in reached})
+    return [case for case, _ in lines.most_common()]
+
+
+def inside(node: ast.expr | ast.stmt, other: ast.stmt) -> bool:
+    """Whether a node is in the body of a function, or in another statement."""
+    first = other.body[0].lineno if isinstance(other, ast.FunctionDef) else other.lineno
+    return first <= node.lineno and (node.end_lineno or 0) <= (other.end_lineno or 0)
+
+
+def caught_by(clone: Path, data: CoverageData, slow: set[str], fault: Fault) -> dict[str, str | int]:
     """Puts a fault into the clone, and takes it out again: what it is, and caught by `make test`, `CI` or `neither`."""
-    source, room = fault.file.read_text(encoding="utf-8"), Path("tests/unit", *fault.file.relative_to(clone).parts[1:2])
+    source, cases, caught = fault.file.read_text(encoding="utf-8"), reaching(data, fault), "neither"
     fault.file.write_text(fault.text(source), encoding="utf-8")
     try:
-        if ((clone / room).is_dir() and fails(clone, FAST, str(room))) or fails(clone, FAST):
-            caught = "make test"
-        else:
-            caught = "CI" if fails(clone, SLOW) else "neither"
+        for name, (marks, most) in CASES.items():
+            tried = [case for case in cases if (case in slow) == (name == "CI")][:most]
+            if tried and pytest(clone, "-x", "-m", marks, *tried).returncode in (1, 2):
+                caught = name
+                break
     finally:
         fault.file.write_text(source, encoding="utf-8")
-    return {"kind": fault.kind, "fault": f"{fault.node.lineno}: {fault.replacement:.80}", "caught by": caught}
+    line = fault.node.lineno
+    return {"kind": fault.kind, "fault": f"{line}: {fault.replacement:.80}", "cases": len(cases), "caught by": caught}
 
 
 def main() -> None:
     """Measures, and writes after each fault."""
-    given = options(__doc__, faults=60, seed=0, revision="HEAD")
+    given = options(__doc__, faults=60, seed=0, revision="HEAD", work="build/faults")
     settings = {"faults": given.faults, "seed": given.seed, "revision": given.revision}
     parts = Parts(given.out, "faults that tests catch", key="caught", settings=settings)
-    with tempfile.TemporaryDirectory() as folder:
-        clone = Path(folder) / "clone"
-        subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
-        subprocess.run(["git", "-C", str(clone), "checkout", "--quiet", given.revision], check=True)
-        if fails(clone, FAST, "tests/unit/metrics"):
-            raise SystemExit(f"tests of {given.revision} fail without a fault")
-        for fault in drawn(clone / "finetune", given.faults, given.seed):
-            parts.measure(str(fault.file.relative_to(clone)), caught_by, clone, fault)
+    work = Path(given.work).resolve() / given.revision
+    work.mkdir(parents=True, exist_ok=True)
+    clone, data, slow = cloned(work, given.revision)
+    for fault in drawn(clone / "finetune", given.faults, given.seed):
+        parts.measure(str(fault.file.relative_to(clone)), caught_by, clone, data, slow, fault)
 
 
 if __name__ == "__main__":
