@@ -6,7 +6,7 @@ import re
 import shutil
 import signal
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -162,7 +162,8 @@ def damaged_interrupted(lab: Lab, name: str) -> Iterator[Trial]:
         if again.code == 0 and file.name != "events.jsonl":  # the log: its lost lines are not written again
             require_same(scenario, expected, place)
 
-    yield from _damages(lab, begun, body)
+    finished = {record.parent for record in begun.glob("results/*/*/record.json")}  # which it does not write again
+    yield from _damages(lab, begun, body, spared=finished)
 
 
 def damaged_finished(lab: Lab, name: str) -> Iterator[Trial]:
@@ -222,8 +223,10 @@ def writers_at_once(lab: Lab, name: str) -> Iterator[Trial]:
     yield "8 writers", body
 
 
-def _damages(lab: Lab, place: Path, body: Callable[..., None]) -> Iterator[Trial]:
-    """Every file of results and cache: emptied, cut, one bit flipped, one digit changed."""
+def _damages(
+    lab: Lab, place: Path, body: Callable[..., None], *, spared: Collection[Path] = frozenset()
+) -> Iterator[Trial]:
+    """Every file of results and cache outside of some folders: emptied, cut, one bit flipped, one digit changed."""
 
     def flipped(content: bytes) -> bytes:
         damaged = bytearray(content)
@@ -238,6 +241,8 @@ def _damages(lab: Lab, place: Path, body: Callable[..., None]) -> Iterator[Trial
 
     damages = {"emptied": lambda _: b"", "cut": lambda content: content[: len(content) // 2]}
     for file in sorted(file for part in ("results", "cache") for file in (place / part).rglob("*") if file.is_file()):
+        if not spared.isdisjoint(file.parents):
+            continue
         for what, damage in (damages | {"flipped": flipped, "changed": changed}).items():
             if file.name != ".lock":
                 yield f"{file.relative_to(place)} {what}", partial(body, file.relative_to(place), damage)
