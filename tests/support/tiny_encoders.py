@@ -1,12 +1,11 @@
 """Tiny random encoders of every family, and batches for them."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
 from measuring import encoder_config
-from transformers import CONFIG_MAPPING, AutoModel, PretrainedConfig, PreTrainedModel
+from transformers import CONFIG_MAPPING, PretrainedConfig
 
 from finetune.models.batch import Batch
 from finetune.models.families import takes_segments
@@ -25,16 +24,6 @@ def tiny(kind: str, *, padding: int) -> PretrainedConfig:
         more["embedding_size"] = 16
     shape = {"width": 32, "inner": 64, "layers": 2, "heads": 2}
     return encoder_config(kind, shape, **more, **CONFIGS.get(kind, {}))
-
-
-def save_random(config: PretrainedConfig, folder: Path) -> None:
-    """Saves an encoder with weights of which none is 0 or 1, so that a layer that is left out shows."""
-    torch.manual_seed(0)
-    encoder: PreTrainedModel = AutoModel.from_config(config)
-    with torch.no_grad():
-        for parameter in encoder.parameters():
-            parameter.add_(torch.randn_like(parameter) * 0.1)
-    encoder.save_pretrained(folder)
 
 
 def batch_of(config: PretrainedConfig, lengths: Sequence[int]) -> Batch:

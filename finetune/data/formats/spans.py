@@ -36,6 +36,7 @@ MAY_DIFFER = ("value", "word", "target")  # texts that a tool may have normalise
 LISTS = ("0", "1", "2")  # for lists in place of objects
 LIST_TEXTS = {LISTS: "", ("0", "1", "3"): "2", ("1", "2", "0"): ""}  # (start, end, label) of lists: the span's text
 OFFSET = re.compile(r"start|begin|end|stop|offset|length|left|right|pos|idx|index|^(from|to|b|e|s)$", re.IGNORECASE)
+MOSTLY = 0.5  # share of the labels of lists that look like texts, and of the items in another form
 NEARLY_ALL = 0.95  # share of the cells, and of their items, that must be spans
 OUTSIDE = "outside the text, empty or without a label: left out"
 ELSEWHERE = "whose own text is at no or several other places: left out"
@@ -65,10 +66,10 @@ def span_form(cells: Sequence[Any]) -> tuple[str, str, str] | None:
         long = sum(abs(end - start - len("".join(labels))) <= 1 for start, end, labels in spans)
         return long / counts[form], len({*map(str, (labels for *_, labels in spans))})
 
-    # A list of four can be read as one of three too, whose label would be its text: rows of three decide nothing.
+    # A list of four can be read as one of three, with its text as the label: then rows of three decide nothing.
     most = max(counts.values())
-    lists_of_most = {form for form in LIST_TEXTS if 2 * counts[form] >= most}
-    form = min((form for form, count in counts.items() if count == most or form in lists_of_most), key=like_texts)
+    least = MOSTLY * most if counts[LISTS] == most and like_texts(LISTS)[0] > MOSTLY else most
+    form = min((form for form, count in counts.items() if count >= least), key=like_texts)
     return form if sum(_parts(item, form)[0] >= 0 for item in items) >= NEARLY_ALL * len(items) else None
 
 
