@@ -48,7 +48,7 @@ def model_card(folder: RunFolder, *, hub_name: str = "") -> str:
     lines = read_lines(folder, split) if folder.predictions(split).is_file() else []
     kind, settings = architecture(model), saved_config(model).get("finetune") or {}
     name = hub_name or "/".join(folder.path.resolve().parts[-3:])
-    metric = record.metric(record.headline)
+    weights, metric = hub_name or f"{name}/{model.name}", record.metric(record.headline)
     templates = templates_of("finetune.analysis").overlay(autoescape=False)
     templates.filters = {
         **templates.filters, "code": code, "escaped": escaped, "percent": percent, "shown": metric.shown,
@@ -56,8 +56,8 @@ def model_card(folder: RunFolder, *, hub_name: str = "") -> str:
     }  # fmt: skip
     text = templates.get_template("card.md.j2").render(
         head=_head(record, kind, name.rpartition("/")[2]), record=record, hub=hub_name, name=name, kind=kind,
-        pipelines=PIPELINES, weights=hub_name or f"{name}/{model.name}", line=next(iter(lines), {}),
-        plain_metrics=plain_metrics, baseline_words=baseline_words, settings=settings,
+        pipelines=PIPELINES, weights=weights, loading=loaded_in_transformers(model, weights),
+        line=next(iter(lines), {}), plain_metrics=plain_metrics, baseline_words=baseline_words, settings=settings,
         columns=layout.get("text", ()) if isinstance(layout := settings.get("layout"), dict) else (),
         ending=Path(str(record.recipe["task"])).suffix or ".csv",
         verdict=verdict_of(seeds).sentence, mean=verdict_of(seeds, split=record.first_split),
@@ -102,13 +102,22 @@ def base_model(record: RunRecord) -> str | None:
 
 
 def architecture(model: Path) -> str:
-    """The end of transformers' class name after the family, such as `ForMaskedLM`; empty without such a class."""
-    try:
-        name = str(json.loads((model / "config.json").read_text(encoding="utf-8"))["architectures"][0])
-        name = name.replace("LMHeadModel", "ForCausalLM")  # of the auto class
-        return name[name.index("For") :] if (model / "model.safetensors").is_file() else ""
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
-        return ""
+    """The end of the name of transformers' auto class that loads a model, such as `ForMaskedLM`; empty without one."""
+    config = saved_config(model) if (model / "model.safetensors").is_file() else {}
+    code, classes = config.get("auto_map"), config.get("architectures")
+    name = str(next(iter(code if isinstance(code, dict) and code else classes or []), ""))
+    name = name.replace("LMHeadModel", "ForCausalLM")  # of the auto class
+    return name[name.index("For") :] if "For" in name else ""
+
+
+def loaded_in_transformers(model: Path, name: str) -> str:
+    """The line of Python that loads a model by its folder or name in transformers alone; empty where none does."""
+    kind, quoted = architecture(model), json.dumps(name, ensure_ascii=False)
+    trusted = ", trust_remote_code=True" if saved_config(model).get("auto_map") else ""
+    if kind in PIPELINES:
+        grouped = ', aggregation_strategy="simple"' if kind == "ForTokenClassification" else ""
+        return f'pipeline("{PIPELINES[kind]}", model={quoted}{grouped}{trusted})'
+    return f"AutoModel{kind}.from_pretrained({quoted}{trusted})" if kind else ""
 
 
 def _head(record: RunRecord, kind: str, name: str) -> str:

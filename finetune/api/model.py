@@ -229,9 +229,14 @@ class Model:
             import torch
             import transformers
 
+            from finetune.models.model_folder import has_own_head
+            from finetune.models.modeling_pooled import PooledModel
+
             config = transformers.AutoConfig.from_pretrained(self.folder)
-            kind = getattr(transformers, next(iter(config.architectures or []), ""), None)
-            if kind is None or not (self.folder / "model.safetensors").is_file():
+            kind = PooledModel if getattr(config, "auto_map", None) else None
+            if not has_own_head(self.folder):
+                kind = getattr(transformers, next(iter(config.architectures or []), ""), None)
+            if kind is None:
                 what = f"{self.folder}: transformers has no class for this model"
                 raise UserError(what, "Use predict, or call the model")
             model = kind.from_pretrained(self.folder, dtype=torch.float32)

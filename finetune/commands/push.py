@@ -88,10 +88,10 @@ def _saved_files(folder: Path) -> dict[str, Path]:
         names = [*json.loads((folder / CHECKSUMS).read_bytes()), CHECKSUMS]
     except OSError as error:
         raise UserError(f"{folder}: lacks {CHECKSUMS}, by which its files are known", REMEDY) from error
-    files = {Path(name).name: folder / name for name in names}
+    files = {name: folder / name for name in names}
     for name, file in files.items():
         require_no_link(file)
-        if any(fnmatch(name, pattern) for pattern in NEVER):
+        if any(fnmatch(file.name, pattern) for pattern in NEVER):
             raise UserError(f"{name}: is not part of a model, and may have texts of the data", f"Remove {file}")
         if file.suffix in TEXTS and TOKEN.search(file.read_bytes()):
             raise UserError(f"{name}: holds a token of the Hub", f"Remove it from {file}")

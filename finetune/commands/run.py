@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from finetune.analysis.card import loaded_in_transformers
 from finetune.analysis.run_facts import cause_parts, next_commands, verdict_lines
 from finetune.analysis.run_tables import (
     finding_lines,
@@ -241,6 +242,9 @@ def shown(result: Run) -> Iterator[Part]:
     if len({record.task for record in records}) == 1:
         yield from cause_parts(result.diagnosis)
     yield Line(f"  `show` has the rest: {_rest(records, len(new) - MOST_NOTES)}")
+    if len(records) == 1 and (model := result.folder / "model").is_dir():
+        loading = loaded_in_transformers(model, model.as_posix())
+        yield Line(f"  in transformers: {loading or 'no class has this head; use finetune.load'}")
     yield Next(next_commands(records), piped=True)
 
 

@@ -58,8 +58,11 @@ def scratch_folder(folder: Path) -> Iterator[Path]:
     with temporary_folder(folder / "files") as scratch:
         yield scratch
         settle(scratch)
-        for file in scratch.iterdir():
-            file.replace(folder / file.name)
+        for file in filter(Path.is_file, sorted(scratch.rglob("*"))):
+            place = folder / file.relative_to(scratch)
+            place.parent.mkdir(exist_ok=True)
+            file.replace(place)
+            sync(place.parent)
         sync(folder)
 
 
@@ -78,7 +81,7 @@ def temporary_folder(place: Path) -> Iterator[Path]:
 def settle(folder: Path) -> None:
     """Gives each file of a folder the mode that the umask gave the folder, and waits until it is on the disk."""
     mode = folder.stat().st_mode & 0o666
-    for file in filter(Path.is_file, folder.iterdir()):
+    for file in filter(Path.is_file, folder.rglob("*")):
         file.chmod(mode)
         sync(file)
 

@@ -11,7 +11,7 @@ from finetune.data.atomic import write_atomically
 from finetune.data.paths import paths_in, require_file
 from finetune.errors import UserError
 
-NAME = re.compile(r"[\w.-]{1,100}", re.ASCII)  # of a file in the same folder
+NAME = re.compile(r"(\w{1,100}/)?[\w.-]{1,100}", re.ASCII)  # of a file in the same folder, or in one within
 CHECKSUMS = "checksums.json"  # of the other files in its folder
 ABOUT = "README.md"  # tells about the others, and may be written again
 
@@ -53,8 +53,14 @@ def checksums_of(folder: Path) -> dict[str, str]:
 
 
 def write_checksums(folder: Path) -> None:
-    """Writes the checksums of a folder's files into it, for `verify_folder`."""
-    write_atomically(folder / CHECKSUMS, json.dumps(checksums_of(folder), indent=1) + "\n")
+    """Writes the checksums of a folder's files into it, for `verify_folder`; of folders within too, unless they have
+    their own.
+    """
+    sums = checksums_of(folder)
+    for within in sorted(path for path in folder.iterdir() if path.is_dir() and path.name[0] != "."):
+        if not (within / CHECKSUMS).exists():
+            sums |= {f"{within.name}/{name}": checksum for name, checksum in checksums_of(within).items()}
+    write_atomically(folder / CHECKSUMS, json.dumps(sums, indent=1) + "\n")
 
 
 def verify_folder(folder: Path, *, remedy: str) -> None:

@@ -13,12 +13,12 @@ from finetune.models.backbone import Backbone
 from finetune.models.encoder_size import is_untrained
 from finetune.models.families import require_encoder, set_dropout
 from finetune.models.fast_paths import freeze_unreached, take_fast_paths
-from finetune.models.fingerprint import OWN_WEIGHTS
 from finetune.models.freezing import leave_out_layers, reinitialise, set_trainable
 from finetune.models.head import EncoderWithHead, HeadFor
 from finetune.models.kernels.dropout import repeatable
 from finetune.models.lora import POOLER, add_lora, require_adapter
-from finetune.models.model_folder import forget_head, from_pretrained, load_config, saved_encoder, some
+from finetune.models.model_folder import forget_head, from_pretrained, has_own_head, load_config, saved_encoder, some
+from finetune.models.saving import loads_elsewhere
 from finetune.models.tokenizers.load import add_tokens, load_tokenizer
 from finetune.runs.recipe import Recipe
 
@@ -122,11 +122,11 @@ def build_model(
     model.notes = take_fast_paths(model, device=device)
     if recipe.train.gradient_checkpointing:
         checkpoint_gradients(backbone.encoder)
-    chosen = recipe.layers != "last" or recipe.bilstm or recipe.pooling != "family" or backbone.left_to_right
-    if not model.head.has_class and not chosen:  # a user who chose these expects it
+    chosen = recipe.layers != "last" or recipe.bilstm or backbone.left_to_right
+    if not loads_elsewhere(model) and not chosen:  # a user who chose these expects it
         model.notes.append(
             f"transformers has no {model.head.auto_class} that computes the same for type "
-            f"'{backbone.config.model_type}': the model is saved in a format that only finetune loads"
+            f"'{backbone.config.model_type}': only finetune loads the model"
         )
     return model, new
 
@@ -153,10 +153,10 @@ def _grow_embeddings(encoder: PreTrainedModel, folder: Path, tokens: Sequence[st
 def _load_head(model: EncoderWithHead, folder: Path) -> list[str]:
     """Loads a head for pre-training from a checkpoint; returns the names of the weights that it lacks, which are new.
 
-    Checkpoints in finetune's own format, and of families without a class in transformers, have no such head.
+    Checkpoints with a head of our own, and of families without a class in transformers, have no such head.
     """
     state = model.head.to_checkpoint()
-    if is_untrained(folder) or (folder / OWN_WEIGHTS).is_file() or not model.head.has_class:
+    if is_untrained(folder) or has_own_head(folder) or not model.head.has_class:
         return sorted(state)
     shell, info = from_pretrained(getattr(transformers, model.head.auto_class), folder, config=model.backbone.config)
     new = set(info["missing_keys"]) & state.keys()

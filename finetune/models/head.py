@@ -136,7 +136,7 @@ class JoinedHead(Head):
 
     def __init__(self, backbone: Backbone, made: "Mapping[str, HeadFor]") -> None:
         """Raises UserError for a layer mix where heads read both outputs."""
-        backbone.has_row = True  # loading finetune's own format has set it to False
+        backbone.has_row = True  # loading a head of our own has set it to False
         heads = {name: head_for(backbone) for name, head_for in made.items()}
         super().__init__([f"{name}: {label}" for name, head in heads.items() for label in head.labels])
         self.names, self.heads = tuple(heads), nn.ModuleList(heads.values())

@@ -1,20 +1,17 @@
-"""A model's folder: its config and weights, by a class of transformers or in finetune's own format."""
+"""A model's folder: reads its config and weights, of a class of transformers or with a head of our own."""
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
 from safetensors import safe_open
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
-from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
 
-from finetune.data.atomic import scratch_folder
-from finetune.data.checksums import write_checksums
 from finetune.data.messages import first_of
 from finetune.data.paths import read_small
 from finetune.errors import UserError, as_user_error
@@ -23,18 +20,19 @@ from finetune.models.families import FAMILIES, is_left_to_right, require_encoder
 from finetune.models.fingerprint import OWN_WEIGHTS
 from finetune.models.folder_checks import FIXED, REMEDY, require_config, saved_settings
 from finetune.models.head import EncoderWithHead, Head, HeadFor
-from finetune.models.lora import POOLER, RETRY, merged_state
-from finetune.models.tokenizers.load import forget_use
+from finetune.models.lora import POOLER
 from finetune.runs.recipe import Recipe
 
 NEW_WORDS = "lm_predictions."  # begins weights of DeBERTa-v3's head for words, unlike that of a `legacy` config
 FEW_ROWS = 1_000  # training rows; with fewer, a better vector matters more than a format that transformers loads
+WEIGHTS = "model.safetensors"
 MODULES = "modules.json"  # sentence-transformers' list of a model's parts
 MOST_BYTES = 1_000_000  # of modules.json
 LINEAR = ("logistic", "contrastive")  # solvers of a linear head, for which the lengths of vectors are noise
 CLS, MEAN, UNIT, FAMILY = "cls", "mean", "unit", "family"
 WEIGHTS_SHOWN = 4  # names of weights in a message
-ENCODER = "backbone.encoder."  # before the names of its weights in finetune's own format
+ENCODER = "backbone.encoder."  # before the names of an encoder's weights in our modules
+OWN = "finetune."  # before the names of weights in a folder that no class of transformers has
 
 
 def load_config(folder: Path) -> PretrainedConfig:
@@ -51,11 +49,11 @@ def load_config(folder: Path) -> PretrainedConfig:
 
 def from_pretrained(kind: Any, folder: Path, *, config: PretrainedConfig) -> tuple[PreTrainedModel, dict[str, Any]]:
     """A model of a class of transformers in fp32, and transformers' report of loading. Raises UserError where weights
-    cannot be loaded, and for a model in finetune's own format.
+    cannot be loaded, and for a head that no class of transformers has.
     """
-    if (folder / OWN_WEIGHTS).is_file():
+    if kind is not AutoModel and has_own_head(folder):
         raise UserError(
-            f"{folder}: is a model in finetune's own format {reading(config) or config.model_type}",
+            f"{folder}: transformers has no class for this model {reading(config) or config.model_type}",
             "Use it with finetune.load or finetune predict, or name the encoder that it was trained from",
         )
     with as_user_error(f"{folder}: the weights cannot be loaded", "The folder needs a complete model.safetensors"):
@@ -75,6 +73,11 @@ def weight_names(folder: Path) -> Iterator[str]:
     for file in sorted(folder.glob("*.safetensors")):
         with as_user_error(f"{file}: cannot be read", "Restore it"), safe_open(file, framework="pt") as weights:
             yield from weights.keys()
+
+
+def has_own_head(folder: Path) -> bool:
+    """Whether a folder's head is none of transformers' classes."""
+    return any(name.startswith((OWN, ENCODER)) for name in weight_names(folder))
 
 
 def some(names: Sequence[str]) -> str:
@@ -101,23 +104,24 @@ def load_encoder(folder: Path) -> tuple[PreTrainedModel, list[str]]:
 
 
 def saved_encoder(folder: Path, config: PretrainedConfig) -> tuple[PreTrainedModel, list[str]]:
-    """The encoder of a model folder in either format, and the names of weights that it lacks."""
+    """The encoder of a model folder, and the names of weights that it lacks."""
     if not (folder / OWN_WEIGHTS).is_file():
         encoder, info = from_pretrained(AutoModel, folder, config=config)
         return encoder, sorted(info["missing_keys"])
     encoder = _new_backbone(config).encoder.requires_grad_(True)  # the run may have frozen it
-    state = {name.removeprefix(ENCODER): t for name, t in _own_weights(folder).items() if name.startswith(ENCODER)}
+    weights = _own_weights(folder, encoder)
+    state = {name.removeprefix(ENCODER): tensor for name, tensor in weights.items() if name.startswith(ENCODER)}
     return encoder, sorted(encoder.load_state_dict(state, strict=False).missing_keys)
 
 
 def load_trained(folder: Path, head_for: HeadFor) -> EncoderWithHead:
-    """The model of a fine-tuned checkpoint, of transformers or in finetune's own format.
+    """The model of a fine-tuned checkpoint, of transformers or of a run.
 
     Raises UserError where it has no trained head of the required kind.
     """
     config = load_config(folder)
     require_encoder(config)
-    if (folder / OWN_WEIGHTS).is_file():
+    if has_own_head(folder):
         return _load_own(folder, config, head_for)
     probe = empty_model(config, head_for).head
     if not probe.has_class:
@@ -165,21 +169,21 @@ def _load_own(folder: Path, config: PretrainedConfig, head_for: HeadFor) -> Enco
     backbone = _new_backbone(config)
     backbone.has_row = False  # models of a family's own layers are saved as transformers' class
     model = EncoderWithHead(backbone, head_for(backbone))
-    state = _own_weights(folder)
-    if model.head.pretrains:  # its pooler, which this head does not read, is for a later task
-        state = {name: tensor for name, tensor in state.items() if not name.startswith(f"{ENCODER}{POOLER}.")}
-    with _own_format(folder):
+    with as_user_error(f"{folder}: the weights cannot be loaded", "Train it again with `force`"):
+        state = _own_weights(folder, backbone.encoder)
+        if model.head.pretrains:  # its pooler, which this head does not read, is for a later task
+            state = {name: tensor for name, tensor in state.items() if not name.startswith(f"{ENCODER}{POOLER}.")}
         model.load_state_dict(state)
     return model
 
 
-def _own_weights(folder: Path) -> dict[str, Tensor]:
-    with _own_format(folder):
+def _own_weights(folder: Path, encoder: PreTrainedModel) -> dict[str, Tensor]:
+    """The weights of a folder with a head of our own, by the names of our modules."""
+    if (folder / OWN_WEIGHTS).is_file():  # as version 0.1 saved them
         return load_file(folder / OWN_WEIGHTS)
-
-
-def _own_format(folder: Path) -> AbstractContextManager[None]:
-    return as_user_error(f"{folder / OWN_WEIGHTS}: the weights cannot be loaded", "Train it again with `force`")
+    state, prefix = load_file(folder / WEIGHTS), f"{encoder.base_model_prefix}."
+    ours = {name.removeprefix(OWN): tensor for name, tensor in state.items() if name.startswith(OWN)}
+    return ours | {f"{ENCODER}{n.removeprefix(prefix)}": t for n, t in state.items() if n.startswith(prefix)}
 
 
 def _new_backbone(config: PretrainedConfig) -> Backbone:
@@ -246,44 +250,3 @@ def _sentence_transformers(folder: Path) -> str:
         settings = json.loads(read_small(folder / paths[0] / "config.json", most=MOST_BYTES))
     named = [name for name, mode in ((CLS, "cls_token"), (MEAN, "mean_tokens")) if settings.get(f"pooling_mode_{mode}")]
     return named[0] if len(named) == 1 else str(settings.get("pooling_mode", "")) * (not named)
-
-
-def save_checkpoint(
-    model: EncoderWithHead, folder: Path, tokenizer: PreTrainedTokenizerBase, settings: dict[str, Any]
-) -> None:
-    """Saves config, safetensors, tokenizer and checksums; the head's `AutoModelFor...` class gives the same logits.
-
-    LoRA is merged. `settings`, such as task and max_length, are for prediction, and become `finetune` in the config.
-    transformers has no class for a layer mix, the last token of a left-to-right encoder, the `pooling` of a recipe, and
-    markers of spans: `load_trained` alone loads these. Raises UserError where the folder cannot be written.
-    """
-    with as_user_error(f"{folder}: the model cannot be written", RETRY):
-        with scratch_folder(folder) as scratch:
-            _save(model, scratch, settings)
-            forget_use(tokenizer)
-            tokenizer.save_pretrained(scratch)
-        write_checksums(folder)
-
-
-def _save(model: EncoderWithHead, folder: Path, settings: dict[str, Any]) -> None:
-    backbone = model.backbone
-    config = backbone.config.__class__.from_dict(backbone.config.to_dict())
-    config.update(model.head.config_settings() | {"finetune": settings})
-    if backbone.reader is not None or not model.head.has_class:
-        config.save_pretrained(folder)
-        save_file({name: t.contiguous() for name, t in merged_state(model).items()}, folder / OWN_WEIGHTS)
-        return
-    with torch.device("meta"):  # for its names of parameters and its way of saving
-        shell = getattr(transformers, model.head.auto_class).from_config(config, trust_remote_code=False)
-    prefix = f"{shell.base_model_prefix}."
-    state = {f"{prefix}{name}": tensor for name, tensor in merged_state(backbone.encoder).items()}
-    state |= model.head.to_checkpoint()
-    state |= {name: state[source] for name, source in (shell._tied_weights_keys or {}).items() if name not in state}
-    names = shell.state_dict().keys()
-    unread = {name for name in names - state.keys() if name.startswith(f"{prefix}{POOLER}.")}
-    missing, _ = shell.load_state_dict({n: t for n, t in state.items() if n in names}, strict=False, assign=True)
-    if lacking := sorted(set(missing) - unread):
-        raise RuntimeError(f"{type(shell).__name__} has {some(lacking)}, and the model has not")
-    others = {name: tensor for name, tensor in state.items() if name not in names}  # a pooler, for a later task
-    read_weights = {name: tensor for name, tensor in shell.state_dict().items() if name not in unread}
-    shell.save_pretrained(folder, state_dict=read_weights | others)

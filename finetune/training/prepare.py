@@ -120,8 +120,8 @@ def _notes(run: RunState) -> Iterator[str]:
     lacking = [weight for weight in run.new_weights if model.head.pretrains and weight in model.head.to_checkpoint()]
     if lacking and not is_new(recipe.model):
         yield f"the head is new, since {recipe.model} lacks {some(lacking)}"
-    if recipe.pooling == "auto" and run.pooling != FAMILY:  # transformers' classes read no other vector
+    if recipe.pooling == "auto" and run.pooling != FAMILY:
         yield (
-            f"pooling {run.pooling}: the head reads {VECTORS[run.pooling]}, which fits {recipe.model}; the model is "
-            "saved in a format that only finetune loads (pooling=family: one that transformers loads)"
+            f"pooling {run.pooling}: the head reads {VECTORS[run.pooling]}, which fits {recipe.model}; in transformers "
+            "the model needs the class that is saved with it (pooling=family: none)"
         )

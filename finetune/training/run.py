@@ -12,7 +12,7 @@ from typing import Any
 
 from finetune.inference.engine import Engine
 from finetune.models.lora import merged
-from finetune.models.model_folder import save_checkpoint
+from finetune.models.saving import save_checkpoint
 from finetune.runs.events import AlreadyDone, Done, EventLog, Note, Started, Watcher, Working, logged_seconds
 from finetune.runs.folder import RunFolder, write_predictions
 from finetune.runs.process import versions

@@ -38,7 +38,8 @@ from finetune.models.building import build_model
 from finetune.models.device import build_accelerator
 from finetune.models.feature import Feature
 from finetune.models.head import EncoderWithHead
-from finetune.models.model_folder import load_trained, save_checkpoint
+from finetune.models.model_folder import load_trained
+from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.load import add_tokens
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe, Train

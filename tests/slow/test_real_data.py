@@ -14,8 +14,8 @@ from finetune.data.source import Source
 from finetune.inference.predictor import load_predictor
 from finetune.models.building import load_backbone
 from finetune.models.head import EncoderWithHead
-from finetune.models.model_folder import save_checkpoint
 from finetune.models.pretrained import MINILM_PACKAGE
+from finetune.models.saving import save_checkpoint
 from finetune.runs.events import Event, Updates
 from finetune.runs.folder import read_predictions
 from finetune.runs.recipe import Recipe, Train

@@ -10,7 +10,7 @@ import torch
 
 from finetune.commands import submission
 from finetune.models.building import build_model
-from finetune.models.model_folder import save_checkpoint
+from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe
 from finetune.task_types.registry import find

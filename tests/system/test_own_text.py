@@ -10,7 +10,7 @@ from support.training import StopsAfter
 
 from finetune.data.source import source_of
 from finetune.errors import UserError
-from finetune.models.fingerprint import OWN_WEIGHTS
+from finetune.models.model_folder import has_own_head
 from finetune.runs.process import Interrupted
 from finetune.runs.record_files import all_records
 from finetune.task_types.own_data import own_task
@@ -204,16 +204,16 @@ def test_what_follows_a_run(corpus: Path, in_process: InProcess) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("objective", "setting"), [("ltr", "seed=42"), ("mlm", "layers=sum-all")])
-def test_a_run_in_our_own_format_is_pre_trained_further(
+def test_a_run_with_a_head_of_our_own_is_pre_trained_further(
     objective: str, setting: str, corpus: Path, in_process: InProcess
 ) -> None:
-    """The format of a fine-tuned left-to-right encoder and of a layer mix, whose head is for another task."""
+    """The head of a fine-tuned left-to-right encoder and of a layer mix, whose head is for another task."""
     results = corpus.parent / "results"
     (corpus.parent / "a.csv").write_text(ROWS)
     assert in_process("run", "corpus.txt", *TINY_RUN, f"objective={objective}", data="")[0] == 0
     assert in_process("run", "a.csv", "model=corpus.txt", setting, "train.epochs=1", data="")[0] == 0
     (tuned,) = (record for record in all_records(results) if record.task == "a.csv")
-    assert (results / "a.csv" / tuned.id / "model" / OWN_WEIGHTS).is_file()
+    assert has_own_head(results / "a.csv" / tuned.id / "model")
     further = ("run", "corpus.txt", f"model={tuned.id}", *TINY_RUN[1:], f"objective={objective}")
     code, _, err = in_process(*further, data="")
     assert code == 0, err

@@ -13,8 +13,7 @@ from finetune.data.characters import shown_jamo
 from finetune.errors import UserError
 from finetune.inference.predictor import saved
 from finetune.models.families import is_left_to_right, takes_segments
-from finetune.models.fingerprint import OWN_WEIGHTS
-from finetune.models.model_folder import from_pretrained, load_config, load_encoder
+from finetune.models.model_folder import from_pretrained, has_own_head, load_config, load_encoder
 from finetune.models.tokenizers.load import load_tokenizer
 
 EAGER = "eager"  # the only attention that returns weights
@@ -100,7 +99,7 @@ def hidden_words(encoder: Encoder, inputs: dict[str, Any], numbers: Sequence[int
 
 def _word_model(folder: Path) -> Any:
     """The model with its trained layer for masked words; None where a folder has no such layer."""
-    if (folder / OWN_WEIGHTS).is_file():
+    if has_own_head(folder):
         return None
     try:
         model, info = from_pretrained(AutoModelForMaskedLM, folder, config=load_config(folder))

@@ -166,7 +166,7 @@ class TrainingParts(Head):
 
 
 def _without_part(head: Any, state: dict[str, Any], prefix: str, *_: Any) -> None:
-    """Leaves the part out of a state that is loaded, where a head does not train: a model in our own format has it."""
+    """Leaves the part out of a state that is loaded, where a head does not train; our own heads have it."""
     part = f"{prefix}{head.training_only}."
     if not hasattr(head, head.training_only):
         for name in [name for name in state if name.startswith(part)]:

@@ -24,7 +24,8 @@ from finetune.inference.export_facts import read_export_facts
 from finetune.inference.predictor import load_predictor
 from finetune.models.batch import Batch, collate
 from finetune.models.building import build_model
-from finetune.models.model_folder import load_trained, save_checkpoint
+from finetune.models.model_folder import load_trained
+from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.load import add_tokens
 from finetune.runs.recipe import Recipe
 from finetune.task_types.task import Task

@@ -17,7 +17,7 @@ from finetune.models.batch import Batch, collate
 from finetune.models.building import build_model
 from finetune.models.head import EncoderWithHead
 from finetune.models.lora import merged, save_adapter
-from finetune.models.model_folder import save_checkpoint
+from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.task import Task

@@ -21,7 +21,8 @@ from finetune.models import backbone as reader
 from finetune.models.backbone import BiLSTM, mix_of
 from finetune.models.batch import collate
 from finetune.models.building import load_backbone
-from finetune.models.model_folder import FEW_ROWS, fitting_pooling, load_config, load_trained, save_checkpoint
+from finetune.models.model_folder import FEW_ROWS, fitting_pooling, load_config, load_trained
+from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.task import Task

@@ -9,9 +9,20 @@ import pytest
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
 from support.pairs import WITHOUT_CLASS, each_task_and_family
 from support.records import change_config
-from support.toys import cat_task, choice_task, labels_task, sentences, single_answers, span_task, tag_task
+from support.toys import (
+    cat_task,
+    choice_task,
+    labels_task,
+    length_task,
+    ranking_task,
+    sentences,
+    single_answers,
+    span_task,
+    tag_task,
+)
 from support.training import CPU, build, logits_of
 from transformers import AutoConfig, AutoTokenizer, BertModel, RobertaModel, pipeline
 
@@ -19,9 +30,9 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.batch import Batch, collate
 from finetune.models.building import build_model, load_backbone
-from finetune.models.fingerprint import OWN_WEIGHTS
 from finetune.models.head import EncoderWithHead
-from finetune.models.model_folder import empty_model, load_config, load_trained, save_checkpoint
+from finetune.models.model_folder import empty_model, has_own_head, load_config, load_trained
+from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.task import Task
@@ -57,8 +68,8 @@ def test_a_saved_model_gives_the_same_logits_in_transformers(task: Task, tiny_en
     ours, batch = saved(task, tiny_encoder, tmp_path), batch_of(task, tiny_encoder)
     if not ours.head.has_class:
         assert (ours.backbone.config.model_type, ours.head.auto_class.removeprefix("AutoModelFor")) in WITHOUT_CLASS
-        assert (tmp_path / OWN_WEIGHTS).is_file()
-        assert "in a format that only finetune loads" in ours.notes[0]
+        assert has_own_head(tmp_path)
+        assert "only finetune loads the model" in ours.notes[0]
         assert_equal_logits(ours, load_trained(tmp_path, task.head).eval(), batch)
         return
     assert sorted(file.suffix for file in tmp_path.iterdir() if "model" in file.name) == [".safetensors"]
@@ -67,6 +78,32 @@ def test_a_saved_model_gives_the_same_logits_in_transformers(task: Task, tiny_en
     )
     assert not info["unexpected_keys"] and all(".pooler." in name for name in info["missing_keys"])  # which none reads
     assert_equal_logits(ours, theirs.eval(), batch)
+
+
+@each_task_and_family([cat_task(), length_task(), labels_task(), choice_task(), ranking_task()])
+@pytest.mark.parametrize("pooling", ["mean", "unit", "cls"])
+def test_a_head_on_another_vector_gives_the_same_logits_elsewhere(
+    pooling: str, task: Task, tiny_encoder: Path, tmp_path: Path
+) -> None:
+    trainer, _ = build(task, tiny_encoder, Train(), pooling=pooling)
+    ours, batch, auto_class = trainer.model.eval(), batch_of(task, tiny_encoder), trainer.model.head.auto_class
+    settings = {"task": task.name, "max_length": 32, "pooling": pooling}
+    save_checkpoint(ours, tmp_path, load_tokenizer(tiny_encoder), settings)
+    assert_equal_logits(ours, load_trained(tmp_path, task.head).eval(), batch)
+    kind = getattr(transformers, auto_class)
+    if type(ours.backbone.config) not in kind._model_mapping:
+        assert "only finetune loads the model" in ours.notes[0]
+        return
+    with pytest.raises(RuntimeError, match="mismatch"):  # its head would be random
+        kind.from_pretrained(tmp_path)
+    theirs, info = kind.from_pretrained(tmp_path, dtype=torch.float32, output_loading_info=True, trust_remote_code=True)
+    assert not info["unexpected_keys"] and not info["missing_keys"]
+    assert_equal_logits(ours, theirs.eval(), batch)
+    if batch.choices is None:
+        texts = [row.texts if len(row.texts) > 1 else row.text for row in task.load(Source(), "dev").rows[:9]]
+        vectors = SentenceTransformer(str(tmp_path), device="cpu").encode(texts, convert_to_tensor=True)
+        with torch.no_grad():
+            assert torch.allclose(vectors, ours(*batch.inputs()), atol=1e-5)
 
 
 def test_a_checkpoint_of_transformers_gives_the_same_logits(tiny_encoder: Path, tmp_path: Path) -> None:

@@ -19,7 +19,8 @@ from finetune.inference.engine import Engine
 from finetune.models.device import build_accelerator
 from finetune.models.feature import Feature
 from finetune.models.kernels import cpu
-from finetune.models.model_folder import load_trained, save_checkpoint
+from finetune.models.model_folder import load_trained
+from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs import process
 from finetune.runs.events import EpochDone, EpochResult, Event, Note, Updates, unwatched

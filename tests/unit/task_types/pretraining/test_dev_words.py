@@ -18,7 +18,7 @@ from finetune.inference.engine import Engine
 from finetune.models.building import build_model
 from finetune.models.device import build_accelerator
 from finetune.models.feature import IGNORED
-from finetune.models.model_folder import save_checkpoint
+from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.events import unwatched
 from finetune.runs.recipe import Recipe

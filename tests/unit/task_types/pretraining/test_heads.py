@@ -25,10 +25,10 @@ from finetune.errors import UserError
 from finetune.models.batch import Batch, collate
 from finetune.models.building import build_model
 from finetune.models.feature import Feature, label_counts
-from finetune.models.fingerprint import OWN_WEIGHTS
 from finetune.models.head import EncoderWithHead, Head
 from finetune.models.kernels import dropout
-from finetune.models.model_folder import load_trained, save_checkpoint
+from finetune.models.model_folder import has_own_head, load_trained
+from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.pretraining.head import NextSentenceHead, NextWordHead, WordHead
@@ -109,14 +109,14 @@ def test_next_sentences_are_those_of_transformers(name: str, request: pytest.Fix
 
 
 @pytest.mark.parametrize(("name", "own"), [("tiny_electra", False), ("tiny_bert", True)])
-def test_replaced_tokens_load_in_transformers_or_in_our_own_format(
+def test_replaced_tokens_load_in_transformers_or_have_a_head_of_our_own(
     name: str, own: bool, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     folder, task = request.getfixturevalue(name), text_task("rtd")
     model = built(folder, task.head)
     torch.nn.init.normal_(model.head.output.weight)
     saved(model, folder, tmp_path)
-    assert (tmp_path / OWN_WEIGHTS).is_file() == own
+    assert has_own_head(tmp_path) == own
     features = task.encode(documents(5), load_tokenizer(folder), 32)
     batch = collate(features, pad_id=0)
     with torch.no_grad():
@@ -179,7 +179,7 @@ def test_fine_tuned_it_stays_left_to_right_and_pools_the_last_token(tiny_bert: P
     batch = collate(features[:6], pad_id=trainer.engine.pad_id)
     plain = AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
     save_checkpoint(model, tmp_path / "model", load_tokenizer(folder), {"task": task.name})
-    assert (tmp_path / "model" / OWN_WEIGHTS).is_file()  # no class of transformers pools the last token
+    assert has_own_head(tmp_path / "model")  # no class of transformers pools the last token
     again = load_trained(tmp_path / "model", task.head).eval()
     last = batch.attention_mask.sum(1) - 1
     with torch.no_grad():
