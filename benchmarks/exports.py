@@ -39,7 +39,7 @@ def exported(run: Path, folder: Path, *, int8: bool) -> dict[str, Any]:
         command += ["--int8", "--tolerance", "100"] if int8 else []
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     check = json.loads((folder / "export.json").read_text())["check"]
-    size = sum(file.stat().st_size for file in folder.glob("model.*")) / 1e6
+    size = sum(file.stat().st_size for file in (folder / "onnx").iterdir()) / 1e6
     return {"MB": size, "changed": check["rows"] - check["equal"], "rows": check["rows"], "score": check["score"]}
 
 

@@ -13,6 +13,7 @@ PIPELINES = {
 }
 ENGINES = ("torch fp32", "torch bf16", "onnx fp32", "onnx int8, 7 bits")
 EXPORT_FIGURES = ("rows/s", "p50 ms")
+RUNTIMES = ("transformers", "sentence-transformers", "onnxruntime")
 
 
 def training_rates(*files: File) -> Iterator[Row]:
@@ -68,6 +69,25 @@ def exports(file: File) -> Iterator[Row]:
             yield {"MB": None, **row, "speed": speed, "changed": changed, "lost": lost}
 
 
+def runtimes(file: File) -> Iterator[Row]:
+    """In how many families each kind of model loads in a runtime, and how far its logits are from ours."""
+    kinds: dict[tuple[str, str], list[File]] = {}
+    for name, found in file["models"].items():
+        kind, _, vector = name.split(", ")
+        kinds.setdefault((kind, vector), []).append(found)
+    for (kind, vector), models in kinds.items():
+        cells = {}
+        for runtime in RUNTIMES:
+            there = [model[runtime] for model in models if model[runtime]]
+            equal, rows = (sum(part[key] for part in there) for key in ("equal", "rows"))
+            apart = max((part["largest difference"] for part in there), default=0.0)
+            cells[runtime] = (
+                f"{len(there)} of {len(models)}: {equal:,} of {rows:,} rows, {apart:.0e}" if there else "no"
+            )
+        classes = sorted({f"`{model['class']}`{' saved' * model['code']}" for model in models if model["class"]})
+        yield {"kind": kind, "vector": vector, "class": ", ".join(classes) or "none"} | cells
+
+
 def faults(file: File) -> Iterator[Row]:
     """Kinds of faults, with what was lost in words."""
     for kind in file["kinds"]:
@@ -75,5 +95,5 @@ def faults(file: File) -> Iterator[Row]:
 
 
 FUNCTIONS: dict[str, RowsFunction] = {
-    function.__name__: function for function in (training_rates, pipeline_rates, gpu_rates, exports, faults)
+    function.__name__: function for function in (training_rates, pipeline_rates, gpu_rates, exports, runtimes, faults)
 }

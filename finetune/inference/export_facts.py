@@ -15,7 +15,8 @@ from finetune.errors import UserError
 from finetune.gone import gone
 from finetune.runs.folder import EXPORT
 
-GRAPH = "model.onnx"
+GRAPHS = {"fp32": "onnx/model.onnx", "int8": "onnx/model_quantized.onnx"}  # as transformers.js names them
+OLD_GRAPH = "model.onnx"  # of version 0.1
 MOST_BYTES = 1 << 24  # of export.json
 AGAIN = "Export the run again: finetune export RUN -o FOLDER"
 
@@ -24,6 +25,7 @@ IDS: Input = "input_ids"
 MASK: Input = "attention_mask"
 SEGMENTS: Input = "token_type_ids"
 POSITIONS: Input = "positions"
+SPAN_ENDS = ["start_logits", "end_logits"]  # outputs of a head for spans; of others `logits`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +75,8 @@ class ExportCheck:
 
 @dataclass(frozen=True, kw_only=True)
 class ExportFacts:
-    """The content of export.json. The input `positions` `(batch, n)` are those that a head reads, -1 for padding.
+    """The content of export.json. Graphs of version 0.1 have an input `positions` `(batch, n)`: those that a head
+    reads, -1 for padding.
 
     `bits` are those that int8 weights use. `tolerance` is in points of the headline.
     """
@@ -88,6 +91,11 @@ class ExportFacts:
     versions: Mapping[str, str] = field(default_factory=dict)
     check: ExportCheck | None = None
     tolerance: float | None = None
+
+
+def graph_of(folder: Path, facts: ExportFacts) -> Path:
+    """The file of an export's graph."""
+    return folder / (OLD_GRAPH if is_file(folder / OLD_GRAPH) else GRAPHS[facts.precision])
 
 
 def is_export(folder: str | Path) -> bool:
@@ -116,8 +124,8 @@ def read_export_facts(folder: Path) -> ExportFacts:
         raise UserError(f"{file}: {'.'.join(map(str, first['loc']))}: {first['msg']}", AGAIN) from error
     if not {IDS, MASK} <= set(facts.inputs):
         raise UserError(f"{file}: the graph has no {IDS} or {MASK}", AGAIN)
-    for name in (GRAPH, "config.json", CHECKSUMS):
-        if not is_file(folder / name):
-            raise UserError(f"{folder / name}: is missing", AGAIN)
+    for file in (graph_of(folder, facts), folder / "config.json", folder / CHECKSUMS):
+        if not is_file(file):
+            raise UserError(f"{file}: is missing", AGAIN)
     verify_folder(folder, remedy=AGAIN)
     return facts

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from finetune.errors import THEIRS, UserError, first_line
-from finetune.inference.export_facts import AGAIN, GRAPH, IDS, MASK, POSITIONS, SEGMENTS, ExportFacts
+from finetune.inference.export_facts import AGAIN, IDS, MASK, POSITIONS, SEGMENTS, SPAN_ENDS, ExportFacts, graph_of
 from finetune.inference.feature_batches import BATCH_TOKENS, require_numbers_only, token_batches
 from finetune.models.feature import LOGITS, Feature, Ids, Sequences, default_numpy_errors, lengths, padded
 from finetune.models.tokenizers.load import load_fast_tokenizer
@@ -112,7 +112,9 @@ class OnnxSession:
 
     def __call__(self, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
         """The logits; `inputs` are int64 `(sequences, n)`."""
-        return self.session.run([LOGITS], dict(inputs))[0]  # type: ignore[no-any-return]
+        if self.session.get_outputs()[0].name == LOGITS:
+            return self.session.run([LOGITS], dict(inputs))[0]  # type: ignore[no-any-return]
+        return np.stack(self.session.run(SPAN_ENDS, dict(inputs)), axis=-1)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For pickle and copy, which load the graph again."""
@@ -151,5 +153,5 @@ def load_exported(
     """
     if device not in (None, "cpu"):
         raise UserError(f"{folder} is an export, which predicts on a CPU and not on {device}", "Leave `device` out")
-    session, tokenizer = OnnxSession(folder / GRAPH), load_fast_tokenizer(folder)
+    session, tokenizer = OnnxSession(graph_of(folder, facts)), load_fast_tokenizer(folder)
     return ExportedEngine(session=session, exported=facts, pad_id=tokenizer.pad_token_id, watch=watch), tokenizer

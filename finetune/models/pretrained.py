@@ -41,10 +41,11 @@ KNOWN = (
     *("google/electra-base-discriminator", "google/electra-large-discriminator"),
     *("microsoft/deberta-base", "microsoft/deberta-v3-base", "microsoft/deberta-v3-large"),
     *("microsoft/MiniLM-L12-H384-uncased", "microsoft/mpnet-base", "answerdotai/ModernBERT-base"),
+    *("answerdotai/ModernBERT-large", "jhu-clsp/mmBERT-base", "EuroBERT/EuroBERT-210m", "skt/A.X-Encoder-base"),
     *("sentence-transformers/all-MiniLM-L6-v2", "sentence-transformers/all-mpnet-base-v2"),
     *("allenai/scibert_scivocab_uncased", "dmis-lab/biobert-v1.1", "ProsusAI/finbert", "almanach/camembert-base"),
     *("klue/bert-base", "klue/roberta-small", "klue/roberta-base", "klue/roberta-large", "beomi/kcbert-base"),
-    *("monologg/koelectra-base-v3-discriminator", "aubmindlab/bert-base-arabertv02"),
+    *("monologg/koelectra-base-v3-discriminator", "kakaobank/kf-deberta-base", "aubmindlab/bert-base-arabertv02"),
 )
 ON_HUB = re.compile(r"https?://(?:www\.)?(?:huggingface\.co|hf\.co)/([\w.-]+(?:/[\w.-]+)?)")
 

@@ -40,7 +40,8 @@ def write_export(run: Path, folder: Path) -> None:
     """An export of a run, which no one has checked."""
     predictor = load_predictor(run)
     shutil.copytree(run / "model", folder, ignore=shutil.ignore_patterns("*.safetensors", "checksums.json"))
-    facts = with_graph(predictor.torch_engine.model, folder / "model.onnx")
+    (folder / "onnx").mkdir()
+    facts = with_graph(predictor.torch_engine.model, folder / "onnx" / "model.onnx")
     source = ExportSource(task=run.parent.name, run=run.name, fingerprint=predictor.fingerprint)
     write_export_facts(folder, exported_facts(facts, source))
     write_checksums(folder)

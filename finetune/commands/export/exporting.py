@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -21,7 +22,7 @@ from finetune.data.rows import Row
 from finetune.data.source import Source
 from finetune.errors import UserError, first_line
 from finetune.inference.export_facts import (
-    GRAPH,
+    GRAPHS,
     ExportCheck,
     ExportedHead,
     ExportFacts,
@@ -48,7 +49,8 @@ CLOSE = 1e-4  # of the largest logit, or of 1: more is not from the order of add
 ROUNDING = 1e-9  # points: 85.0 to 84.5 is a loss of 0.5 and a bit in binary numbers
 ALIKE = 0.01  # standard deviations of a run's numbers: numbers that are closer are one answer
 # What prediction reads besides the weights; a checkpoint's folder may have anything else, such as optimizer states.
-SETTINGS = re.compile(r"(?!adapter|checksums\.json)[\w-][\w.-]*(?<!\.index)\.(json|txt|model)", re.ASCII)
+SETTINGS = re.compile(r"[\w-][\w.-]*(?<!\.index)\.(json|txt|model)", re.ASCII)
+NOT_COPIED = ("adapter", "checksums.json", "modules.json", "sentence_bert")
 
 
 def export_model(
@@ -98,7 +100,7 @@ def export_model(
     if (precision := engine.computes_in[1]) not in ("no", "fp32"):
         notes = [f"the export is compared with the run in fp32; here the run predicts in {precision}"]
         watch(Note(notes[0]))
-    size = sum(file.stat().st_size for file in folder.glob("model.*"))
+    size = sum(file.stat().st_size for file in (folder / "onnx").iterdir())
     return Export(folder=folder, facts=facts, size=size, notes=notes)
 
 
@@ -123,15 +125,16 @@ def _dev_rows(predictor: Predictor, run: RunFolder | None, source: Source, *, na
 def _write_graph(trained: Path, task: Task, scratch: Path, source: ExportSource, *, int8: bool) -> ExportFacts:
     """Writes the graph, and what prediction reads next to it; returns its facts without the check."""
     for file in trained.iterdir():
-        if file.is_file() and SETTINGS.fullmatch(file.name):
+        if file.is_file() and SETTINGS.fullmatch(file.name) and not file.name.startswith(NOT_COPIED):
             shutil.copy(file, scratch)
     model = load_trained(trained, task.head)
-    nodes = write_graph(model, scratch / GRAPH)
-    if int8:
-        with TemporaryDirectory(dir=scratch) as whole:
-            for file in scratch.glob(f"{GRAPH}*"):  # weights may be in a file next to it
-                file.rename(Path(whole, file.name))
-            write_in_int8(Path(whole, GRAPH), scratch / GRAPH, nodes)
+    graph = scratch / GRAPHS["int8" if int8 else "fp32"]
+    graph.parent.mkdir()
+    with TemporaryDirectory(dir=scratch) if int8 else nullcontext(graph.parent) as place:
+        whole = Path(place, graph.name)
+        nodes = write_graph(model, whole)  # weights may be in a file next to it
+        if int8:
+            write_in_int8(whole, graph, nodes)
     head = ExportedHead(
         labels=model.head.labels, by_position=model.by_position, most_tokens=most_tokens(model.backbone.encoder)
     )

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from finetune.errors import THEIRS, UserError, first_line
-from finetune.inference.export_facts import IDS, MASK, POSITIONS, SEGMENTS, Input
+from finetune.inference.export_facts import IDS, MASK, SEGMENTS, SPAN_ENDS, Input
 from finetune.inference.exported_engine import load_onnxruntime
 from finetune.models.families import takes_segments
 from finetune.models.feature import LOGITS
@@ -29,10 +29,8 @@ SERVE = "Serve the run itself: finetune serve RUN"
 
 
 def graph_inputs(model: EncoderWithHead) -> tuple[Input, ...]:
-    """The names of a graph's inputs; `positions` where the head reads only some tokens."""
-    segments: list[Input] = [SEGMENTS] if takes_segments(model.backbone.config) else []
-    positions: list[Input] = [POSITIONS] if model.head.reads != "tokens" else []
-    return (IDS, MASK, *segments, *positions)
+    """The names of a graph's inputs, as transformers has them."""
+    return (IDS, MASK, SEGMENTS) if takes_segments(model.backbone.config) else (IDS, MASK)
 
 
 def write_graph(model: EncoderWithHead, file: Path) -> list[str]:
@@ -47,10 +45,12 @@ def write_graph(model: EncoderWithHead, file: Path) -> list[str]:
         raise UserError(f"encoders {what} cannot be exported", SERVE)
     inputs = graph_inputs(model)
     ids = torch.arange(TEXTS * LENGTH).view(TEXTS, LENGTH) % (model.backbone.config.vocab_size - 1)
-    reads = torch.arange(LENGTH - 2).repeat(TEXTS, 1)  # a head joins two markers
-    example = {IDS: ids, MASK: torch.ones_like(ids).tril(LENGTH - 2), SEGMENTS: torch.zeros_like(ids), POSITIONS: reads}
+    example = {IDS: ids, MASK: torch.ones_like(ids).tril(LENGTH - 2), SEGMENTS: torch.zeros_like(ids)}
     axes = {name: {0: "batch", 1: "length"} for name in inputs}
-    axes[POSITIONS] = {0: "batch", 1: "reads"}
+    outputs = [LOGITS]
+    if model.head.auto_class == "AutoModelForQuestionAnswering":
+        outputs = SPAN_ENDS
+        model.head.register_forward_hook(lambda *call: call[-1].unbind(-1))
     # The largest has the vectors of words: no encoder has as many positions.
     embeddings = [(part.num_embeddings, name) for name, part in model.named_modules() if isinstance(part, nn.Embedding)]
     try:
@@ -58,7 +58,7 @@ def write_graph(model: EncoderWithHead, file: Path) -> list[str]:
         with libraries_silent(), torch.no_grad():
             program: Any = torch.onnx.export(
                 model.eval(), kwargs={name: example[name] for name in inputs}, dynamo=True, verbose=False,
-                dynamic_shapes={name: axes[name] for name in inputs}, input_names=inputs, output_names=[LOGITS],
+                dynamic_shapes={name: axes[name] for name in inputs}, input_names=inputs, output_names=outputs,
             )  # fmt: skip
             nodes = _nodes_of_weights(program.model, words=max(embeddings)[1])
             program.save(file)

@@ -1,7 +1,7 @@
 """`finetune export`: logits equal to those of torch, and a folder that answers as its run, or none at all."""
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from finetune.commands.export.graph import graph_inputs, write_graph
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.export_facts import read_export_facts
+from finetune.inference.exported_engine import OnnxSession
 from finetune.inference.predictor import load_predictor
 from finetune.models.batch import Batch, collate
 from finetune.models.building import build_model
@@ -30,12 +31,11 @@ from finetune.models.tokenizers.load import add_tokens
 from finetune.runs.recipe import Recipe
 from finetune.task_types.task import Task
 
-onnxruntime = pytest.importorskip("onnxruntime")
-for package in ("onnx", "onnxscript"):
+for package in ("onnxruntime", "onnx", "onnxscript"):
     pytest.importorskip(package)
 pytestmark = pytest.mark.slow  # tracing a graph takes seconds; inference/exported has a fast test of the whole way
 
-NAMES = ("input_ids", "attention_mask", "token_type_ids", "positions")
+NAMES = ("input_ids", "attention_mask", "token_type_ids")
 CLOSE = 1e-5  # of the largest logit, or of 1
 TRACED = {"toy-cats": "modernbert", "toy-tags-sentence": "albert", "toy-spans-1": "electra"}
 """Heads on one vector, on words and on positions, in families that are built in other ways; `make nightly` has all."""
@@ -56,37 +56,31 @@ def test_a_graph_has_the_logits_of_torch(task: Task, tiny_encoder: Path, tmp_pat
             write_graph(again, tmp_path / "model.onnx")
         return
     write_graph(again, tmp_path / "model.onnx")
-    session = onnxruntime.InferenceSession(tmp_path / "model.onnx", providers=["CPUExecutionProvider"])
-    assert [one.name for one in session.get_inputs()] == list(graph_inputs(again))
+    session = OnnxSession(tmp_path / "model.onnx")
+    assert [part.name for part in session.session.get_inputs()] == list(graph_inputs(again))
     features, pad = task.encode(rows, tokenizer, 24), tokenizer.pad_token_id
     whole = collate(features, pad_id=pad)
     for batch in (whole, collate(features[:1], pad_id=pad), collate(features[3:8], pad_id=pad, length=60), two(whole)):
         with torch.no_grad():
-            theirs = model(batch.input_ids, batch.attention_mask, batch.token_type_ids, None, batch.positions)
-        expected = [each.numpy() for each in (theirs.values() if isinstance(theirs, dict) else [theirs])]
-        assert_close(expected, session.run(None, given(session, batch)))
+            expected = model(batch.input_ids, batch.attention_mask, batch.token_type_ids).numpy()
+        found = session(inputs_of(session, batch))
+        there = np.isfinite(expected)
+        assert (np.isfinite(found) == there).all()
+        assert np.abs(found - expected)[there].max() <= CLOSE * max(1.0, np.abs(expected[there]).max())
 
 
 def two(batch: Batch) -> Batch:
     """A batch of one text of two tokens."""
     parts = (batch.input_ids, batch.attention_mask, batch.token_type_ids)
     short = [None if part is None else part[:1, :2] for part in parts]
-    positions = None if batch.positions is None else torch.zeros_like(batch.positions[:1])
-    return Batch(short[0], torch.ones(1, 2, dtype=torch.long), short[2], None, positions)
+    return Batch(short[0], torch.ones(1, 2, dtype=torch.long), short[2])
 
 
-def assert_close(expected: Sequence[np.ndarray], found: Sequence[np.ndarray]) -> None:
-    for theirs, ours in zip(expected, found, strict=True):
-        there = np.isfinite(theirs)
-        assert (np.isfinite(ours) == there).all()
-        assert np.abs(ours - theirs)[there].max() <= CLOSE * max(1.0, np.abs(theirs[there]).max())
-
-
-def given(session: Any, batch: Batch) -> Mapping[str, np.ndarray]:
+def inputs_of(session: OnnxSession, batch: Batch) -> Mapping[str, np.ndarray]:
     """The inputs that a graph has of a batch; segments are 0 where the tokenizer gives none."""
     every = {"token_type_ids": torch.zeros_like(batch.attention_mask)}
     every |= {name: tensor for name in NAMES if (tensor := getattr(batch, name)) is not None}
-    return {one.name: every[one.name].numpy() for one in session.get_inputs()}
+    return {part.name: every[part.name].numpy() for part in session.session.get_inputs()}
 
 
 KINDS = ("sentence", "regression", "multilabel", "tagging", "span", "choice")
@@ -104,7 +98,7 @@ def test_an_export_answers_as_its_run_and_is_none_to_compare(
     assert 0 < facts.check.largest_difference < 1e-3
     assert (facts.source.run, facts.source.fingerprint) == (run.name, load_predictor(run).fingerprint)
     assert {file.name for file in tmp_path.rglob("*")} == {
-        "exported", "README.md", "checksums.json", "config.json", "export.json", "model.onnx", "tokenizer.json",
+        "exported", "README.md", "checksums.json", "config.json", "export.json", "model.onnx", "onnx", "tokenizer.json",
         "tokenizer_config.json",
     }  # fmt: skip
     code, _, error = in_process("compare", str(run), "exported", data="")
@@ -119,7 +113,9 @@ def test_int8_is_smaller_and_says_what_it_changed(finished_run: FinishedRun, tmp
     made = finetune.export(run, path=tmp_path / "small", int8=True, tolerance=100)
     facts = read_export_facts(tmp_path / "small")
     assert (facts.precision, facts.bits, facts.tolerance) == ("int8", 7, 100)
-    assert (tmp_path / "small" / "model.onnx").stat().st_size < (run / "model" / "model.safetensors").stat().st_size
+    assert (tmp_path / "small" / "onnx" / "model_quantized.onnx").stat().st_size < (
+        run / "model" / "model.safetensors"
+    ).stat().st_size
     assert facts.check is not None and facts.check.score is not None
     assert len(facts.check.changed) == facts.check.rows - facts.check.equal
     scores = finetune.open_run(run).record.scores["dev"]

@@ -179,8 +179,8 @@ FACTS = [
 @pytest.mark.parametrize(
     ("name", "old", "new_content", "words"),
     [
-        ("model.onnx", None, b"not a graph", ["onnxruntime cannot load it"]),
-        ("model.onnx", None, None, ["missing"]),
+        ("onnx/model.onnx", None, b"not a graph", ["onnxruntime cannot load it"]),
+        ("onnx/model.onnx", None, None, ["missing"]),
         ("tokenizer.json", None, None, ["missing"]),
         ("checksums.json", None, None, ["missing"]),
         *((EXPORT, old.encode(), new.encode(), [word]) for old, new, word in FACTS),
@@ -196,7 +196,7 @@ def test_a_damaged_folder_is_one_error_that_names_the_file(
         (copy / name).unlink()
     else:
         (copy / name).write_bytes(new_content if old is None else content.replace(old, new_content))
-        if name == "model.onnx":
+        if name == "onnx/model.onnx":
             with pytest.raises(UserError, match=r"model\.onnx.*checksum"):
                 load_predictor(copy)
         write_checksums(copy)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 from safetensors.torch import load_file, save_file
 from support.pairs import each_task_and_family, each_with_families
 from support.records import change_config
@@ -14,7 +15,7 @@ from support.toys import cat_task, choice_task, labels_task, length_task, span_t
 from support.training import build
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
-from transformers import AutoModel, AutoModelForSequenceClassification
+from transformers import AutoModel
 
 from finetune.errors import UserError
 from finetune.models import backbone as reader
@@ -88,8 +89,8 @@ def test_a_model_with_a_reader_loads_again_and_as_an_encoder(
     with torch.no_grad():
         assert torch.allclose(model(*inputs), again(*inputs), atol=1e-5)
     if "pooling" not in READ[how]:
-        with pytest.raises(OSError, match=r"model\.safetensors"):
-            AutoModelForSequenceClassification.from_pretrained(tmp_path)
+        with pytest.raises((RuntimeError, ValueError), match="mismatch|Unrecognized"):  # its head would be random
+            getattr(transformers, model.head.auto_class).from_pretrained(tmp_path)
     loaded = load_backbone(tmp_path, Recipe(task="any"))[0].encoder
     theirs = model.backbone.encoder.state_dict()
     assert all(torch.equal(theirs[name], tensor) for name, tensor in loaded.state_dict().items() if name in theirs)
