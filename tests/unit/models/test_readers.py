@@ -89,7 +89,7 @@ def test_a_model_with_a_reader_loads_again_and_as_an_encoder(
     with torch.no_grad():
         assert torch.allclose(model(*inputs), again(*inputs), atol=1e-5)
     if "pooling" not in READ[how]:
-        with pytest.raises((RuntimeError, ValueError), match="mismatch|Unrecognized"):  # its head would be random
+        with pytest.raises((RuntimeError, ValueError), match=r"mismatch|Unrecognized"):  # its head would be random
             getattr(transformers, model.head.auto_class).from_pretrained(tmp_path)
     loaded = load_backbone(tmp_path, Recipe(task="any"))[0].encoder
     theirs = model.backbone.encoder.state_dict()
