@@ -51,7 +51,7 @@ def from_pretrained(kind: Any, folder: Path, *, config: PretrainedConfig) -> tup
     """A model of a class of transformers in fp32, and transformers' report of loading. Raises UserError where weights
     cannot be loaded, and for a head that no class of transformers has.
     """
-    if kind is not AutoModel and has_own_head(folder):
+    if has_own_head(folder):
         raise UserError(
             f"{folder}: transformers has no class for this model {reading(config) or config.model_type}",
             "Use it with finetune.load or finetune predict, or name the encoder that it was trained from",
@@ -105,7 +105,7 @@ def load_encoder(folder: Path) -> tuple[PreTrainedModel, list[str]]:
 
 def saved_encoder(folder: Path, config: PretrainedConfig) -> tuple[PreTrainedModel, list[str]]:
     """The encoder of a model folder, and the names of weights that it lacks."""
-    if not (folder / OWN_WEIGHTS).is_file():
+    if not has_own_head(folder):
         encoder, info = from_pretrained(AutoModel, folder, config=config)
         return encoder, sorted(info["missing_keys"])
     encoder = _new_backbone(config).encoder.requires_grad_(True)  # the run may have frozen it

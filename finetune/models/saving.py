@@ -78,7 +78,8 @@ def _save_own(model: EncoderWithHead, folder: Path, config: PretrainedConfig) ->
             config.num_labels = model.head.output.out_features
         config.auto_map = {model.head.auto_class: f"{CODE.stem}.{modeling_pooled.PooledModel.__name__}"}
         shutil.copyfile(CODE, folder / CODE.name)
-        _save_for_sentence_transformers(model, folder, config)
+        if model.head.auto_class.endswith("ForSequenceClassification"):
+            _save_for_sentence_transformers(model, folder, config)
     config.save_pretrained(folder)
     state = {name: tensor.contiguous() for name, tensor in (_encoder_weights(model) | own).items()}
     save_file(state, folder / WEIGHTS, metadata={"format": "pt"})

@@ -19,6 +19,7 @@ import torch
 from safetensors.torch import load_file
 
 from finetune.gone import without_defaults
+from finetune.models.model_folder import OWN
 
 # What differs each time that the same command is typed, or with the machine; and sums over files of the folder.
 VOLATILE = (
@@ -68,9 +69,8 @@ def losses(events: Path) -> list[float]:
 
 def weights(model: Path) -> dict[str, Any]:
     """The saved weights: how many, their sum and norm, and a hash of their bits."""
-    (file,) = model.glob("*.safetensors")
-    tensors = load_file(file)
-    named = file.name == "model.safetensors"  # then their names are those of transformers
+    tensors = {name: tensor for name, tensor in load_file(model / "model.safetensors").items() if tensor.numel()}
+    named = not any(name.startswith(OWN) for name in tensors)  # then all names are those of transformers
     parts = [f"{name if named else ''} {list(tensor.shape)} {bits(tensor)}" for name, tensor in tensors.items()]
     every = torch.cat([tensor.double().flatten() for tensor in tensors.values()])
     return {
