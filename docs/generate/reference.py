@@ -30,7 +30,7 @@ from finetune.task_types.types import own_types
 
 MEANING_KO: dict[str, str] = tomllib.loads((FOLDER / "findings_ko.toml").read_text(encoding="utf-8"))
 LAST_STOP = re.compile(r"(?<!\.)\.$")  # of a meaning
-NEEDED = " [required]"  # of an argument its usage shows it
+NEEDED = " [required]"  # which the usage shows of an argument
 SHARED = 3  # commands that have an option with one meaning, from which on a brief list has it once
 READ_FIRST = (  # fields of a record
     *("recipe", "rows", "truncated", "findings", "notes", "headline", "scores", "baselines", "margins", "metrics"),
