@@ -1,8 +1,10 @@
 """Tables and lists that are made from the code: commands, settings, the record, metrics, findings, formats, options."""
 
+import inspect
 import json
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,16 +15,27 @@ from tables import FOLDER
 from finetune.analysis.table import Cells, markdown_table
 from finetune.checks import all_checks
 from finetune.cli import app as cli
+from finetune.cli.door import module_of
 from finetune.data.detect import BY_SUFFIX, FORMATS
+from finetune.gone import gone
 from finetune.models.families import FAMILIES
 from finetune.runs.recipe import LARGEST, Recipe
 from finetune.runs.record import RunRecord
 from finetune.runs.resolve import allowed_values
+from finetune.runs.settings import recipe_files
+from finetune.task_types.columns import OPTIONS
 from finetune.task_types.declared import declared_options
 from finetune.task_types.registry import available
 from finetune.task_types.types import own_types
 
 MEANING_KO: dict[str, str] = tomllib.loads((FOLDER / "findings_ko.toml").read_text(encoding="utf-8"))
+LAST_STOP = re.compile(r"(?<!\.)\.$")  # of a meaning
+NEEDED = " [required]"  # which the usage shows of an argument
+SHARED = 3  # commands that have an option with one meaning, from which on a brief list has it once
+READ_FIRST = (  # fields of a record
+    *("recipe", "rows", "truncated", "findings", "notes", "headline", "scores", "baselines", "margins", "metrics"),
+    *("chosen", "epochs", "learned"),
+)
 SEVERITY_KO = {"error": "오류", "warning": "경고", "note": "참고"}
 
 
@@ -33,6 +46,10 @@ def blocks() -> dict[str, str]:
         "settings": settings(),
         "options": options(),
         "record": record(),
+        "commands-in-brief": commands_in_brief(),
+        "columns": columns(),
+        "record-in-brief": record(READ_FIRST),
+        "recipes": _names([*recipe_files()]),
         "metrics": metrics(),
         "formats": formats(),
         "checks": findings(["finding", "severity", "meaning"]),
@@ -58,13 +75,45 @@ def command_line() -> Iterator[tuple[str, Any, Any]]:
 def commands() -> str:
     """A heading, what it does, its usage and its options, for each command."""
     parts = list[str]()
+    for name, usage, does, records in _commands():
+        table = markdown_table(
+            ["argument or option", "meaning"], [[f"`{typed}`", meaning] for typed, meaning in records]
+        )
+        parts += [f"## finetune {name}", does, f"`finetune {name} {usage}`", table]
+    return "\n\n".join(parts)
+
+
+def _commands() -> Iterator[tuple[str, str, str, list[tuple[str, str]]]]:
+    """(name, usage, what it does, (argument or option, meaning) of each) of each command."""
     for name, command, context in command_line():
         usage = re.sub(r"[{}]", "", " ".join(command.collect_usage_pieces(context)))
         records = filter(None, (parameter.get_help_record(context) for parameter in command.params))
-        lines = [[f"`{_cell(parameter)}`", _cell(meaning)] for parameter, meaning in records]
-        table = markdown_table(["argument or option", "meaning"], lines)
-        parts += [f"## finetune {name}", command.help, f"`finetune {name} {usage}`", table]
-    return "\n\n".join(parts)
+        yield name, usage, command.help, [(_cell(typed), _cell(meaning)) for typed, meaning in records]
+
+
+def commands_in_brief() -> str:
+    """The options that several commands have; then a line for each command, with its own and what `--json` prints."""
+    listed, everywhere = [*_commands()], {"--quiet", "--json"}
+    counts = Counter(record for *_, records in listed for record in records if record[0] not in everywhere)
+    shared = {record for record, count in counts.items() if count >= SHARED}
+    lines = list[Cells]()
+    for name, usage, does, records in listed:
+        options = [
+            f"`{typed}`"
+            + f" {LAST_STOP.sub('', meaning if typed.startswith('-') else meaning.removesuffix(NEEDED))}"
+            * ((typed, meaning) not in shared)
+            for typed, meaning in records
+            if typed not in everywhere
+        ]
+        prints = _cell(inspect.getdoc(getattr(module_of(name), "as_json", _path_alone)) or "")
+        lines.append([f"`{name} {usage.removeprefix('[OPTIONS] ')}`", does, "; ".join(options), prints])
+    table = markdown_table(["command", "what it does", "arguments and options", "`--json` prints"], lines)
+    several = [f"- `{typed}` {meaning}" for typed, meaning in sorted(shared)]
+    return "\n".join([*several, "", table])
+
+
+def _path_alone() -> None:
+    """`path`: the page that was written."""
 
 
 def _cell(text: str) -> str:
@@ -106,11 +155,17 @@ def options() -> str:
     return markdown_table(["task type", "option", "default", "meaning"], lines)
 
 
-def record() -> str:
-    """One line per field of a record."""
+def columns() -> str:
+    """One line per option of a user's data."""
+    return "\n".join(f"- `{name}=` {meaning}" for name, meaning in OPTIONS.items() if not gone(name))
+
+
+def record(names: Sequence[str] = tuple(RunRecord.model_fields)) -> str:
+    """One line per field of a record, of all or of these."""
     types = RunRecord.model_json_schema()["properties"]
     lines = list[Cells]()
-    for name, field in RunRecord.model_fields.items():
+    for name in names:
+        field = RunRecord.model_fields[name]
         if field.description is None:
             raise ValueError(f"RunRecord.{name} has no description, which the reference shows")
         allowed = types[name].get("anyOf", [types[name]])

@@ -1,5 +1,6 @@
 """Run: one finished run, or several that belong together, as tables, a model and a report."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -183,7 +184,7 @@ class Run:
 
         Args:
             path: The file to write.
-            force: Replace a file that we did not write.
+            force: Replace a file that this command did not write.
 
         Returns:
             The path of the file.
@@ -203,6 +204,20 @@ def runs_of_records(records: Sequence[RunRecord], *, out: Path, failures: Sequen
     """The object of these runs; a run that two points of a grid share is there once."""
     different = {record.id: record for record in records}
     return Run(records=tuple(different.values()), out=out, failures=tuple(failures))
+
+
+def as_objects(run: Run) -> Iterator[dict[str, Any]]:
+    """For JSON: each record with its `folder`, and with the `verdict` and `diagnosis` of all seeds of its setting."""
+    for group in by_setting(run.records):
+        several = replace(run, records=group)
+        verdict, diagnosis = several.verdict, several.diagnosis
+        named = {"metric": verdict.metric.name, "records": [record.id for record in group]}
+        judged = {
+            "verdict": {"level": verdict.level, "sentence": verdict.sentence} | vars(verdict) | named,
+            "diagnosis": [vars(cause) | {"command": cause.command} for cause in diagnosis.causes],
+        }
+        for record in group:
+            yield json.loads(record.model_dump_json()) | {"folder": str(run.folder_of(record).path)} | judged
 
 
 @plainly

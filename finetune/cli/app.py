@@ -244,7 +244,7 @@ def _as_setting(name: str) -> str:
     from finetune.runs.resolve import nearest_key
     from finetune.task_types.columns import OPTIONS
 
-    return re.sub("'([^']+)'", r"\1=VALUE", nearest_key(_key(name), OPTIONS))
+    return re.sub("'([^']+)'", r"\1=VALUE", nearest_key(_key(name), [*OPTIONS]))
 
 
 def _key(option: str) -> str:

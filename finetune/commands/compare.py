@@ -65,7 +65,10 @@ def _folders(run: Run) -> Sequence[RunFolder]:
 
 
 def as_json(compared: Comparison | list[Comparison]) -> Iterator[Mapping[str, Any]]:
-    """An object for each comparison."""
+    """A comparison a line: `a`, `b`: ids of runs; `task`, `split`, `rows`; `differences` by metric: `a`, `b`,
+    `difference` (B minus A), its 95 % `interval`, `p`, `rows_needed`; `holm`: p for so many metrics; `mcnemar`;
+    `changed` rows; `notes`.
+    """
     for pair in _pairs(compared):
         plain = asdict(replace(pair, metrics={}))
         del plain["metrics"]

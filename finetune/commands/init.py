@@ -48,7 +48,7 @@ def init(data: str | Path, *, out: str | Path = "results", **settings: Any) -> s
 
 
 def as_json(recipe: str) -> Iterator[Mapping[str, str]]:
-    """The recipe as a text."""
+    """`recipe`: the TOML as a text."""
     yield {"recipe": recipe}
 
 

@@ -225,7 +225,7 @@ def _trained_texts(record: RunRecord, layout: Layout) -> tuple[set[int], Sequenc
 
 
 def as_json(result: NextRows) -> Iterator[Mapping[str, Any]]:
-    """The numbers, settings and notes."""
+    """`path`, `rows` of the pool, of which `known`, `failed`, `chosen`; `settings` to read the file with; `notes`."""
     yield {name: value for name, value in vars(result).items() if name != "frame"}
 
 

@@ -174,7 +174,9 @@ def _no_task(name: str, out: Path) -> UserError:
 
 
 def as_json(result: Listing | Leaderboard) -> Iterator[Mapping[str, Any]]:
-    """A run a line, or a line of the leaderboard."""
+    """A run a line: `task`, `id`, `model`, `settings`, `seed`, `metric`, `score`, `finished`; or a line of the
+    leaderboard: also `split`, `rows`, `seeds`, `low`, `high`, `verdict`, `baseline_score`, `runs`.
+    """
     frames = [result.frame] if isinstance(result, Leaderboard) else [result.runs, result.interrupted]
     for frame in frames:
         yield from frame.astype(object).where(frame.notna(), None).to_dict("records")

@@ -147,7 +147,9 @@ def _predicted_lines(predictor: Any) -> Iterator[dict[str, Any]]:
 
 
 def as_json(predicted: Any) -> Iterator[Mapping[str, Any]]:
-    """What was written, or the prediction of each line of standard input."""
+    """`output`, `rows`, `errors`: rows without a prediction, `truncated`: a share, `scores` of a file with labels,
+    `notes`; or a line for each line of standard input: `prediction`, `p(LABEL)`.
+    """
     if not isinstance(predicted, PredictedFile):
         yield from predicted
         return

@@ -132,7 +132,7 @@ def _send(card: str, files: Mapping[str, Path], name: str, *, token: str, privat
 
 
 def as_json(url: str) -> Iterator[Mapping[str, str]]:
-    """The address."""
+    """`url`: of the repository."""
     yield {"url": url}
 
 

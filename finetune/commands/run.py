@@ -1,6 +1,5 @@
 """`finetune run`: from data or recipes to finished runs, and what the end of a run shows on one screen."""
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -25,7 +24,7 @@ from finetune.api.front import here
 from finetune.api.inputs import in_memory, is_path, recipe_settings
 from finetune.api.parameters import PYTHON, SETTING, Cli, Columns, DataFolder
 from finetune.api.planning import loading, plan
-from finetune.api.run import Run, runs_of_records
+from finetune.api.run import Run, as_objects, runs_of_records
 from finetune.data.messages import so_many
 from finetune.data.paths import STORE, is_data
 from finetune.data.rows import data_fingerprint
@@ -210,8 +209,8 @@ def _with_first_scores(first: ResolvedRun, options: RunOptions) -> ResolvedRun:
 
 
 def as_json(result: Run) -> Iterator[Mapping[str, Any]]:
-    """The record of each run."""
-    yield from (json.loads(record.model_dump_json()) for record in result.records)
+    """A run a line: the fields of its record, its `folder`, `verdict` and `diagnosis` of all seeds of its setting."""
+    yield from as_objects(result)
 
 
 def shown(result: Run) -> Iterator[Part]:

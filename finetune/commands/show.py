@@ -1,6 +1,5 @@
 """`finetune show`: a run with its scores, or a recipe with all its settings."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +9,7 @@ from finetune.analysis.run_tables import record_parts
 from finetune.analysis.table import Command, Line, Next, NoteLine, Part, TextTable, as_plain_text, facts_table
 from finetune.api.calls import plainly
 from finetune.api.parameters import Cli
-from finetune.api.run import Run, open_run
+from finetune.api.run import Run, as_objects, open_run
 from finetune.data.messages import so_many
 from finetune.data.paths import is_data, is_file
 from finetune.errors import UserError
@@ -76,9 +75,9 @@ def _length_once(recipe: "Recipe") -> dict[str, set[str]] | None:
 
 
 def as_json(result: "Run | Recipe") -> Iterator[Mapping[str, Any]]:
-    """The record of the run, or all settings."""
+    """The fields of the record, `folder`, `verdict`, `diagnosis`; or of a recipe `task`, `model` and all others."""
     if isinstance(result, Run):
-        yield json.loads(result.record.model_dump_json())
+        yield from as_objects(result)
     else:
         yield result.model_dump(exclude=_length_once(result))
 

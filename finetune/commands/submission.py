@@ -79,7 +79,7 @@ def submission(
         *runs: Trained runs, one for each task, or their folders, ids or tasks.
         path: The zip to write.
         fill_missing: Fill in constants for tasks without a run.
-        force: Replace a file that we did not write.
+        force: Replace a file that this command did not write.
         data_folder: The folder with the data sets of tasks; default: `$FINETUNE_DATA`, then the Hub.
         out: The folder of the runs that are named.
         device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
@@ -163,7 +163,7 @@ def _pack(file: Path, texts: Mapping[str, str]) -> None:
 
 
 def as_json(made: Submission) -> Iterator[Mapping[str, str | None]]:
-    """The run of each file."""
+    """The run of each file of the archive, such as `MRPC.tsv`; null for constants."""
     yield made
 
 

@@ -152,7 +152,9 @@ def _write(trained: "PreTrainedTokenizerBase", folder: Path, about: dict[str, An
 
 
 def as_json(vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
-    """The folder and the figures."""
+    """`path`, `documents`: read and held out, `tokens`, `tokens_per_word` and share `unknown` of held-out text,
+    `notes`.
+    """
     yield vars(vocabulary)
 
 

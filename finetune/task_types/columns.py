@@ -13,27 +13,27 @@ from finetune.data.messages import short
 from finetune.data.table import cell_at
 from finetune.data.values import as_text, is_missing, is_nested, tags_of
 
-OPTIONS = (
-    "shape",
-    "text",
-    "label",
-    "labels",
-    "decimal",
-    "spans",
-    "span_ends",
-    "choices_by",
-    "id",
-    "group",
-    "dev",
-    "test",
-    "split",
-    "encoding",
-    "sheet",
-    "keep",
-    "drop",
-    "order",
-    "levels",
-)  # of data
+OPTIONS = {
+    "shape": "the task type; guessed from the columns",
+    "text": "the column of the text; A,B: a pair, or the inputs of another type in order; A+B joins columns",
+    "label": "the column of the label, or a field of it; several are columns of 0 and 1",
+    "labels": "names of numbered labels: 0=bad,1=good, or a file with a name a line",
+    "decimal": "the decimal sign, where the column leaves it open",
+    "spans": "two spans of the text: two columns, or two markers; none",
+    "span_ends": "whether the last character belongs to a span: inclusive or exclusive",
+    "choices_by": "how labels name choices: text, letter, 0 or 1",
+    "id": "the column of names of rows; else their numbers",
+    "group": "a column: rows of one value stay together, in train or in dev",
+    "dev": "a file of rows to score; else a tenth of the rows",
+    "test": "a file of rows to score once, at the end",
+    "split": "the column that says of each row train or dev, or the split.json of a run",
+    "encoding": "of the files, where it cannot be told",
+    "sheet": "of an Excel file",
+    "keep": "labels to train on although they look like a mistake; all",
+    "drop": "labels whose rows are left out",
+    "order": "the labels from lowest to highest; none",
+    "levels": "taken out",
+}  # of data, and what each says
 NAMELESS = re.compile(r"column \d+")
 
 

@@ -10,6 +10,7 @@ from pages import filled
 from support.pages import (
     CHANGELOG,
     CONTRIBUTING,
+    DOCS,
     DOCUMENTS,
     KOREAN,
     OWN_DATA,
@@ -27,6 +28,7 @@ from support.pages import (
 )
 from support.paths import ROOT
 
+from finetune.commands import COMMANDS
 from finetune.data.reading import read_table
 from finetune.task_types.guess import guess
 from finetune.task_types.own_data import usable_rows
@@ -34,6 +36,7 @@ from finetune.task_types.types import own_types
 
 EXAMPLE = r"`([\w.]+)`, (?:shape|과제 유형) `([\w-]+)`.*?```\w+\n(.*?)```"  # of a file in the pages on data
 ENGLISH_ONLY: dict[str, str] = {}  # tutorials, how-tos and explanations that stay English: the reason of each
+LONGEST_FOR_PROGRAMS = 250  # lines
 EVERY = [*DOCUMENTS, OWN_TASK, OWN_TASK_KO, CHANGELOG]
 
 
@@ -122,6 +125,12 @@ def test_the_figures_of_the_documents_are_those_of_the_records() -> None:
         found += text
     assert "STS-B" in found
     assert not re.search(r"^<!-- \S+ -->\S", found, re.MULTILINE), "a page shows such a line as HTML"
+
+
+def test_the_page_for_programs_stays_short_and_has_every_command() -> None:
+    lines = (DOCS / "agents.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= LONGEST_FOR_PROGRAMS
+    assert [name for name in COMMANDS if not [line for line in lines if line.startswith(f"| `{name} ")]] == []
 
 
 def test_every_file_that_a_document_names_exists() -> None:

@@ -5,6 +5,7 @@ The cases are in commands.toml. All are typed in a copy of one folder, with made
 
 import io
 import json
+import re
 import shlex
 import shutil
 import sys
@@ -21,6 +22,8 @@ from support.cli import exit_code
 from support.data import write_rte
 from support.runs import DATA, REVIEWS, as_csv
 
+from finetune.cli.door import module_of
+
 FILE = Path(__file__).with_name("commands.toml")
 CASES: dict[str, Any] = tomllib.loads(FILE.read_text(encoding="utf-8"))
 CODES = {"done": 0, "found": 1, "refused": 2}
@@ -36,6 +39,7 @@ RUNS = {  # what is typed before all cases, by the name of the run
 }
 ROWS = 24  # of a file whose lines take turns
 OLD_EXCEL = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(2_000)
+AS_JSON = [(code, line) for code, line, _ in EVERY if code < 2 and not re.search("^--|--json", line)]
 COMMANDS = {  # that must be typed rightly; `serve`, which would not end, wrongly alone
     *("check", "init", "run", "search", "ls", "show", "compare", "report", "explain", "table", "view"),
     *("predict", "evaluate", "features", "label-next", "tokenizer", "export", "submission", "push"),
@@ -136,6 +140,34 @@ def test_a_command(
     out, err = capsys.readouterr()
     assert found == code, f"finetune {line}\n{out}{err}"
     assert_seen(("" if code == 2 else out) + (the_error(err) if code == 2 else err), values, place, names)
+
+
+@pytest.mark.parametrize(("code", "line"), AS_JSON, ids=[line for _, line in AS_JSON])
+def test_a_command_as_json(
+    code: int, line: str, place: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+) -> None:
+    """Standard output is JSON objects, one a line, with the keys that the docstring names (docs/agents.md has it)."""
+    if line.startswith("push "):
+        request.getfixturevalue("hub")
+    names = SHORT | json.loads((place / "ids.json").read_text(encoding="utf-8"))
+    words, read, file = line.format_map(names).partition(" < ")
+    capsys.readouterr()
+    found = typed(place, f"{words} --json{read}{file}")
+    out, err = capsys.readouterr()
+    assert found == code, f"finetune {line}\n{out}{err}"
+    objects = [json.loads(text, parse_constant=pytest.fail) for text in out.splitlines()]
+    assert objects and {type(one) for one in objects} == {dict}
+    prints = getattr(module_of(line.split()[0]), "as_json", None)
+    forms = [{*re.findall(r"`([\w.]+)`", form)} for form in (prints.__doc__ if prints else "`path`").split("; or ")]
+    assert all(forms) and any(keys <= {*keys_of(objects)} for keys in forms), (forms, objects)
+
+
+def keys_of(value: Any) -> Iterator[str]:
+    """The keys of all objects in a JSON value."""
+    if isinstance(value, dict):
+        yield from value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from keys_of(inner)
 
 
 def assert_seen(said: str, values: list[Any], folder: Path, names: Mapping[str, str]) -> None:

@@ -17,7 +17,7 @@ import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.cli import Finetune, assert_error
+from support.cli import Finetune, assert_error, started
 from support.served import Served, error_of, serve_process, served
 
 import finetune
@@ -196,6 +196,16 @@ def test_a_server_says_how_to_try_it_and_answers_what_waits_before_it_ends(copie
         with pytest.raises(httpx.TransportError):
             server.predict("the cat")
         assert not [line for line in server.lines if "Traceback" in line or "the cat" in line]
+
+
+@pytest.mark.slow
+def test_a_server_prints_its_address_as_json(reviews: Path, tmp_path: Path) -> None:
+    process = started(tmp_path, tmp_path, "serve", str(reviews), "--port", "0", "--json", "--quiet")
+    assert process.stdout is not None
+    about = json.loads(process.stdout.readline())
+    assert httpx.get(f"{about['address']}/about").json()["models"]
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60)[0] == ""
 
 
 @pytest.mark.slow

@@ -65,7 +65,7 @@ def check(
         limit: For a recipe: use at most N rows of each split.
         device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
         fix: For data: write a fixed copy to this file.
-        force: Replace a file that we did not write.
+        force: Replace a file that this command did not write.
         out: The folder of the runs that are named.
         **settings: Settings of a run, such as `model` or `max_length`, by which texts that are too long are found.
 
@@ -123,7 +123,10 @@ def exit_code(result: Findings | list[Preview], *, strict: bool = False) -> int:
 
 
 def as_json(result: Findings | list[Preview]) -> Iterator[Mapping[str, Any]]:
-    """The findings, their counts and what was read; or the preview of each run."""
+    """`files`, `format`, `rows` by split, `layout`: columns; `findings`: `severity` (error, warning, note), `code`,
+    `message`, `remedy`, `file`, `rows`, `lines`, `count`; `counts` by severity; or of a recipe a run a line: `facts`,
+    `examples`.
+    """
     if not isinstance(result, Findings):
         yield from map(asdict, result)
         return

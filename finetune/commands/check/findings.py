@@ -87,7 +87,7 @@ class Findings:
 
         Args:
             file: The file to write.
-            force: Replace a file that we did not write.
+            force: Replace a file that this command did not write.
 
         Returns:
             The number of fixes of each kind.

@@ -211,7 +211,7 @@ def _named(answers: Any, split: str) -> tuple[str, dict[str, Any]]:
 
 
 def as_json(evaluation: Evaluation) -> Iterator[Mapping[str, Any]]:
-    """The scores by split, and how many rows the model was trained on, if any."""
+    """Split (`dev` of a data file), metric, score; or also `shared`: how many of the rows the model was trained on."""
     yield {**evaluation.scores, **({"shared": evaluation.shared} if evaluation.shared else {})}
 
 

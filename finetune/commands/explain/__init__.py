@@ -164,7 +164,7 @@ def write_explanation_page(rows: Sequence[ExplainedRow], file: Path, *, model: s
 
 
 def as_json(explained: Explanations) -> Iterator[Mapping[str, Any]]:
-    """A row with its words a line."""
+    """A row a line: `prediction`, `confidence`, `explanations`: `label`, `words`: `word`, `start`, `end`, `added`."""
     yield from (row.facts() for row in explained.rows)
 
 

@@ -124,7 +124,7 @@ def require_new_folder(folder: Path, *, force: bool) -> None:
 
 
 def as_json(made: Export) -> Iterator[Mapping[str, Any]]:
-    """The export."""
+    """`folder`, `size` in bytes, `facts` with the `check` on dev, `notes`."""
     yield asdict(made) | {"folder": str(made.folder)}
 
 

@@ -104,7 +104,7 @@ def features(
         layers: As in a recipe: `last`, `concat-last-4`, `[4, 6]`.
         pool: `mean`: the mean of a text's tokens; `cls`: the vector of the first.
         path: A .parquet or .npz file to write.
-        force: Replace a file that we did not write.
+        force: Replace a file that this command did not write.
         out: The folder of the runs that are named.
         device: `cpu`, `cuda`, `cuda:1` or `mps`; default: the best available.
         **settings: Settings of a recipe, such as `max_length=256` or `limit=100`.
@@ -139,7 +139,7 @@ def features(
 
 
 def as_json(embedded: Features) -> Iterator[Mapping[str, Any]]:
-    """The number and width of the vectors, and their file."""
+    """`rows`, `width`, `file`."""
     yield {"rows": embedded.rows, "width": embedded.width, "file": str(embedded.path)}
 
 

@@ -29,7 +29,7 @@ def report(
     Args:
         *runs: Runs, or their folders, ids or tasks (the latest run).
         path: The file to write.
-        force: Replace a file that we did not write.
+        force: Replace a file that this command did not write.
         out: The folder of the runs that are named.
 
     Returns:

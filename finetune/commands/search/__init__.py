@@ -161,7 +161,9 @@ def search(
 
 
 def as_json(result: Search) -> Iterator[Mapping[str, Any]]:
-    """The trials, the best of them, its runs, and its score on held-out rows."""
+    """`trials`: settings, `mean`, `sd`, `n`, `failure`; `best` settings, `runs` of them, score on `held_out` rows,
+    `sentence`.
+    """
     yield {
         "trials": json.loads(result.trials.to_json(orient="records")),
         "best": result.settings,

@@ -173,7 +173,7 @@ def _started(model: Model, bound: socket.socket, host: str, token: str, token_en
 
 
 def as_json(server: Server) -> Iterator[Mapping[str, Any]]:
-    """Where the server is; then it answers until Ctrl-C."""
+    """`address` and `model`, once it listens; it answers until Ctrl-C."""
     yield {"address": server.address, "model": server.model}
     _serve_on(server)
 

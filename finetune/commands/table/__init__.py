@@ -96,7 +96,7 @@ def table(
         form: paper: systems as rows, tasks as columns (default of glue); runs: spread and verdict.
         cost: Also show what the runs cost: device time and memory.
         path: A file to write: .md, or .csv with the numbers of `runs`.
-        force: Replace a file that we did not write.
+        force: Replace a file that this command did not write.
         out: The folder of runs.
 
     Returns:
@@ -139,7 +139,9 @@ def table(
 
 
 def as_json(result: ResultTable | dict[str, str]) -> Iterator[Mapping[str, Any]]:
-    """A line of the table, or the tables by name."""
+    """A line of the table: `row`, `metric`, `model`, `runs`, `dev_mean`, `dev_sd`, `test_mean`, `published_dev`,
+    `verdict`; or the titles of the tables: `glue` and others.
+    """
     yield from [result] if isinstance(result, dict) else result.frame.to_dict("records")
 
 

@@ -46,7 +46,7 @@ def view(
         sentences: Sentences with the word, or their file: each is a sentence, or a meaning, a tab and a sentence.
         lang: The language in which the page opens, `en` or `ko`; default: that of the browser.
         path: The HTML file to write.
-        force: Replace a file that we did not write.
+        force: Replace a file that this command did not write.
         out: The folder of the runs that are named.
 
     Returns:
