@@ -2,15 +2,15 @@
 
 python benchmarks/runtimes.py --out results/benchmarks/runtimes.json
 
-Small encoders with random weights are fine-tuned for an epoch, in fp32, with heads
-for texts on the mean of the tokens, the default of few rows, and on their family's vector. A runtime reads the folder that the run wrote, or the graph of `finetune export`, from
-the same tokens; sentence-transformers reads the texts. Its logits are compared with ours.
+Small encoders with random weights are fine-tuned for an epoch, in fp32, with heads for texts on the mean of the tokens,
+the default of few rows, and on their family's vector. A runtime reads the folder that the run wrote, or the graph of
+`finetune export`, from the same tokens; sentence-transformers reads the texts. Its logits are compared with ours.
 """
 
 import json
 import random
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ from finetune.task_types.predictions import row_of_line
 ROWS = 300
 FAMILIES = ("bert", "roberta", "distilbert", "modernbert", "deberta-v2", "xlm-roberta")
 WORDS = ("red", "blue", "cat", "dog", "bird", "sat", "ran", "saw", "the", "a", "on", "mat")
-SETTINGS = {"train.precision": "fp32", "train.epochs": 1, "train.learning_rate": 2e-3, "max_length": 48}
+SETTINGS: dict[str, Any] = {"train.precision": "fp32", "train.epochs": 1, "train.learning_rate": 2e-3, "max_length": 48}
 RUNTIMES = ("transformers", "sentence-transformers", "onnxruntime")
 BY_TEXT = ("one label", "label of a pair", "number", "several labels")
 
@@ -53,7 +53,7 @@ def rows_of(kind: str, count: int, draw: random.Random) -> list[dict[str, Any]]:
         text, place = " ".join(words), draw.randrange(len(words))
         start = len(" ".join([*words[:place], ""]))
         span = {"start": start, "end": start + len(words[place]), "label": "THING"}
-        rows.append({
+        made: dict[str, dict[str, Any]] = {
             "one label": {"text": text, "label": ("no", "yes")["cat" in words]},
             "label of a pair": {"text1": text, "text2": other, "label": ("differ", "same")["cat" in words]},
             "number": {"text": text, "score": round(draw.random() + len(words), 2)},
@@ -65,7 +65,8 @@ def rows_of(kind: str, count: int, draw: random.Random) -> list[dict[str, Any]]:
             "answer": {"question": "who sat?", "context": text, "answer": words[place]},
             "choice": {"context": text, "choice1": other, "choice2": words[place], "label": 1 + place % 2},
             "relevance": {"query": f"q {draw.randrange(count // 5)}", "passage": text, "relevance": place % 2},
-        }[kind])  # fmt: skip
+        }  # fmt: skip
+        rows.append(made[kind])
     return rows
 
 
@@ -117,7 +118,7 @@ def measured(kind: str, settings: Mapping[str, Any], model: Path, folder: Path) 
     return found
 
 
-def compared(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray]) -> dict[str, Any]:
+def compared(ours: Iterable[np.ndarray], theirs: Iterable[np.ndarray]) -> dict[str, Any]:
     """Of so many rows the equal ones, whose largest logits are in the same places (a number's: within 1e-4)."""
     pairs = [(np.asarray(a), np.asarray(b).reshape(np.shape(a))) for a, b in zip(ours, theirs, strict=True)]
     finite = [np.isfinite(a) for a, _ in pairs]
@@ -134,7 +135,7 @@ def in_transformers(folder: Path, features: Sequence[Feature]) -> Iterator[np.nd
     model = kind.from_pretrained(folder, dtype=torch.float32, trust_remote_code=True).eval()
     known = signature(model.forward).parameters
     for feature in features:
-        batch = collate([feature], pad_id=0)
+        batch: Any = collate([feature], pad_id=0)
         tensors = {"input_ids": batch.input_ids, "attention_mask": batch.attention_mask}
         tensors |= {"token_type_ids": batch.token_type_ids} if batch.token_type_ids is not None else {}
         inputs = {n: t[None] if batch.choices is not None else t for n, t in tensors.items() if n in known}
@@ -158,7 +159,7 @@ def in_onnxruntime(folder: Path, features: Sequence[Feature]) -> Iterator[np.nda
     session = onnxruntime.InferenceSession(folder / GRAPHS["fp32"], providers=["CPUExecutionProvider"])
     known = {given.name for given in session.get_inputs()}
     for feature in features:
-        batch = collate([feature], pad_id=0)
+        batch: Any = collate([feature], pad_id=0)
         tensors = (batch.input_ids, batch.attention_mask, batch.token_type_ids)
         named = dict(zip(("input_ids", "attention_mask", "token_type_ids"), tensors, strict=True))
         outputs = session.run(None, {n: t.numpy() for n, t in named.items() if n in known and t is not None})

@@ -8,6 +8,7 @@ from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from finetune.analysis.card import loaded_in_transformers
 from finetune.analysis.diagnosis import Diagnosis, diagnosis_of_seeds
 from finetune.api.calls import command, plainly
 from finetune.errors import UserError
@@ -207,7 +208,9 @@ def runs_of_records(records: Sequence[RunRecord], *, out: Path, failures: Sequen
 
 
 def as_objects(run: Run) -> Iterator[dict[str, Any]]:
-    """For JSON: each record with its `folder`, and with the `verdict` and `diagnosis` of all seeds of its setting."""
+    """For JSON: each record with its `folder`, the line that loads its model in transformers, and the `verdict` and
+    `diagnosis` of all seeds of its setting.
+    """
     for group in by_setting(run.records):
         several = replace(run, records=group)
         verdict, diagnosis = several.verdict, several.diagnosis
@@ -217,7 +220,10 @@ def as_objects(run: Run) -> Iterator[dict[str, Any]]:
             "diagnosis": [vars(cause) | {"command": cause.command} for cause in diagnosis.causes],
         }
         for record in group:
-            yield json.loads(record.model_dump_json()) | {"folder": str(run.folder_of(record).path)} | judged
+            folder = run.folder_of(record)
+            loading = loaded_in_transformers(folder.model, folder.model.as_posix())
+            place = {"folder": str(folder.path), "in_transformers": loading or None}
+            yield json.loads(record.model_dump_json()) | place | judged
 
 
 @plainly

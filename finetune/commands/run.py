@@ -209,7 +209,7 @@ def _with_first_scores(first: ResolvedRun, options: RunOptions) -> ResolvedRun:
 
 
 def as_json(result: Run) -> Iterator[Mapping[str, Any]]:
-    """A run a line: the fields of its record, its `folder`, `verdict` and `diagnosis` of all seeds of its setting."""
+    """A run a line: the fields of its record, its `folder`, `in_transformers`; `verdict`, `diagnosis` of all seeds."""
     yield from as_objects(result)
 
 

@@ -75,7 +75,9 @@ def _length_once(recipe: "Recipe") -> dict[str, set[str]] | None:
 
 
 def as_json(result: "Run | Recipe") -> Iterator[Mapping[str, Any]]:
-    """The fields of the record, `folder`, `verdict`, `diagnosis`; or of a recipe `task`, `model` and all others."""
+    """The fields of the record, `folder`, `in_transformers`, `verdict`, `diagnosis`; or of a recipe `task`, `model` and
+    all others.
+    """
     if isinstance(result, Run):
         yield from as_objects(result)
     else:
