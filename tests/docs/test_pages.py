@@ -31,6 +31,7 @@ from finetune.data.reading import read_table
 from finetune.task_types.guess import guess
 from finetune.task_types.own_data import usable_rows
 from finetune.task_types.types import own_types
+from finetune.version import __version__
 
 EXAMPLE = r"`([\w.]+)`, (?:shape|과제 유형) `([\w-]+)`.*?```\w+\n(.*?)```"  # of a file in the pages on data
 ENGLISH_ONLY: dict[str, str] = {}  # tutorials, how-tos and explanations that stay English: the reason of each
@@ -122,6 +123,12 @@ def test_the_figures_of_the_documents_are_those_of_the_records() -> None:
         found += text
     assert "STS-B" in found
     assert not re.search(r"^<!-- \S+ -->\S", found, re.MULTILINE), "a page shows such a line as HTML"
+
+
+def test_changelog_and_citation_are_of_this_version() -> None:
+    lines = CHANGELOG.read_text(encoding="utf-8").splitlines()
+    assert next(line for line in lines if line.startswith("## ")) == f"## {__version__}" and len(lines) <= 60
+    assert f"version: {__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
 def test_every_file_that_a_document_names_exists() -> None:
