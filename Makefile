@@ -5,7 +5,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 # Python keeps what it has compiled, as it does by default: tests start a thousand processes.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: install install-all demo wheel docs pictures test test-all golden nightly chaos lint bench clean
+.PHONY: install install-all demo wheel docs pictures test test-all golden nightly oldest newest chaos lint bench clean
 
 # What the demo and your own data need: 4 extras of 17. A torch that .venv has already, such as one for a CPU, stays.
 install: .venv/installed
@@ -56,10 +56,20 @@ test-all: install-all
 golden: install-all
 	$(PYTEST) -m "" tests/golden tests/learning/test_parity.py tests/unit/metrics
 
-# Every test with all pairs of encoder family and task type, and then the kills: some hours.
+# Every test with all pairs of encoder family and task type, the oldest and newest packages, and then the kills: some hours.
 nightly: install-all
 	FINETUNE_ALL_PAIRS=1 $(PYTEST) -m ""
-	$(MAKE) chaos
+	$(MAKE) oldest newest chaos
+
+# Runs, and losses next to transformers', with the oldest packages that pyproject.toml allows, and with the newest. torch is
+# that of constraints.txt in both: any other may be a build of gigabytes for GPUs.
+oldest newest:
+	$(PYTHON) -m venv --clear build/$@
+	grep -oE '"[a-z-]+>=[0-9.]+' pyproject.toml | tr -d '"' | sed 's/>=/==/' | grep -v ^torch= > build/oldest.txt
+	build/$@/bin/pip install --quiet --no-compile $$(grep ^torch== constraints.txt)
+	build/$@/bin/pip install --quiet --no-compile $(if $(filter oldest,$@),--constraint build/oldest.txt) \
+		--editable '.[train,offline,excel]' pytest pytest-timeout
+	build/$@/bin/python -m pytest -m "" tests/system/test_runs.py tests/learning/test_parity.py
 
 # Kills, full disks, damaged files and the like, about an hour on 2 idle cores; resumes if it was stopped.
 chaos: install-all

@@ -12,7 +12,9 @@ LONGEST_LINE = 400  # characters of a library's error in a message
 NAME_CHARS, NAMES_SEARCHED = 200, 5_000  # characters of a name, and names, of which the nearest is searched
 
 
-OF_TRAINING = ("torch", "accelerate", "datasets", "evaluate")  # packages of the extra `train`
+OF_TRAINING = (  # packages of the extra `train`
+    *("torch", "transformers", "tokenizers", "huggingface_hub", "sklearn", "accelerate", "datasets", "evaluate"),
+)
 THEIRS = (MemoryError, TimeoutError)  # not of what is read: the machine's, or a limit of time that the caller set
 
 

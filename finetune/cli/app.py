@@ -157,6 +157,7 @@ def main() -> None:
     process.install()
     try:
         _require_docstrings()
+        _require_alone()
         _require_utf_8(sys.argv[1:])
         code = app(standalone_mode=False)
         process.ignore()
@@ -198,6 +199,18 @@ def _require_docstrings() -> None:
     """Raises UserError under `python -OO`, where importing transformers fails."""
     if sys.flags.optimize > 1:
         raise UserError("Python runs with -OO, without the docstrings that transformers reads", "Use -O, or neither")
+
+
+def _require_alone() -> None:
+    """Raises UserError where the other project whose package is `finetune` is installed too: files of one replace those
+    of the other. Folders are listed, since importlib.metadata takes longer to import.
+    """
+    for folder in map(Path, sys.path):
+        if other := next(folder.glob("finetune-*.dist-info"), None):
+            raise UserError(
+                f"{other}: another project is installed, whose package is called finetune too, so files are mixed up",
+                "pip uninstall finetune, then pip install --force-reinstall --no-deps bert-finetune",
+            )
 
 
 def _exit_stopped(stopped: process.Interrupted) -> NoReturn:

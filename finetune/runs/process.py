@@ -18,7 +18,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-LIBRARIES = ("bert-finetune", "torch", "transformers", "tokenizers", "accelerate", "datasets", "scikit-learn", "numpy")
+from finetune.version import __version__
+
+LIBRARIES = ("torch", "transformers", "tokenizers", "accelerate", "datasets", "scikit-learn", "numpy")
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 SAME = 1.0  # seconds in which signals are one request: a launcher repeats signals that its whole group has received
 AGAIN = 0.05  # seconds after which a signal is sent again whose exception Python ignored
@@ -33,10 +35,10 @@ def first_process() -> bool:
 
 
 def versions() -> dict[str, str]:
-    """The versions of Python and of the LIBRARIES that are installed as distributions."""
+    """The versions of Python, of this package, and of the LIBRARIES that are installed as distributions."""
     from importlib.metadata import PackageNotFoundError, version  # with email, for a command that needs neither
 
-    installed = {"python": platform.python_version()}
+    installed = {"python": platform.python_version(), "bert-finetune": __version__}
     for name in LIBRARIES:
         with suppress(PackageNotFoundError):
             installed[name] = version(name)

@@ -33,6 +33,7 @@ from finetune.data.reading import read_table
 from finetune.task_types.guess import guess
 from finetune.task_types.own_data import usable_rows
 from finetune.task_types.types import own_types
+from finetune.version import __version__
 
 EXAMPLE = r"`([\w.]+)`, (?:shape|과제 유형) `([\w-]+)`.*?```\w+\n(.*?)```"  # of a file in the pages on data
 ENGLISH_ONLY: dict[str, str] = {}  # tutorials, how-tos and explanations that stay English: the reason of each
@@ -131,6 +132,12 @@ def test_the_page_for_programs_stays_short_and_has_every_command() -> None:
     lines = (DOCS / "agents.md").read_text(encoding="utf-8").splitlines()
     assert len(lines) <= LONGEST_FOR_PROGRAMS
     assert [name for name in COMMANDS if not [line for line in lines if line.startswith(f"| `{name} ")]] == []
+
+
+def test_changelog_and_citation_are_of_this_version() -> None:
+    lines = CHANGELOG.read_text(encoding="utf-8").splitlines()
+    assert next(line for line in lines if line.startswith("## ")) == f"## {__version__}" and len(lines) <= 60
+    assert f"version: {__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
 def test_every_file_that_a_document_names_exists() -> None:

@@ -31,6 +31,19 @@ def test_finetune_alone_lists_every_command_by_group(here: Finetune) -> None:
     assert [name for name, does in listed if name in COMMANDS and does.strip() == COMMANDS[name].help] == [*COMMANDS]
 
 
+def test_the_other_project_with_a_package_of_this_name_is_an_error(
+    here: Finetune, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "site" / "finetune-0.10.3.dist-info"
+    other.mkdir(parents=True)
+    monkeypatch.syspath_prepend(other.parent)
+    done = here("ls")
+    assert done.returncode == 2
+    assert_error(done.stderr, str(other), "pip uninstall finetune", "--force-reinstall", "bert-finetune")
+    other.rename(other.with_name("finetune_other-0.1.dist-info"))
+    assert here("ls").returncode == 0
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_help_of_a_command_ends_with_examples(here: Finetune, command: str) -> None:
     shown = here(command, "--help").stdout
