@@ -178,9 +178,9 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as place:
             model = encoder(family, Path(place, "encoder"))
             for kind in given.kinds:
-                for pooling in ("mean", "family") if kind in (*BY_TEXT, "choice", "relevance") else ("family",):
-                    name = f"{kind}, {family}, {pooling}"
-                    settings = {} if pooling == "family" else {"pooling": pooling}
+                pooled = kind in (*BY_TEXT, "choice", "relevance")
+                for pooling in ("mean", "family") if pooled else ("family",):
+                    name, settings = f"{kind}, {family}, {pooling}", {"pooling": pooling} if pooled else {}
                     parts.measure(name, measured, kind, settings, model, Path(place, name))
 
 
