@@ -24,7 +24,7 @@ from finetune.models.lora import POOLER
 from finetune.runs.recipe import Recipe
 
 NEW_WORDS = "lm_predictions."  # begins weights of DeBERTa-v3's head for words, unlike that of a `legacy` config
-FEW_ROWS = 1_000  # training rows; with fewer, a better vector matters more than a format that transformers loads
+FEW_ROWS = 1_000  # training rows; with fewer, a better vector matters more than a class of transformers
 WEIGHTS = "model.safetensors"
 MODULES = "modules.json"  # sentence-transformers' list of a model's parts
 MOST_BYTES = 1_000_000  # of modules.json
