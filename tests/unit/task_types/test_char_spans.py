@@ -55,9 +55,7 @@ FORMS: list[Callable[[int, int, str, str], Any]] = [
     lambda a, b, own, label: {"start_offset": a, "end_offset": b, "label": label},
     lambda a, b, own, label: {"start_char": a, "end_char": b, "label": label},  # f17
     lambda a, b, own, label: {"BeginOffset": a, "EndOffset": b, "Type": label, "Text": own},
-    lambda a, b, own, label: {"start_position": a, "end_position": b, "entity_type": label, "entity_value": own},
     lambda a, b, own, label: [a, b, label] if a % 2 else {"start": a, "end": b, "label": label},
-    lambda a, b, own, label: {"start": a, "end": b, "value": own.upper() + "!", "entity": label},  # normalised
 ]
 
 
@@ -145,17 +143,6 @@ def test_a_span_whose_text_is_nowhere_is_left_out_and_an_end_past_the_text_is_cl
     }
 
 
-def test_two_labels_of_a_place_are_two_spans_and_the_first_where_a_word_has_one_tag(tmp_path: Path) -> None:
-    rows = []
-    for number in range(30):
-        text, spans = text_and_spans(number)
-        rows.append(studio(text, [*spans[:2], (*spans[2][:3], ["Unit", "Title"])]))  # f03
-    path = written(tmp_path, rows, lines=False)
-    both = [("Orbit Inc", "Unit"), ("Orbit Inc", "Title")]
-    assert [sorted(row) for row in entities(path)] == [sorted([*ENTITIES[:2], *both])] * 30
-    assert entities(path, shape="tagging") == [[*ENTITIES[:2], both[0]]] * 30
-
-
 @pytest.mark.parametrize(
     ("spans", "kept", "said"),
     [
@@ -176,29 +163,6 @@ def test_what_is_done_to_spans_is_done_by_a_run_and_said_by_check(
     assert entities(path)[:5] == [kept] * 5
     found = [one for what, one in span_findings(path).items() if said[1] in what]
     assert found == [(said[0], 5)], span_findings(path)
-
-
-def test_pairs_of_ner_annotator_are_rows_and_null_is_a_skipped_one(tmp_path: Path) -> None:  # f09
-    pairs = [[t, {"entities": [[a, b, y] for a, b, _, y in spans]}] for t, spans in map(text_and_spans, range(30))]
-    path = written(tmp_path, {"classes": ["PER"], "annotations": [None, *pairs, None]}, lines=False)  # type: ignore[arg-type]
-    assert entities(path) == [ENTITIES] * 30
-    (finding,) = [one for one in findings_of(path, {}).findings if one.code == "rejected"]
-    assert (finding.severity, finding.count, list(finding.rows)) == ("note", 2, [1, 32])
-
-
-def test_guesses_of_a_model_next_to_answers_of_people_are_refused(tmp_path: Path) -> None:  # f18
-    row = {"text": "a film", "prediction": [{"label": "bad", "score": 0.9}], "annotation": "good", "status": "Default"}
-    with pytest.raises(UserError, match="export of Argilla"):
-        own_task(written(tmp_path, [row] * 60))
-
-
-def test_a_few_overlaps_in_flat_data_are_left_out_with_a_remedy_that_keeps_them(tmp_path: Path) -> None:
-    rows = [{"text": f"Rome saw {i}", "spans": [[0, 4, "LOC"]]} for i in range(300)]
-    rows[7]["spans"] = [[0, 4, "LOC"], [0, 8, "ORG"]]
-    path = written(tmp_path, rows)
-    assert sum(map(len, entities(path))) == 300
-    assert any("shape=overlapping-spans" in note for note in own_task(path).load(Source(), "train").notes)
-    assert sum(map(len, entities(path, shape="overlapping-spans"))) == 301
 
 
 def test_overlapping_spans_become_tags_and_the_tags_the_same_spans(tiny_bert: Path) -> None:

@@ -10,7 +10,6 @@ from support.toys import choice_task
 
 from finetune.data.source import Source
 from finetune.errors import UserError
-from finetune.task_types.choice.task import ChoiceRow
 
 
 def texts(*names: str) -> dict[str, Any]:
@@ -35,14 +34,8 @@ NINE = {"question": lambda i: text(i, 9)}
 SIGNS: list[tuple[Any, Any]] = [  # names of columns, and what their labels say
     (("choice1", "choice2", "choice3"), (0, 1, 2)),
     (("choice1", "choice2", "choice3"), "①②③"),
-    (("choice1", "choice2", "choice3"), ("option A", "option B", "option C")),
     (("choice1", "choice2", "choice3"), ("(a)", "(b)", "(c)")),
-    (("choice1", "choice2", "choice3"), ("1번", "2번", "3번")),
     (("choice1", "choice2"), ("choice1", "choice2")),
-    ("①②③", "①②③"),
-    (("(1)", "(2)", "(3)"), ("(1)", "(2)", "(3)")),
-    ("ㄱㄴㄷ", "ㄱㄴㄷ"),
-    (("I", "II", "III"), ("I", "II", "III")),
     (("left", "right"), ("left", "right")),
     ("ABC", "ABC"),
     (("answer0", "answer1", "answer2", "answer10"), (0, 1, 2, 3)),
@@ -72,42 +65,6 @@ def test_numbers_that_count_from_0_or_from_1_are_asked_about(label: Any, tmp_pat
     for way in (0, 1):
         loaded = own_task(data, {"choices_by": str(way)}).load(Source(), "train").rows
         assert {(row.gold - label(int(row.id) - 1)) for row in loaded} == {-way}
-
-
-@pytest.mark.parametrize(
-    ("columns", "label"),
-    [
-        *((texts("option_1", "option_2", "option_3") | {name: lambda i: i % 3 + 1}, name)
-          for name in ("correct_option", "answer_key", "Correct Answer", "정답", "답")),
-        (texts(*"ABC") | {"correct": lambda i: i % 2, "answer": lambda i: "ABC"[i % 3]}, "answer"),  # of a pupil
-        (texts(*"ABC") | {"score": lambda i: 1 + i % 3, "correct_answer": lambda i: "ABC"[i % 3]}, "correct_answer"),
-    ],
-)  # fmt: skip
-def test_the_right_choice_is_in_the_column_of_that_name(columns: dict[str, Any], label: str, tmp_path: Path) -> None:
-    layout, found = read(write(tmp_path, rows(prompt=lambda i: text(i, 9), **columns)))
-    assert (layout.shape, layout.label) == ("choice", (label,))
-    assert [row.gold for row in found[:3]] == [0, 1, 2]
-
-
-@pytest.mark.parametrize(
-    ("columns", "setting", "layout"),
-    [
-        (texts("goal", "sol1", "sol2") | {"label": lambda i: i % 2}, "shape=choice text=goal,sol1,sol2", "sol1,sol2"),
-        (texts("opb", "question", "opc", "opa") | {"cop": lambda i: i % 3}, "text=question,opa,opb,opc", "opa,opb,opc"),
-        (texts("question", "distractor2", "distractor1", "correct_answer"),
-         "text=question,distractor1,distractor2,correct_answer", ""),
-        (texts("prompt", "option_1", "option_2") | {"key": lambda i: i % 2}, "label=key", ""),
-        (texts("question", *"ABC") | {"student": lambda i: "AB"[i % 2]}, "label=student", ""),
-    ],
-)  # fmt: skip
-def test_what_may_be_choices_is_offered(columns: dict[str, Any], setting: str, layout: str, tmp_path: Path) -> None:
-    data = write(tmp_path, rows(**columns))
-    (found,) = [one for one in offered(data) if setting in one]
-    if layout:
-        chosen = dict(
-            one.split("=") for one in found.replace(" text=", "|text=").replace(" label=", "|label=").split("|")
-        )
-        assert read(data, label=[*columns][-1], **chosen)[0].text[1:] == tuple(layout.split(","))
 
 
 def test_a_label_that_is_a_number_and_the_text_of_another_choice_is_asked_about(tmp_path: Path) -> None:
@@ -148,15 +105,3 @@ def test_fewer_choices_are_masked_and_change_nothing(tiny_bert: Path) -> None:
     assert float(model.head.loss(together, batch.labels["label"])) == pytest.approx(float(sum(losses)), abs=1e-4)
     answers = choice_task().decode(trainer.engine.logits(features), features, [])
     assert all(sum(answer.probabilities) == pytest.approx(1) for answer in answers)
-
-
-def test_each_choice_is_paired_with_its_context(tiny_bert: Path) -> None:
-    from transformers import AutoTokenizer
-
-    row = ChoiceRow(id="", context="the cat sat", choices=("on the house", "under a tree"), gold=1)
-    tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
-    (feature,) = choice_task().encode([row], tokenizer, 32)
-    given = [tokenizer.decode(choice.input_ids) for choice in feature.choices]
-    assert given == ["[CLS] the cat sat [SEP] on the house [SEP]", "[CLS] the cat sat [SEP] under a tree [SEP]"]
-    assert (feature.label, feature.row, feature.truncated) == (1, 0, False)
-    assert choice_task().encode([row], tokenizer, 8)[0].truncated

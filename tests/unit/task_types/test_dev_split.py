@@ -38,18 +38,6 @@ def test_a_split_does_not_change_between_versions() -> None:
     assert len(dev_rows(["a", "b", "c"], ["x", "y", "y"], ["one", "two", "two"])) == 1
 
 
-def test_dev_is_stratified_and_keeps_equal_texts_and_groups_together() -> None:
-    texts = [f"text {i // 2}" for i in range(400)]  # each comes twice
-    chosen = dev_rows(texts, ["rare" if i % 20 < 2 else "often" for i in range(400)])
-    assert (len(chosen), sum(i % 20 < 2 for i in chosen)) == (40, 4)
-    assert all((i ^ 1) in chosen for i in chosen)
-    groups = [f"user {i % 30}" for i in range(300)]
-    chosen = dev_rows([f"text {i}" for i in range(300)], ["x"] * 300, groups)
-    assert 10 <= len(chosen) <= 50
-    assert {groups[i] for i in chosen}.isdisjoint(groups[i] for i in range(300) if i not in chosen)
-    assert dev_rows(["the same text"] * 300, ["x"] * 300, groups) == set()  # equal texts tie all groups together
-
-
 @pytest.fixture
 def rows(tmp_path: Path) -> tuple[str, str]:
     """A file of 200 rows, of which each tenth repeats a text, and its form with groups."""

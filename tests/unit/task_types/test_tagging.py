@@ -81,19 +81,13 @@ def conllu(folder: Path) -> str:
     return str(folder / "train.conllu")
 
 
-def lists(folder: Path, **more: Any) -> str:
-    rows = [{"tokens": w, "upos": p, **{k: make(w) for k, make in more.items()}} for w, p in SENTENCES]
+def lists(folder: Path) -> str:
+    rows = [{"tokens": w, "upos": p} for w, p in SENTENCES]
     (folder / "train.jsonl").write_text("\n".join(map(json.dumps, rows)))
     return str(folder / "train.jsonl")
 
 
-def texts(folder: Path) -> str:
-    lines = [f"{' '.join(words)}\t{' '.join(parts)}" for words, parts in SENTENCES]
-    (folder / "train.tsv").write_text("\n".join(["sentence\tpos", *lines]) + "\n", encoding="utf-8")
-    return str(folder / "train.tsv")
-
-
-@pytest.mark.parametrize(("write", "label"), [(conllu, "column 4"), (lists, "upos"), (texts, "pos")])
+@pytest.mark.parametrize(("write", "label"), [(conllu, "column 4"), (lists, "upos")])
 def test_plain_tags_are_taken_where_the_user_names_them_else_offered(write: Any, label: str, tmp_path: Path) -> None:
     data = write(tmp_path)
     for settings in ({"label": label}, {"label": label, "shape": "tagging"}):

@@ -26,7 +26,6 @@ from finetune.task_types.pretraining.pieces import (
     WORDS,
     Piece,
     PieceFeatures,
-    Tokens,
     tokens_of,
     vocabulary_of,
 )
@@ -57,34 +56,6 @@ def test_tokens_are_those_of_a_call_for_each_line(
         first, last = tokenizer("")["input_ids"]
         assert list(feature.input_ids) == [first, *inner, last]
         assert np.flatnonzero(feature.note.units == SPECIAL).tolist() == [0, len(feature) - 1]
-
-
-@pytest.mark.parametrize(
-    ("documents", "expected"),
-    [
-        ([[[1] * 5], [[1] * 9]], [(0, 5), (5, 14)]),  # never across documents
-        ([[[1] * 130]], [(0, 65), (65, 130)]),  # not 126 and 4
-        ([[[1] * 120, [1] * 60]], [(0, 120), (120, 180)]),  # at the end of a line
-        ([[[1] * 60, [1] * 220]], [(0, 126), (126, 203), (203, 280)]),  # which would waste too much
-        ([[[1] * 120, *[[4]] * 40]], [(0, 124), (124, 200), (200, 280)]),
-        ([[[1] * 125 + [3] * 20]], [(0, 125), (125, 185)]),
-        ([[[1] * 20 + [100] + [10]]], [(0, 20), (20, 130)]),  # half of it would be within a word
-        ([[[300]]], [(0, 126), (126, 252), (252, 300)]),  # a word that is longer than a piece
-    ],
-)
-def test_pieces(documents: list[list[list[int]]], expected: list[tuple[int, int]], tiny_bert: Path) -> None:
-    """Of documents of lines of words with so many tokens."""
-    words = [word for lines in documents for line in lines for word in line]
-    tokens = Tokens(
-        ids=np.arange(sum(words)),
-        starts=np.concatenate([[True] + [False] * (word - 1) for word in words]),
-        lines=np.cumsum([0, *(sum(line) for lines in documents for line in lines)]),
-        documents=np.cumsum([0, *map(len, documents)]),
-        offsets=np.zeros((0, 2)),
-    )
-    features = PieceFeatures(tokens, vocabulary_of(load_tokenizer(tiny_bert)), size=126)
-    assert list(zip(features.starts.tolist(), features.ends.tolist(), strict=True)) == expected
-    assert features.rows.tolist() == (np.searchsorted(tokens.bounds, features.starts, side="right") - 1).tolist()
 
 
 @pytest.mark.parametrize("unit", ["tokens", "words"])
