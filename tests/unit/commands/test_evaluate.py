@@ -13,11 +13,6 @@ from support.runs import FinishedRun
 from finetune.runs.record_files import load_record
 
 
-def test_the_command_scores_published_predictions(real_data: Path, in_process: InProcess) -> None:
-    file = real_data / "squad-predictions" / "dev-v1.1_BERT_ensemble_GoogleAI.json"
-    assert in_process("evaluate", str(file), "squad-v1", data=real_data)[:2] == (0, "dev f1 92.196, em 86.206\n")
-
-
 @pytest.fixture
 def squad(tmp_path: Path) -> Path:
     """SQuAD 2.0 with two questions of either kind."""

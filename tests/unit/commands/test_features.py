@@ -55,18 +55,6 @@ def test_a_file_has_one_vector_for_each_row_in_its_order(
         assert np.allclose(found["vectors"][row], last.mean(0) if pool == "mean" else last[0], atol=1e-5)
 
 
-def test_a_run_is_a_model_by_its_id_and_by_its_data_for_a_file_of_other_columns(
-    in_process: InProcess, reviews: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "other.csv").write_text("said\n" + "".join(f"{text}\n" for text in TEXTS))
-    expected = hidden(reviews / "model", TEXTS[1])[2].mean(0)
-    for name in (reviews.name, "reviews.csv"):
-        given = ["features", name, "other.csv", "--pool", "mean", "-o", "new.npz", "--out", str(reviews.parents[1])]
-        code, _, err = in_process(*given, data=tmp_path)
-        assert code == 0, err
-        assert np.allclose(np.load(tmp_path / "new.npz")["vectors"][1], expected, atol=1e-5)
-
-
 def test_a_text_s_vector_is_the_last_token_s_where_the_encoder_reads_from_left_to_right(
     in_process: InProcess, texts: Path, tiny_bert: Path
 ) -> None:

@@ -92,8 +92,6 @@ def test_rows_that_the_run_read_are_left_out_and_python_gives_the_same(
         ("other,note\na,b\n", (), ["'review'", "text=COLUMN"]),
         ("review\na\n", ("-o", "pool.csv"), ["pool.csv", "overwrite"]),
         ("review\na\n", ("-o", "theirs.csv"), ["theirs.csv", "already exists"]),
-        ("review\na\n", ("more.csv",), ["'more.csv'"]),
-        ("review\n", (), ["pool.csv", "no rows"]),
     ],
 )
 def test_what_cannot_be_done_is_one_line(
@@ -143,7 +141,6 @@ def test_tags_are_judged_by_the_word(tiny_bert: Path) -> None:
         ({"folds": 1}, "at least 2"),
         ({"folds": 3}, "2 different texts"),
         ({"train": {"select": "best"}}, "train.select"),
-        ({"train": {"patience": 2}}, "train.patience"),
     ],
 )
 def test_what_cannot_be_judged_is_refused(tiny_bert: Path, given: dict[str, Any], said: str) -> None:

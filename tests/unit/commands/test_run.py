@@ -3,7 +3,6 @@
 import os
 import signal
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
-from support.cli import InProcess
-from support.data import write_rte
 from support.runs import REVIEWS
 
 import finetune
-from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.runs.events import EpochDone, Event, Updates
-from finetune.training.run_options import RunOptions
 
 FRAME = pd.DataFrame(REVIEWS, columns=["review", "mark"])
 
@@ -43,16 +38,6 @@ def test_equal_rows_in_any_form_are_one_run_and_others_another(small: dict[str, 
     assert finetune.run(FRAME, **flat, **{"train.epochs": 1, "train.batch_size": 8}).record == first.record
     renamed = finetune.run(FRAME.rename(columns={"review": "body"}), **small)
     assert (renamed.record.data, renamed.record.task) == (first.record.data, "data.parquet")
-
-
-@pytest.mark.slow
-def test_a_frame_with_a_name_is_the_run_of_that_file_and_a_recipe_takes_settings(small: dict[str, Any]) -> None:
-    FRAME.to_csv("reviews.csv", index=False)
-    named = finetune.run(FRAME, name="reviews.csv", out="others", **small)
-    assert finetune.run("reviews.csv", out="others", **small).record.finished == named.record.finished
-    assert finetune.load("reviews.csv", out="others").task.name == "reviews.csv"
-    recipe = finetune.run("glue-rte", data_folder=write_rte(Path("data").absolute()), **small)
-    assert (recipe.record.task, recipe.record.recipe["train"]["epochs"]) == ("rte", 1)
 
 
 def test_a_dataset_is_the_run_of_its_parquet_file_with_the_names_of_its_classes(small: dict[str, Any]) -> None:
@@ -105,14 +90,9 @@ def test_saved_predictions_have_the_probabilities_that_predict_writes(task_type:
     ("given", "words"),
     [
         ({"label": "stars"}, "the data: has no column 'stars'"),
-        ({"epochs": 3}, "train.epochs"),
         ({"train": {"epoch": 3}}, "train.epochs"),
-        ({"max_length": "x"}, "max_length"),
         ({"seeds": 0}, "seeds is 0"),
         ({"callbacks": [3]}, "callback 3"),
-        ({"device": "tpu"}, "tpu"),
-        ({"mark": None}, "label"),
-        ({"mark": ""}, "label"),
         ({"mark": "one"}, "'one'"),
     ],
     ids=str,
@@ -125,13 +105,6 @@ def test_an_error_is_one_without_those_that_led_to_it(small: dict[str, Any], giv
     assert words in str(error.value) and ".parquet" not in str(error.value)
     assert error.value.__cause__ is None and error.value.__suppress_context__
     assert not list(Path("results").glob("*/*/record.json"))
-
-
-def test_rows_in_memory_are_a_target_alone() -> None:
-    rows = [{"text": "good one", "label": "a"}]
-    for targets, named in (([rows, "glue-rte"], {}), (["glue-rte"], {"data": rows}), ([rows, rows], {})):
-        with pytest.raises(UserError, match="alone"):
-            finetune.run(*targets, **named)
 
 
 def test_one_run_of_several_that_fails_is_a_warning(small: dict[str, Any]) -> None:
@@ -202,30 +175,3 @@ def test_ctrl_c_saves_a_checkpoint_and_the_same_call_resumes(small: dict[str, An
     run = finetune.run(FRAME, **longer, callbacks=events.append)
     assert next(event.done for event in events if isinstance(event, finetune.events.Training)) > 0
     assert len(run.record.epochs) == 4
-
-
-def test_both_front_ends_pass_on_every_option(
-    in_process: InProcess, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    given: list[RunOptions] = []
-
-    def stopped(_: Any, options: RunOptions, **__: Any) -> None:
-        given.append(options)
-        raise UserError("far enough", "Stop")
-
-    monkeypatch.setattr("finetune.training.run_many.run_all", stopped)
-    monkeypatch.setattr("finetune.commands.run.tracker_names", lambda names: (names,))
-    monkeypatch.chdir(tmp_path)
-    Path("reviews.csv").write_text("text,label\n" + "good one,a\nbad one,b\n" * 20)
-    Path("sets").mkdir()
-    typed = "run reviews.csv --out runs --data sets --device cpu --force --no-wait --track some"
-    in_process(*typed.split(), "--checkpoint-minutes=7", "--checkpoint-updates=9", data="")
-    with pytest.raises(UserError, match="far enough"):
-        finetune.run(
-            "reviews.csv", out="runs", data_folder="sets", device="cpu", force=True, wait=False, track="some",
-            checkpoint_minutes=7, checkpoint_updates=9,
-        )  # fmt: skip
-    one, other = given
-    assert one == other
-    usual = RunOptions(source=source_of(None), out=Path("results"))
-    assert [field.name for field in fields(one) if getattr(one, field.name) == getattr(usual, field.name)] == []

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from support.cli import InProcess, assert_error
-from support.glue import FEW, NINE, OFFICIAL, Checkpoint, predictions_of, write_test_set
+from support.glue import FEW, OFFICIAL, Checkpoint, predictions_of, write_test_set
 
 import finetune
 from finetune.commands import submission
@@ -103,22 +103,3 @@ def test_a_malformed_line_of_qqp_keeps_its_place(
     code, _, err = in_process(*command, "glue.zip", data=tmp_path)
     assert code == 2
     assert_error(err, f"{FEW + 1} rows", str(file), "first 5")
-
-
-def test_runs_that_are_missing_or_two_of_a_task_and_a_zip_that_cannot_be_written_are_named(
-    in_process: InProcess, nine: dict[str, str], checkpoint: Checkpoint, tiny_bert: Path, made: Path, tmp_path: Path
-) -> None:
-    other, seven = checkpoint("wnli"), [nine[task] for task in NINE if task not in ("mnli", "rte")]
-    (tmp_path / "folder").mkdir()
-    for typed, words in (
-        (seven, ["MNLI-m.tsv, MNLI-mm.tsv, RTE.tsv, AX.tsv", "finetune run glue-mnli glue-rte", "--fill-missing"]),
-        ([nine["wnli"], nine["rte"], other, "--fill-missing"], [nine["wnli"], other, "wnli"]),
-        (["mrpc"], ["mrpc"]),
-        ([str(tiny_bert)], ["task"]),
-        (["no-such-run", "-o", "nowhere/glue.zip"], ["nowhere/glue.zip"]),
-        (["no-such-run", "-o", "folder"], ["folder"]),
-    ):
-        code, _, err = in_process("submission", *typed, *(() if "-o" in typed else ("-o", "glue.zip")), data=made)
-        assert code == 2
-        assert_error(err, *words)
-    assert [file.name for file in tmp_path.iterdir()] == ["folder"]

@@ -11,14 +11,11 @@ from scipy import stats
 from support.records import BASE, made_record, run
 
 from finetune.analysis.published import anchors
-from finetune.analysis.run_tables import summary_table
 from finetune.commands.table.declaration import PaperTable, load_table
 from finetune.commands.table.forms import paired_form, runs_form
-from finetune.commands.table.lines import TableLine, left_out, lines_of, paired_lines
-from finetune.metrics.scores import accuracy
+from finetune.commands.table.lines import TableLine, lines_of, paired_lines
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
-from finetune.runs.seeds import failed, summarised
 from finetune.runs.settings import Lineage
 from finetune.task_types.registry import available
 from finetune.task_types.resolved_run import ResolvedRun
@@ -46,41 +43,6 @@ def test_a_verdict_needs_the_whole_interval(scores: list[float], verdict: str) -
     line = line_of([run(score, seed=seed) for seed, score in enumerate(scores)])
     place = [anchor.score for anchor in line.published_dev].index(0.867)
     assert line.verdicts[place] == verdict
-
-
-@pytest.mark.parametrize("scores", [[0.84, 0.84], [0.1 + 0.2, 0.3], [0.5] * 5])
-def test_equal_scores_have_no_interval(scores: list[float]) -> None:
-    """Two seeds with one score do not show that a third has it too."""
-    found = summarised(scores, accuracy)
-    assert (found.sd, found.interval) == (pytest.approx(0), None)
-    equal = [run(score, seed=seed) for seed, score in enumerate(scores)]
-    assert set(line_of(equal).verdicts) == {"undecided"}
-    assert summary_table(equal).rows[0][7:9] == ["0.0", ""]
-
-
-def test_a_run_at_the_majority_class_has_failed() -> None:
-    assert [failed(run(score, majority=0.684), "dev") for score in (0.684, 0.5, 0.7)] == [True, True, False]
-    tagged = run(0.9, task="conll-2003").model_copy(update={"baselines": {"dev": {"most-frequent-tag": {"f1": 0.5}}}})
-    assert failed(tagged, "dev") is None
-
-
-FINE_TUNED = {"name": "fine-tuned", "task": "mrpc", "metric": "accuracy"}
-FROZEN = {"name": "frozen", "task": "mrpc", "metric": "accuracy", "settings": {"frozen": True, "layers": "sum-all"}}
-
-
-@pytest.mark.parametrize(
-    ("records", "noted"),
-    [
-        ([run(0.8, limit=200)], "1 run of mrpc left out"),
-        ([run(0.8, limit=200), run(0.8, frozen=True)], "2 runs of mrpc left out"),
-        ([run(0.8, limit=200), run(0.8)], ""),
-        ([run(0.8, frozen=True, layers="sum-all")], ""),
-        ([run(0.8, task="rte")], ""),
-    ],
-)
-def test_runs_that_fit_no_row_are_named(records: list[RunRecord], noted: str) -> None:
-    table = PaperTable.model_validate({"title": "T", "row": [FINE_TUNED, FROZEN]})
-    assert [note.partition(":")[0] for note in left_out(table, records)] == ([noted] if noted else [])
 
 
 def test_which_runs_are_of_a_row() -> None:
