@@ -76,20 +76,6 @@ def test_the_content_is_on_the_disk_before_its_name_which_nobody_can_guess(
     assert (len({*synced[::2]}), synced[1::2]) == (3, [f"{tmp_path.name} True"] * 3)
 
 
-@pytest.mark.parametrize("umask", [0o022, 0o027])
-def test_modes_follow_the_umask(umask: int, tmp_path: Path) -> None:
-    """Also those of files that safetensors writes, which makes them readable for their owner alone."""
-    before = os.umask(umask)
-    try:
-        write_atomically(tmp_path / "a.txt", "new")
-        with scratch_folder(tmp_path / "model") as scratch:
-            (scratch / "model.safetensors").touch(mode=0o600)
-    finally:
-        os.umask(before)
-    for file in (tmp_path / "a.txt", tmp_path / "model" / "model.safetensors"):
-        assert file.stat().st_mode & 0o777 == 0o666 & ~umask
-
-
 def test_a_scratch_file_that_exists_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     elsewhere = tmp_path / "elsewhere.txt"
     elsewhere.write_text("theirs")
