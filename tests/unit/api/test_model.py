@@ -3,8 +3,6 @@
 import copy
 import json
 import pickle
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -85,13 +83,6 @@ def test_transformers_gives_the_same_logits(model: finetune.Model) -> None:
     assert not network.training
 
 
-@pytest.mark.parametrize("rows", [None, 3, "the dog sat", {"review": "the dog sat"}], ids=repr)
-def test_what_holds_no_rows_is_refused(model: finetune.Model, rows: Any) -> None:
-    with pytest.raises(finetune.UserError) as error:
-        model.predict(rows)
-    assert error.value.__suppress_context__
-
-
 CALLS: dict[str, tuple[Any, ...]] = {
     **{"sentence": ("the cat sat",), "regression": ("the cat sat", "the dog ran"), "tagging": (["the", "cat"],)},
     **{"span": ("who sat?", "the cat sat"), "choice": ("the cat", ["sat", "ran"]), "overlapping": ("the red cat",)},
@@ -111,12 +102,3 @@ def assert_near(one: Any, other: Any) -> None:
     if one != other:
         assert one.probabilities == pytest.approx(other.probabilities, abs=1e-5)
         assert one.value == (pytest.approx(other.value, abs=1e-5) if isinstance(other.value, float) else other.value)
-
-
-@pytest.mark.slow
-def test_a_pickled_model_predicts_in_a_new_process(model: finetune.Model, tmp_path: Path) -> None:
-    model.explain(TEXTS[0])
-    (tmp_path / "model.pkl").write_bytes(pickle.dumps(model))
-    code = "import pickle, sys; print(pickle.load(open(sys.argv[1], 'rb'))('the cat sat').value)"
-    done = subprocess.run([sys.executable, "-c", code, tmp_path / "model.pkl"], capture_output=True, text=True)
-    assert done.stdout == "good\n", done.stderr

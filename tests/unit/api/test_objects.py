@@ -10,14 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 from datasets import ClassLabel
 from support.cli import InProcess
-from support.paths import ROOT
-from support.runs import REVIEWS, FinishedRun, trained_run
+from support.runs import REVIEWS, FinishedRun
 
 import finetune
-from finetune.commands.compare import as_json
 
 FAST = {"max_length": 16, "train": {"epochs": 2, "batch_size": 8}, "device": "cpu"}
-FRAME = pd.DataFrame(REVIEWS, columns=["review", "mark"])
 
 
 @pytest.fixture
@@ -110,38 +107,6 @@ def test_labels_are_names_in_any_form(tiny_bert: Path, tmp_path: Path, labels: A
     assert set(run.record.labels["train"]) == {"bad", "good"}
 
 
-@pytest.mark.slow
-def test_shares_of_the_data_are_runs_with_a_curve(
-    tiny_bert: Path, tmp_path: Path, silent: pytest.CaptureFixture[str]
-) -> None:
-    given = {"model": tiny_bert, "out": tmp_path, **FAST}
-    run = finetune.run(FRAME, data_sizes=[1, 0.5], seeds=2, **given)
-    assert silent.readouterr() == ("", "")
-    (curve,) = run.learning_curves
-    assert (list(curve.frame["share"]), list(curve.frame["runs"])) == ([0.5, 1.0], [2, 2])
-    assert curve.frame["rows"].is_monotonic_increasing and curve.answer in repr(curve)
-    whole = finetune.run(FRAME, **given)
-    assert whole.id in [record.id for record in run.records] and whole.learning_curves == []  # not trained again
-    with pytest.raises(finetune.UserError, match="data_sizes"):
-        finetune.run(FRAME, data_sizes=0.5, **given)
-
-
-def test_a_comparison_is_that_of_the_command(
-    reviews: Path, tiny_bert: Path, tmp_path: Path, in_process: InProcess
-) -> None:
-    folder = trained_run(tmp_path, reviews.parents[2] / "reviews.csv", tiny_bert, seed=7)
-    a, b = finetune.open_run(reviews), finetune.open_run(folder)
-    found = finetune.compare(a, b)
-    assert ([*found.a], [*found.b], found.rows) == ([a.id], [b.id], a.record.rows["dev"])
-    assert list(found.frame["metric"]) == ["macro f1", "accuracy"]
-    for seeds in (False, True):  # those of the runs' own folders, wherever the command is given
-        given = finetune.compare(reviews, folder, seeds=seeds)
-        command = ["compare", str(reviews), str(folder), "--json", *["--seeds"] * seeds]
-        assert json.loads(in_process(*command, data="")[1]) == json.loads(json.dumps(next(as_json(given)), default=str))
-    with pytest.raises(finetune.UserError, match="same run"):
-        finetune.compare(a, a)
-
-
 def test_findings_of_a_frame_speak_of_the_data(tmp_path: Path) -> None:
     rows = pd.DataFrame([*REVIEWS, REVIEWS[0], ("", "good")], columns=["review", "mark"])
     found = finetune.check(rows)
@@ -154,13 +119,6 @@ def test_findings_of_a_frame_speak_of_the_data(tmp_path: Path) -> None:
     of_file = finetune.check(tmp_path / "reviews.csv")
     assert list(of_file.frame["code"]) == list(found.frame["code"])
     assert set(of_file.frame["file"]) == {str(tmp_path / "reviews.csv")}
-
-
-def test_a_table_of_records_is_a_frame() -> None:
-    found = finetune.table("glue", out=ROOT / "results")
-    assert "MRPC" in set(found.frame["row"]) and found.note == ""
-    with pytest.raises(finetune.UserError, match="glu"):
-        finetune.table("glu")
 
 
 def test_a_model_is_evaluated_on_rows_and_files_and_a_task(
