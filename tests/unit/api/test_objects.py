@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from datasets import ClassLabel
 from support.cli import InProcess
-from support.runs import REVIEWS, FinishedRun
+from support.runs import FinishedRun
 
 import finetune
 
@@ -105,20 +105,6 @@ def test_labels_are_names_in_any_form(tiny_bert: Path, tmp_path: Path, labels: A
     rows = {"text": [f"the cat sat {i}" for i in range(20)], "mark": [written[i % 2] for i in range(20)]}
     run = finetune.run(rows, label="mark", labels=labels, model=tiny_bert, out=tmp_path, **FAST)
     assert set(run.record.labels["train"]) == {"bad", "good"}
-
-
-def test_findings_of_a_frame_speak_of_the_data(tmp_path: Path) -> None:
-    rows = pd.DataFrame([*REVIEWS, REVIEWS[0], ("", "good")], columns=["review", "mark"])
-    found = finetune.check(rows)
-    assert set(found.frame["file"]) == {"the data"} and not [text for text in found.frame["what"] if "parquet" in text]
-    found.fix(tmp_path / "fixed.csv")
-    assert len(pd.read_csv(tmp_path / "fixed.csv")) == 80
-    with pytest.raises(finetune.UserError, match="the data: has no column 'stars'"):
-        finetune.check(rows, label="stars")
-    rows.to_csv(tmp_path / "reviews.csv", index=False)
-    of_file = finetune.check(tmp_path / "reviews.csv")
-    assert list(of_file.frame["code"]) == list(found.frame["code"])
-    assert set(of_file.frame["file"]) == {str(tmp_path / "reviews.csv")}
 
 
 def test_a_model_is_evaluated_on_rows_and_files_and_a_task(

@@ -33,12 +33,8 @@ def test_columns_that_give_the_label_away_are_found(tmp_path: Path, check: Check
     ("rows", "rare", "wrong", "told"),
     [
         (40, 20, 1, True),  # one misspelt label
-        (40, 20, 4, False),
-        (400, 200, 8, True),
         (400, 200, 30, False),
-        (400, 12, 0, True),
         (400, 12, 12, False),  # wrong where it counts: 97 % have one label whatever the column says
-        (400, 4, 4, False),
     ],
 )
 def test_a_few_wrong_rows_do_not_hide_what_gives_the_label_away(

@@ -22,29 +22,6 @@ from support.cli import InProcess, assert_error
 from finetune.commands.check.fix import write_fixed
 from finetune.data.reading import read_table
 
-UNSOUND: list[tuple[str, str, list[dict[str, Any]], list[str]]] = [
-    ("one-label", "'a'", [{"text": t, "labels": ["a"]} for t in texts(30)], []),
-    ("one-label", "number", [{"text": t, "score": 1.5} for t in texts(30)], ["shape=regression"]),
-    ("one-label", "entity", [{"words": t.split(), "tags": ["O"] * 12} for t in texts(30)], []),
-    ("no-labels", "label", [{"text": t, "label": None} for t in texts(30)], ["label=label"]),
-]
-
-
-@pytest.mark.parametrize(("code", "named", "rows", "settings"), UNSOUND)
-def test_a_run_refuses_what_check_calls_an_error(
-    code: str, named: str, rows: list[dict[str, Any]], settings: list[str], in_process: InProcess, tmp_path: Path,
-    tiny_bert: Path,
-) -> None:  # fmt: skip
-    write_jsonl(tmp_path / "a.jsonl", rows)
-    given = ["a.jsonl", f"model={tiny_bert}", *settings]
-    ended, out, _ = in_process("check", *given, "--json", data=tmp_path)
-    (error,) = [one for one in json.loads(out)["findings"] if one["severity"] == "error"]
-    assert (ended, error["code"]) == (1, code)
-    for command in ("run", "init"):
-        ended, _, err = in_process(command, *given, data=tmp_path)
-        assert ended == 2
-        assert_error(err, "a.jsonl", named, error["message"])
-
 
 @pytest.mark.parametrize(
     ("arguments", "named"),

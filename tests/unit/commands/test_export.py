@@ -114,19 +114,6 @@ def test_an_export_answers_as_its_run_and_is_none_to_compare(
         finetune.export(found.folder, path=tmp_path / "again")
 
 
-def test_int8_is_smaller_and_says_what_it_changed(finished_run: FinishedRun, tmp_path: Path) -> None:
-    run = finished_run("sentence")
-    made = finetune.export(run, path=tmp_path / "small", int8=True, tolerance=100)
-    facts = read_export_facts(tmp_path / "small")
-    assert (facts.precision, facts.bits, facts.tolerance) == ("int8", 7, 100)
-    assert (tmp_path / "small" / "model.onnx").stat().st_size < (run / "model" / "model.safetensors").stat().st_size
-    assert facts.check is not None and facts.check.score is not None
-    assert len(facts.check.changed) == facts.check.rows - facts.check.equal
-    scores = finetune.open_run(run).record.scores["dev"]
-    assert facts.check.score.run == pytest.approx(100 * scores[facts.check.score.metric])
-    assert finetune.load(made.folder)("the cat sat").value == "good"
-
-
 @pytest.mark.parametrize(("lost", "refused"), [(1.24, True), (100 * (0.85 - 0.845), False), (float("nan"), True)])
 def test_int8_that_loses_more_than_half_a_point_is_not_written(
     lost: float, refused: bool, finished_run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

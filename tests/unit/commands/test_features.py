@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from support.cli import InProcess
-from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModel, AutoTokenizer
 
 TEXTS = ["the cat sat on a tree", "a dog", "the big red house was not old and the moon saw it"]
 
@@ -53,14 +53,3 @@ def test_a_file_has_one_vector_for_each_row_in_its_order(
     for row in (0, 4, len(rows) - 1):
         last = hidden(tiny_bert, rows[row])[2]
         assert np.allclose(found["vectors"][row], last.mean(0) if pool == "mean" else last[0], atol=1e-5)
-
-
-def test_a_text_s_vector_is_the_last_token_s_where_the_encoder_reads_from_left_to_right(
-    in_process: InProcess, texts: Path, tiny_bert: Path
-) -> None:
-    theirs = AutoModelForCausalLM.from_pretrained(tiny_bert, is_decoder=True, dtype=torch.float32)
-    theirs.save_pretrained(texts / "encoder")
-    AutoTokenizer.from_pretrained(tiny_bert).save_pretrained(texts / "encoder")
-    assert in_process("features", "encoder", "texts.csv", "--pool", "cls", "-o", "cls.npz", data=texts)[0] == 0
-    expected = [hidden(texts / "encoder", text)[2][-1] for text in TEXTS]
-    assert np.allclose(np.load(texts / "cls.npz")["vectors"][:3], expected, atol=1e-5)

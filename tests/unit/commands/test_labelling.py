@@ -14,11 +14,9 @@ from support.runs import FinishedRun, as_csv, as_json_lines
 from support.toys import cat_rows
 
 import finetune
-from finetune.commands.label_errors import in_folds
 from finetune.data.source import source_of
 from finetune.runs.record_files import load_record
 from finetune.task_types.own_data import own_task
-from finetune.task_types.types import named_type
 
 POOLS: dict[str, list[dict[str, Any]]] = {
     "sentence": [{"review": f"a {i} dog and a cat ran {i}"} for i in range(30)],
@@ -147,12 +145,3 @@ def test_what_cannot_be_judged_is_refused(tiny_bert: Path, given: dict[str, Any]
     frame = pd.DataFrame({"text": ["a b", "c d"] * 9, "label": ["x", "y"] * 9})
     with pytest.raises(finetune.UserError, match=said):
         finetune.label_errors(frame, model=tiny_bert, **given)
-
-
-def test_folds_are_stratified_and_keep_equal_texts_together() -> None:
-    rows = [row for row in cat_rows(60) for _ in range(2)]
-    parts = in_folds(named_type("classification"), rows, 4)  # type: ignore[arg-type]
-    assert sorted(index for part in parts for index in part) == list(range(120))
-    assert sum(len({rows[index].text for index in part}) for part in parts) == len({row.text for row in rows})
-    share = [sum(rows[index].gold == "yes" for index in part) / len(part) for part in parts]
-    assert max(share) - min(share) < 0.15

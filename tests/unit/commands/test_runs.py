@@ -67,19 +67,6 @@ def test_broken_unfinished_and_other_runs_are_left_out(here: Finetune, results: 
     assert "1 run without scores yet is left out" in done.stderr
 
 
-def test_my_runs_come_first_and_of_very_many_the_latest(here: Finetune, results: Path) -> None:
-    records = [run(0.5 + seed / 1000, seed=seed, task="cola") for seed in range(60)]
-    save(
-        results,
-        *(one.model_copy(update={"finished": f"2026-02-01T00:{at:02d}:00+00:00"}) for at, one in enumerate(records)),
-    )
-    shown = here("ls").stdout
-    assert "the latest 30 of 66 runs" in shown and shown.count("2026-02-01") == 30
-    assert 0 <= shown.index("2026-02-01") < shown.index("recipes") < shown.index("tasks")
-    assert here("ls", "cola").stdout.count("2026-02-01") == 60
-    assert len(here("ls", "--json").stdout.splitlines()) == 66
-
-
 def test_a_recipe_is_printed_shown_and_changed(here: Finetune, tmp_path: Path) -> None:
     text = here("init", "glue-rte").stdout
     assert text == (RECIPES / "glue-rte.toml").read_text()

@@ -12,7 +12,7 @@ from support.records import BASE, made_record, run
 
 from finetune.analysis.published import anchors
 from finetune.commands.table.declaration import PaperTable, load_table
-from finetune.commands.table.forms import paired_form, runs_form
+from finetune.commands.table.forms import paired_form
 from finetune.commands.table.lines import TableLine, lines_of, paired_lines
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
@@ -43,22 +43,6 @@ def test_a_verdict_needs_the_whole_interval(scores: list[float], verdict: str) -
     line = line_of([run(score, seed=seed) for seed, score in enumerate(scores)])
     place = [anchor.score for anchor in line.published_dev].index(0.867)
     assert line.verdicts[place] == verdict
-
-
-def test_which_runs_are_of_a_row() -> None:
-    assert line_of([run(0.9, limit=100)]).dev is line_of([run(0.9, frozen=True)]).dev is None
-    documents = {"task": "conll-2003", "options": {"context": "document"}}
-    records = [
-        run(0.9, **documents),
-        run(0.8, frozen=True, bilstm=True, layers="concat-last-4", **documents),
-        run(0.7, frozen=True, bilstm=True, layers="last", **documents),
-        run(0.6, task="conll-2003", options={"context": "sentence"}),
-    ]
-    found = {line.row.name: line.dev.mean for line in lines_of(load_table("table-7"), records) if line.dev is not None}
-    assert found == {"fine-tuned": 0.9, "concat-last-4": 0.8, "last": 0.7}
-    rates = [run(score, train={"learning_rate": rate}) for rate, score in ((1e-5, 0.80), (2e-5, 0.84), (3e-5, 0.82))]
-    assert line_of(rates).dev.mean == 0.84  # the best on dev, which is said
-    assert "| 1, best of 3 settings on dev | 0 | 84.0 |" in runs_form(MRPC, lines_of(MRPC, rates)).markdown("")
 
 
 def test_published_scores_are_of_the_same_model_and_of_the_same_rows() -> None:

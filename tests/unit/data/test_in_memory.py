@@ -12,7 +12,7 @@ import datasets
 import numpy as np
 import pandas as pd
 import pytest
-from datasets import ClassLabel, Dataset, DatasetDict, Features, List, Value
+from datasets import ClassLabel, Dataset, Features, List, Value
 
 import finetune
 from finetune.data.in_memory import ColumnLeftOut, columns_in, plain_cell, splits_in
@@ -92,14 +92,6 @@ def test_columns_that_no_run_reads_may_hold_anything(tiny_bert: Path) -> None:
 def test_what_holds_no_rows_is_one_error(rows: Any, words: str) -> None:
     with pytest.raises(UserError, match=re.escape(words)):
         splits_in(rows)
-
-
-def test_splits_have_the_names_of_files_in_a_folder() -> None:
-    one = Dataset.from_dict(CELLS)
-    given = DatasetDict({"Train": one, "validation_matched": one, "test": one, "unsupervised": one})
-    assert list(splits_in(given)) == ["train", "dev", "test"]
-    assert list(splits_in({"all": FRAME})) == ["train"]
-    assert list(splits_in({"train": ROWS, "dev": CELLS})) == ["train", "dev"]
 
 
 def test_classes_keep_their_names_and_minus_one_is_no_class() -> None:

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.own_data import own_task
+from support.own_data import own_task, rows_of
 from transformers import AutoTokenizer
 
 from finetune.commands.check.findings import findings_of
 from finetune.data.formats.spans import in_form, span_form
-from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.task_types import Answer, TaggingRow, TaggingTask
 from finetune.task_types.plugins.overlapping import OverlapRow, OverlapTask
@@ -35,8 +34,7 @@ def written(folder: Path, rows: Sequence[Any], *, lines: bool = True) -> str:
 
 def entities(path: str, **options: str) -> list[list[tuple[str, str]]]:
     """The text and type of each entity of each row of both splits, rows with the fewest first."""
-    task = own_task(path, options)
-    rows: list[Any] = [row for split in ("train", "dev") for row in task.load(Source(), split).rows]
+    rows = rows_of(path, options)
     spans = [entity_spans(row.gold, row) if hasattr(row, "starts") else row.gold for row in rows]
     return sorted(([(row.text[a:b], y) for a, b, y in own] for row, own in zip(rows, spans, strict=True)), key=len)
 

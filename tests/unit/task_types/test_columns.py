@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.own_data import own_task
+from support.own_data import offered, own_task, rows_of
 
 from finetune.data.source import Source
 from finetune.errors import UserError
@@ -38,19 +38,6 @@ def written(path: Path, *columns: Sequence[Any], header: str = "") -> str:
 
 def layout(data: str | Path, **settings: str) -> Any:
     return own_task(data, settings).read.layout  # type: ignore[attr-defined]
-
-
-def rows_of(data: str | Path, **settings: str) -> list[Any]:
-    task = own_task(data, settings)
-    rows = [row for split in ("train", "dev") for row in task.load(Source(), split).rows]
-    return sorted(rows, key=lambda row: int(row.id))
-
-
-def offered(data: str | Path, **settings: str) -> list[str]:
-    with pytest.raises(UserError) as caught:
-        own_task(data, settings)
-    error: Any = caught.value
-    return [setting for setting, _ in error.choices]
 
 
 SHARES = [f"{DRAW.random():.3f}" for _ in range(COUNT)]
@@ -107,7 +94,7 @@ def test_what_may_mean_several_things_is_asked_about(
     found = offered(data)
     assert [one for one in settings if one not in found] == [] and len({*found}) == len(found)
     assert settings[0] == found[0] or settings[0].startswith("text=")
-    assert rows_of(data, **dict([settings[0].split("=")]))
+    assert rows_of(data, dict([settings[0].split("=")]))
 
 
 def test_columns_are_named_by_the_user(tmp_path: Path) -> None:
@@ -133,10 +120,10 @@ def test_an_empty_half_of_a_pair_is_an_empty_text_and_joined_columns_are_one(tmp
     subjects = ["" if number % 6 == 0 else f"About {number}" for number in range(COUNT)]
     texts = ["" if number in (0, 1) else text for number, text in enumerate(TEXTS)]
     data = written(tmp_path / "data.tsv", subjects, texts, CLASSES, header="Subject,Description,queue")
-    rows = rows_of(data, text="Subject,Description")
+    rows = rows_of(data, {"text": "Subject,Description"})
     assert [(row.text, row.pair) for row in rows[:2]] == [("About 1", ""), ("About 2", TEXTS[2])]
     assert len(rows) == COUNT - 1  # one has neither
     notes = " ".join(own_task(data, {"text": "Subject,Description"}).load(Source(), "train").notes)
     assert "'Subject' that are empty: read so (rows 7, 13, 19 and 6 more" in notes
-    joined = rows_of(data, text="Subject+Description")
+    joined = rows_of(data, {"text": "Subject+Description"})
     assert [(row.text, row.pair) for row in joined[:2]] == [("About 1", None), (f"About 2 {TEXTS[2]}", None)]

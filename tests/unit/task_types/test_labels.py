@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from support.checked_files import reviews, write_csv, write_jsonl
-from support.own_data import own_task
+from support.own_data import own_task, rows_of
 
 from finetune.data.source import Source
 from finetune.errors import UserError
@@ -33,9 +33,7 @@ def file_of(folder: Path, cells: list[Any]) -> str:
 
 
 def golds(data: str, **settings: str) -> list[tuple[str, ...]]:
-    task = own_task(data, settings)
-    rows = [row for split in ("train", "dev") for row in task.load(Source(), split).rows]
-    return [row.gold for row in sorted(rows, key=lambda row: int(row.id))]
+    return [row.gold for row in rows_of(data, settings)]
 
 
 def named(*names: str) -> list[tuple[str, ...]]:
@@ -73,29 +71,6 @@ def test_lists_that_are_no_positions(tmp_path: Path) -> None:
 def graded(path: Path, labels: Sequence[str], column: str = "topic") -> Path:
     each = itertools.islice(itertools.cycle(labels), 60)
     return write_csv(path, [("text", column), *((f"the cat sat {number}", label) for number, label in enumerate(each))])
-
-
-ORDERED = [
-    ("topic", ["Strongly_Disagree", "disagree", "Neutral", "agree", "strongly-agree"]),
-    ("topic", ["매우 불만족", "불만족", "보통", "만족", "매우 만족"]),
-    ("stars", ["1", "2", "3", "4", "5"]),
-    ("user_score", ["1", "2", "9", "10"]),
-]
-UNORDERED = [
-    ("topic", ["1", "2", "3"]),
-    ("score", ["low", "high", "unknown"]),
-    ("score", ["1", "2"]),
-]
-
-
-@pytest.mark.parametrize(("column", "labels"), [*ORDERED, *UNORDERED])
-def test_labels_are_in_an_order_by_their_words_or_the_columns_name(
-    column: str, labels: list[str], tmp_path: Path
-) -> None:
-    path = graded(tmp_path / "a.csv", labels, column)
-    order = (layout_of(own_task(path)) or {}).get("order", ())
-    assert list(order) == (labels if (column, labels) in ORDERED else [])
-    assert not (layout_of(own_task(path, {"order": "none"})) or {}).get("order")
 
 
 def test_an_order_adds_scores_and_one_that_is_given_decides(tmp_path: Path) -> None:

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 from support.checked_files import write_jsonl
-from support.own_data import own_task
+from support.own_data import rows_of
 
 from finetune.commands.check.findings import findings_of
-from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.tokenizers.load import add_tokens, load_tokenizer
 from finetune.task_types.classification.marked import distinct_markers, encode_marked
@@ -41,9 +40,8 @@ def objects(which: int, *, last: int = 0, **more: str) -> list[dict[str, Any]]:
 
 def read(folder: Path, rows: Sequence[Mapping[str, Any]], **given: str) -> dict[int, str]:
     """The texts by the numbers of their rows."""
-    task = own_task(write_jsonl(folder / "data.jsonl", [dict(row) for row in rows]), given)
-    found = [row for split in ("train", "dev") for row in task.load(Source(), split).rows]
-    return {int(row.id): row.text for row in sorted(found, key=lambda row: int(row.id))}
+    file = write_jsonl(folder / "data.jsonl", [dict(row) for row in rows])
+    return {int(row.id): row.text for row in rows_of(file, given)}
 
 
 EXCLUSIVE = [one for one, _ in SPANS], [two for _, two in SPANS]

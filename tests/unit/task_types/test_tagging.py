@@ -8,7 +8,7 @@ from typing import Any
 from unicodedata import normalize
 
 import pytest
-from support.own_data import own_task
+from support.own_data import offered, own_task, rows_of
 from support.published import PUBLISHED
 from support.toys import tag_task
 from transformers import AutoTokenizer
@@ -92,13 +92,11 @@ def test_plain_tags_are_taken_where_the_user_names_them_else_offered(write: Any,
     data = write(tmp_path)
     for settings in ({"label": label}, {"label": label, "shape": "tagging"}):
         task: Any = own_task(data, settings)
-        rows = {row.words: row.gold for split in ("train", "dev") for row in task.load(Source(), split).rows}
-        assert rows == {tuple(words): tuple(parts) for words, parts in SENTENCES}
+        assert {row.words: row.gold for row in rows_of(data, settings)} == {
+            tuple(words): tuple(parts) for words, parts in SENTENCES
+        }
     assert task.labels == CLASSES
-    with pytest.raises(UserError) as caught:
-        own_task(data)
-    error: Any = caught.value
-    assert f"label={label}" in [setting for setting, _ in error.choices]
+    assert f"label={label}" in offered(data)
     saved = layout_of(task)
     assert saved is not None and layout_from(json.loads(json.dumps(saved))).tag_form == "plain"
     with pytest.raises(UserError, match="train it again"):

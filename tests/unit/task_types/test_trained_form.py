@@ -118,19 +118,3 @@ def test_a_file_is_read_as_in_training(
     else:
         assert {column: found[column] for column in expected} == expected
         assert ("tags" in found) <= (kind != "words" or "tags" in expected)
-
-
-@pytest.mark.parametrize(
-    "file",
-    [
-        {"format": "delimited", "layout": {"delimiter": "ab", "quoted": True}},
-        {"format": "delimited", "columns": [], "layout": {"delimiter": ",", "quoted": True, "skip": -1}},
-        {"format": "delimited", "columns": 5, "layout": {"delimiter": ",", "quoted": True}},
-        {"encoding": "rot13"},
-    ],
-    ids=str,
-)
-def test_a_damaged_form_of_the_model_is_refused(file: dict[str, Any], tmp_path: Path) -> None:
-    layout = Layout(shape="classification", text=("text",), label=("label",), file=file)
-    with pytest.raises(UserError, match="training file is damaged"):
-        columns(lines(tmp_path / "new.csv", ["text,n", *LONG[:2]], "latin-1"), layout)

@@ -36,10 +36,7 @@ def asked(number: int, **names: str) -> Fields:
     ("cells", "note"),
     [
         ({"intent": ""}, "has a label in the column 'slots' and none in 'intent'"),
-        ({"intent": None, "slots": ""}, "without a label"),
         ({"slots": "O O"}, "has 6 words and 2 tags"),
-        ({"text": ""}, "has no words"),
-        ({"intent": ["a"]}, "several values in the column 'intent'"),
         ({"text": {"a": 1}, "slots": "O O"}, "in the column 'text'; expected words"),
     ],
 )
