@@ -89,9 +89,7 @@ def test_a_run_neither_takes_nor_changes_the_callers_state(name: str, trained: C
     assert one == expected[0]["prediction"]
 
 
-def test_half_precision_within_the_callers_autocast_trains_the_weights_of_each_update(
-    trained: Callable[..., finetune.Run],
-) -> None:
+def test_half_precision_within_the_callers_autocast(trained: Callable[..., finetune.Run]) -> None:
     half = TRAIN | {"precision": "bf16"}
     plain = trained("plain", train=half)
     with torch.autocast("cpu", torch.bfloat16), torch.autocast("cpu", torch.bfloat16):

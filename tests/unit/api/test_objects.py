@@ -24,9 +24,7 @@ def silent(capsys: pytest.CaptureFixture[str]) -> pytest.CaptureFixture[str]:
     return capsys
 
 
-def test_a_run_is_opened_by_its_folder_id_and_data_and_written_as_a_report(
-    reviews: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_is_opened_by_folder_id_and_data(reviews: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(reviews.parents[2])
     for name in (reviews, reviews.name, "reviews.csv"):
         run = finetune.open_run(name)
@@ -78,7 +76,7 @@ def test_the_inside_of_a_model_a_run_and_an_encoder_is_a_page(
         finetune.view(str(tiny_bert), word="cat", sentences=mine[:2], path=tmp_path / "no.html")
 
 
-def test_embeddings_are_those_of_the_command_for_rows_of_any_form(
+def test_embeddings_are_those_of_the_command(
     reviews: Path, tiny_bert: Path, tmp_path: Path, in_process: InProcess
 ) -> None:
     texts = ["the cat sat", "12", "the dog ran on a tree"]

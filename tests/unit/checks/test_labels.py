@@ -28,7 +28,5 @@ INNER = {
         ({"매우  긍정적": 1, "매우\u00a0긍정적": 2, "1 2": 5, "12": 9}, {"매우  긍정적": "매우\u00a0긍정적"}, {}),
     ],
 )
-def test_spellings_of_one_label_and_typos(
-    counts: Mapping[str, int], spellings: dict[str, str], typos: dict[str, str]
-) -> None:
+def test_spellings_and_typos(counts: Mapping[str, int], spellings: dict[str, str], typos: dict[str, str]) -> None:
     assert (unified(counts), misspelled(counts)) == (spellings, typos)

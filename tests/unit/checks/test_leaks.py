@@ -37,7 +37,7 @@ def test_columns_that_give_the_label_away_are_found(tmp_path: Path, check: Check
         (400, 12, 12, False),  # wrong where it counts: 97 % have one label whatever the column says
     ],
 )
-def test_a_few_wrong_rows_do_not_hide_what_gives_the_label_away(
+def test_a_few_wrong_rows_hide_no_leak(
     tmp_path: Path, check: Check, rows: int, rare: int, wrong: int, told: bool
 ) -> None:
     right = ["bad" if row < rare else "good" for row in range(rows)]

@@ -44,7 +44,7 @@ def test_faults_of_answer_files_are_named(text: str, named: str, squad: Path, in
     assert_error(err, named)
 
 
-def test_a_split_of_a_data_folder_that_chose_the_epoch_is_named(
+def test_a_split_that_chose_the_epoch_is_named(
     in_process: InProcess, finished_run: FinishedRun, tmp_path: Path
 ) -> None:
     trained = finished_run("rte")

@@ -37,9 +37,7 @@ def test_layers_are_those_of_transformers(in_process: InProcess, texts: Path, ti
 
 
 @pytest.mark.parametrize("pool", ["mean", "cls"])
-def test_a_file_has_one_vector_for_each_row_in_its_order(
-    in_process: InProcess, tmp_path: Path, tiny_bert: Path, pool: str
-) -> None:
+def test_each_row_has_a_vector_in_order(in_process: InProcess, tmp_path: Path, tiny_bert: Path, pool: str) -> None:
     """Without labels, with a long text, with an empty one and with rows that a run would hold out as dev."""
     rows = ["the cat sat", "", *TEXTS * 8, "the moon saw a big red house " * 6, "a dog"]
     (tmp_path / "rows.csv").write_text("text,stars\n" + "".join(f"{row},5\n" for row in rows))

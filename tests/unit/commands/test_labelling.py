@@ -58,7 +58,7 @@ def test_what_is_written_is_read_as_the_same_task_once_it_is_labelled(asked: Any
     assert own_task(str(tmp_path / "done.jsonl"), found["settings"]).load(source_of(None), "train").rows
 
 
-def test_rows_that_the_run_read_are_left_out_and_python_gives_the_same(
+def test_rows_of_the_run_are_left_out(
     asked: Any, reviews: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     texts = ("the cat sat 3", "THE  dog sat 4", "dogs ran", "Dogs  ran", "cats slept")  # two of the run, one twice
@@ -78,9 +78,6 @@ def test_rows_that_the_run_read_are_left_out_and_python_gives_the_same(
     assert {**typed, "path": None} == {name: value for name, value in vars(found).items() if name != "frame"}
     assert found.frame["suggested mark"].tolist() == [row["suggested mark"] for row in rows]
     assert capsys.readouterr() == ("", "")
-    for wrong, words in (({"rows": 0}, "rows is 0"), ({"text": "other"}, "'other'")):
-        with pytest.raises(finetune.UserError, match=words):
-            finetune.label_next(reviews, pool, **wrong)
 
 
 @pytest.mark.parametrize(
@@ -107,9 +104,7 @@ OTHER = {"yes": "no", "no": "yes"}
 LEARNS = {"learning_rate": 2e-3, "epochs": 3, "batch_size": 16}
 
 
-def test_every_row_is_judged_and_changed_labels_come_first(
-    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_changed_labels_come_first(tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     rows, changed = cat_rows(160), {3, 50, 90, 120}
     marks = [OTHER[str(row.gold)] if number in changed else row.gold for number, row in enumerate(rows)]
@@ -119,7 +114,6 @@ def test_every_row_is_judged_and_changed_labels_come_first(
     )
     assert sorted(map(int, found["id"])) == list(range(1, 161))
     assert found["belief"].is_monotonic_increasing
-    assert list(found.columns) == ["id", "text", "gold", "prediction", "label_probability", "belief"]
     assert len({int(name) - 1 for name in found["id"][:16]} & changed) >= 3
     assert list(tmp_path.iterdir()) == []  # no run is left
 
@@ -129,8 +123,6 @@ def test_tags_are_judged_by_the_word(tiny_bert: Path) -> None:
     settings = {"shape": "tagging", "text": "words", "label": "tags", "train": {"epochs": 1, "batch_size": 16}}
     found = finetune.label_errors(pd.DataFrame(rows), model=tiny_bert, folds=2, max_length=48, **settings)
     assert len(found) == 40 and found["belief"].is_monotonic_increasing and np.isfinite(found["belief"]).all()
-    columns = {"id", "gold", "prediction", "belief", "label_probability", "words", "doubted", "predicted_there"}
-    assert {*found.columns} == columns
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,7 @@ import finetune
 ROWS = pd.DataFrame({"review": ["the cat sat", "the dog sat"], "mark": ["good", "bad"]})
 
 
-def test_a_file_is_written_and_rows_in_memory_come_back(
-    reviews: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_files_and_rows_in_memory(reviews: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = finetune.load(reviews)
     ROWS.to_csv(tmp_path / "new.csv", index=False)
     done = finetune.predict(reviews, tmp_path / "new.csv", path=tmp_path / "out.csv", device="cpu")

@@ -58,9 +58,7 @@ def test_private_is_private_and_no_public_one_becomes_it(run: Path, hub: HubServ
     assert len(hub.uploads.commits) == 2
 
 
-def test_weights_of_another_form_are_replaced_and_a_card_of_the_users_goes_out_as_it_is(
-    run: Path, hub: HubServer
-) -> None:
+def test_old_weights_are_replaced_and_a_card_of_the_users_stays(run: Path, hub: HubServer) -> None:
     files = {"finetune.safetensors": b"old", "model-00001-of-2.safetensors": b"old", "figure.png": b"theirs"}
     hub.uploads.keep(NAME, files)
     (run / "model" / ABOUT).write_text("---\nlicense: mit\n---\n\n# My words\n")

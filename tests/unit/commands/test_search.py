@@ -9,7 +9,7 @@ import pytest
 from support.records import run as record
 
 from finetune.commands.search import Search, study
-from finetune.commands.search.space import SearchPlan, Space, parse_space, plan_search, settings_at
+from finetune.commands.search.space import SearchPlan, Space, parse_space, plan_search
 from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.inference.feature_batches import Diverged
@@ -23,22 +23,6 @@ RATE = {"train.learning_rate": {"low": 1e-5, "high": 1e-3, "log": True}}
 
 def space(text: str) -> Space:
     return parse_space(tomllib.loads(text), BASE, origin="space.toml")
-
-
-def test_ranges_and_choices_are_read_with_dotted_keys_and_sections() -> None:
-    found = space(
-        "train.learning_rate = { low = 1e-5, high = 1e-3, log = true }\nlayers = ['last', [1, 2]]\nfold = [1, 2]\n"
-        "[train.epochs]\nlow = 2\nhigh = 6\nstep = 2"
-    )
-    assert {key: str(one) for key, one in found.items()} == {
-        "train.learning_rate": "FloatDistribution(high=0.001, log=True, low=1e-05, step=None)",
-        "train.epochs": "IntDistribution(high=6, log=False, low=2, step=2)",
-        "layers": "CategoricalDistribution(choices=('\"last\"', '[1, 2]'))",
-        "options.fold": "CategoricalDistribution(choices=('1', '2'))",
-    }
-    point = {"train.learning_rate": 1.23456e-4, "layers": "[1, 2]", "options.fold": "2", "train.epochs": 4}
-    settings = {"train.learning_rate": 1.235e-4, "layers": [1, 2], "options.fold": 2, "train.epochs": 4}
-    assert settings_at(found, point) == settings
 
 
 @pytest.mark.parametrize(
@@ -118,9 +102,7 @@ def test_the_same_search_trains_nothing_and_more_trials_continue_it(plan: Search
     assert list(more.trials.columns) == [*RATE, "mean", "sd", "n", "failure"]
 
 
-def test_a_search_that_was_killed_ends_with_the_trials_of_an_undisturbed_one(
-    plan: SearchPlan, trained: Trained
-) -> None:
+def test_a_killed_search_ends_with_the_trials_of_an_undisturbed_one(plan: SearchPlan, trained: Trained) -> None:
     whole = searched(plan, 14, out="undisturbed")
     rates = list(trained.rates)
     for stop in (3, 11, 13):

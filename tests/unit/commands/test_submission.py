@@ -75,7 +75,7 @@ def test_missing_runs_are_filled_with_constants_that_are_listed_and_equal_answer
 
 
 @pytest.mark.parametrize("rows", [145, 147])
-def test_another_number_of_rows_is_an_error(
+def test_other_numbers_of_rows_are_errors(
     in_process: InProcess, nine: dict[str, str], tmp_path: Path, rows: int
 ) -> None:
     file = write_test_set(tmp_path, "WNLI.tsv", rows)

@@ -64,9 +64,7 @@ def test_a_writer_that_fails_leaves_the_old_file_and_no_other(write: Callable[[P
         half_written(output_file, ValueError())(tmp_path / "nowhere" / "a.txt")
 
 
-def test_the_content_is_on_the_disk_before_its_name_which_nobody_can_guess(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_content_is_on_the_disk_before_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A power cut after a rename without this leaves an empty file under the right name."""
     synced: list[str] = []
     monkeypatch.setattr("finetune.data.atomic.sync", lambda path: synced.append(f"{path.name} {path.exists()}"))
@@ -91,7 +89,7 @@ with getattr(atomic, sys.argv[1])(Path(sys.argv[2])): print('writes', flush=True
 
 
 @pytest.mark.parametrize("writing", [scratch_file, scratch_folder, temporary_folder])
-def test_what_a_killed_writer_left_goes_with_the_next(
+def test_scratch_of_a_killed_writer_goes(
     writing: Callable[[Path], AbstractContextManager[Path]], tmp_path: Path
 ) -> None:
     place = tmp_path / ("한" * 80 + ".csv")  # 244 bytes, which leave no room for a longer name
@@ -125,9 +123,7 @@ def test_nothing_but_scratch_files_is_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("before", "left"), [(True, "old"), (False, "new")])
-def test_an_output_is_ours_from_the_moment_that_it_is_there(
-    before: bool, left: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_output_is_ours_at_once(before: bool, left: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a process ends before the rename, which is after the note, the file before it is still ours."""
     file = tmp_path / "a.csv"
     with output_file(file) as scratch:

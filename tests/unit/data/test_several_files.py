@@ -113,9 +113,7 @@ RETURNS = [
 
 
 @pytest.mark.parametrize(("end", "quote"), [("\n", '"'), ("\n", ""), ("\r\n", '"'), ("\r", '"')])
-def test_a_carriage_return_is_part_of_a_cell_where_line_feeds_end_the_lines(
-    end: str, quote: str, tmp_path: Path
-) -> None:
+def test_a_carriage_return_is_part_of_a_cell(end: str, quote: str, tmp_path: Path) -> None:
     rows = [(text.replace("\r", " " if end == "\r" else "\r"), label) for text, label in RETURNS]
     cells = [(f"{quote}{text}{quote}", label) for text, label in [("text", "label"), *rows]]
     sign = "," if quote else "\t"

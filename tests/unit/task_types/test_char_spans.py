@@ -152,9 +152,7 @@ def test_a_span_whose_text_is_nowhere_is_left_out_and_an_end_past_the_text_is_cl
         ([[2, 6, "LOC"], [6, 14, "PER"]], [("Londoner", "LOC"), ("saw", "PER")], ("warning", "shortened")),
     ],
 )
-def test_what_is_done_to_spans_is_done_by_a_run_and_said_by_check(
-    spans: Any, kept: Any, said: tuple[str, str], tmp_path: Path
-) -> None:
+def test_check_tells_what_a_run_does_to_spans(spans: Any, kept: Any, said: tuple[str, str], tmp_path: Path) -> None:
     rows = [{"text": f"a Londoner saw Jan {i}", "label": spans} for i in range(5)]
     usual = {"text": "a Londoner saw Jan", "label": [[2, 10, "LOC"], [11, 14, "PER"], [15, 18, "PER"]]}
     path = written(tmp_path, [*rows, *[usual] * 55])

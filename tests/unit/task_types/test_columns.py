@@ -87,7 +87,7 @@ def test_columns_are_read_as_a_careful_person_reads_them(
         ((TEXTS, again("1.0", "1.1", "1.2")), "note,release", ["shape=classification", "shape=regression"]),  # f07
     ],
 )  # fmt: skip
-def test_what_may_mean_several_things_is_asked_about(
+def test_two_meanings_are_asked(
     columns: tuple[list[str], ...], header: str, settings: list[str], tmp_path: Path
 ) -> None:
     data = written(tmp_path / "train.tsv", *columns, header=header)

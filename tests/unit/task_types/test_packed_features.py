@@ -33,9 +33,7 @@ def plain(value: Any) -> Any:
     [*labelled_shapes(), tag_task(context="document"), late_task(), *NEW_SHAPES],
     ids=lambda task: task.name,
 )
-def test_packed_features_are_those_encoded_at_once(
-    task: Task, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_packed_features_are_those_of_encode(task: Task, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prepare, "ROWS_AT_ONCE", 7)
     rows, tokenizer = task.load(Source(), "train").rows, load_tokenizer(tiny_bert)
     expected, found = task.encode(rows, tokenizer, 24), prepare.array_features(task, rows, tokenizer, 24, print)

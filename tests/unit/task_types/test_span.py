@@ -77,9 +77,7 @@ def perfect(features: list[Any], rows: list[SpanRow]) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize(("unanswerable", "max_length", "stride"), [(False, 64, 16), (True, 64, 200), (True, 300, 128)])
-def test_what_is_labelled_is_found_again(
-    unanswerable: bool, max_length: int, stride: int, tiny_vocabulary: Path
-) -> None:
+def test_labelled_answers_are_found(unanswerable: bool, max_length: int, stride: int, tiny_vocabulary: Path) -> None:
     """Through windows, labels and characters, with every family's tokenizer: the answers are the gold texts."""
     filler = " ".join(["the dog ran , but it was old ."] * 6)
     rows = [

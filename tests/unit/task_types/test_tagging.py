@@ -130,9 +130,7 @@ JOINED = TOKENISED.replace("\n,\tO", "\nLtd,\tO").replace("\n;\tO", "\nso;\tO")
         (TOKENISED, "Mr. Smith saw Rome .", "Mr. Smith saw Rome ."),  # tokenised already
     ],
 )
-def test_signs_are_split_off_raw_texts_as_in_the_training_data(
-    train: str, text: str, words: str, tmp_path: Path
-) -> None:
+def test_signs_are_split_off_as_in_the_training_data(train: str, text: str, words: str, tmp_path: Path) -> None:
     (tmp_path / "train.conll").write_text(train)
     saved = layout_of(own_task(tmp_path / "train.conll"))
     task: Any = trained_task(layout_from(saved), name="train.conll")  # type: ignore[arg-type]

@@ -51,9 +51,7 @@ def test_klues_official_files_are_read(official: Source) -> None:
 
 
 @pytest.mark.parametrize("name", [*KLUE, "klue-re"])
-def test_the_hub_has_the_same_rows(
-    name: str, official: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_hub_has_equal_rows(name: str, official: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_hub(tmp_path)
     monkeypatch.chdir(tmp_path)
     here, there = find(name).load(Source(), "dev"), find(name).load(official, "dev")
@@ -172,9 +170,7 @@ def test_other_korean_files_are_read(source: Source) -> None:
         ("kornli", "dev", "xnli.dev.ko.tsv", "sentence1\tsentence2\tgold_label\n가\t나\t-\n", r"xnli.dev.ko.tsv:2:"),
     ],
 )
-def test_faults_of_other_files_are_named(
-    task: str, split: str, file: str, text: str, expected: str, tmp_path: Path
-) -> None:
+def test_faults_of_other_files(task: str, split: str, file: str, text: str, expected: str, tmp_path: Path) -> None:
     (tmp_path / file).write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match=expected):
         find(task).load(Source(folder=tmp_path, explicit=True), split)

@@ -107,9 +107,7 @@ def test_entities_of_real_files_are_those_of_the_papers(real_data: Path) -> None
         ("squad-v2", "dev-v2.0_BERT_single_GoogleAI.json", 78.742, 81.775),
     ],
 )
-def test_published_answers_have_the_official_scores(
-    name: str, file: str, em: float, f1: float, real_data: Path
-) -> None:
+def test_published_answers_have_official_scores(name: str, file: str, em: float, f1: float, real_data: Path) -> None:
     answers = real_data / "squad-predictions" / file
     if not answers.is_file():
         pytest.skip(f"needs {answers}")

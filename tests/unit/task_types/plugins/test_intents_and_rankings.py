@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from support.checked_files import write_csv, write_jsonl
+from support.checked_files import write_jsonl
 from support.own_data import own_task
 from support.toys import ranking_task
 
 from finetune.commands.check.findings import findings_of
 from finetune.data.source import Source
-from finetune.errors import UserError
 from finetune.models.batch import collate
 from finetune.models.tokenizers.load import read_tokenizer
 from finetune.task_types.parts import Answer
@@ -58,43 +57,6 @@ def test_scores_are_of_whole_rows_of_intents_and_of_slots() -> None:
         "exact match": 1 / 3, "intent accuracy": 2 / 3, "slot precision": 2 / 3, "slot recall": 1.0, "slot f1": 0.8,
         "intent: go/recall": 1.0, "intent: go/precision": 2 / 3, "intent: stop/f1": 0.0, "b/f1": 1.0,
     })  # fmt: skip
-
-
-def file_of(path: Path, names: str, *, queries: int = 20, each: int = 4, grade: Any = None) -> str:
-    """Queries with passages, of which the first is relevant, or as `grade` says."""
-    grade = grade or (lambda query, place: int(place == query % each))
-    cells = [
-        (f"where is the cat {i}", f"the animal {i} of {k} sat", grade(i, k))
-        for i in range(queries)
-        for k in range(each)
-    ]
-    return str(write_csv(path, [names.split(","), *cells]))
-
-
-@pytest.mark.parametrize(
-    ("names", "given", "ranked"),
-    [
-        ("query,passage,label", {}, True),
-        ("질의,문단,관련도", {"grade": lambda i, k: k}, True),
-        ("query,doc,label", {"grade": lambda i, k: int(k == 1 and i % 3 > 0)}, True),  # some without a relevant one
-        ("query,passage,label", {"queries": 80, "each": 1, "grade": lambda i, k: i % 2}, False),
-        ("question,passage,label", {"queries": 40, "each": 2}, False),  # pairs of right and wrong
-        ("question,answer,score", {"grade": lambda i, k: (i + k) % 6}, False),
-        ("premise,hypothesis,label", {"each": 3, "grade": lambda i, k: k}, False),
-        ("query,passage,label", {"grade": lambda i, k: int(k > 0)}, False),  # mostly right
-    ],
-)
-def test_rankings_are_recognised_and_other_pairs_are_not(names: str, given: Any, ranked: bool, tmp_path: Path) -> None:
-    path = file_of(tmp_path / "rows.csv", names, **given)
-    try:
-        task: Any = own_task(path)
-    except UserError:
-        assert not ranked
-        return
-    assert (task.read.layout.shape == "ranking") == ranked
-    if ranked:
-        back: Any = own_task(path, {"shape": "classification", "text": ",".join(task.read.layout.text)})
-        assert back.read.layout.shape == "classification"
 
 
 def test_bm25_is_the_formula() -> None:

@@ -53,7 +53,7 @@ def test_the_chosen_words_of_a_text_stay_the_same_for_ever() -> None:
 @pytest.mark.parametrize("length", [10, 64])
 @pytest.mark.parametrize("objective", ["mlm", "ltr"])
 @pytest.mark.parametrize("name", TOKENIZERS)
-def test_every_tokenizer_is_scored_on_the_same_words(
+def test_words_are_those_of_every_tokenizer(
     name: str, objective: str, length: int, request: pytest.FixtureRequest
 ) -> None:
     tokenizer = load_tokenizer(request.getfixturevalue(name))

@@ -35,7 +35,7 @@ BY_CHANCE = 1e-3  # the least p-value; seeds are fixed
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "albert", "xlm_roberta"])
-def test_tokens_are_those_of_a_call_for_each_line(
+def test_tokens_are_those_line_by_line(
     family: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pieces_module, "CHARS_AT_ONCE", 300)
@@ -60,9 +60,7 @@ def test_tokens_are_those_of_a_call_for_each_line(
 
 @pytest.mark.parametrize("unit", ["tokens", "words"])
 @pytest.mark.parametrize("name", TOKENIZERS)
-def test_15_percent_are_predicted_of_which_80_become_mask_10_random_and_10_stay(
-    name: str, unit: Any, request: pytest.FixtureRequest
-) -> None:
+def test_masks_have_the_shares_of_the_paper(name: str, unit: Any, request: pytest.FixtureRequest) -> None:
     folder = request.getfixturevalue(name)
     features = piece_features(documents(30, lines=(9, 12)), folder, size=100)[:]
     vocabulary = vocabulary_of(load_tokenizer(folder))
