@@ -36,7 +36,7 @@ def test_what_cannot_be_checked_or_fixed_ends_with_2_and_writes_nothing(
     assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before
 
 
-FIXED = "cells quote bytes missing-text missing-label control not-nfc label-variant duplicate".split()
+FIXED = ["cells", "quote", "bytes", "missing-text", "missing-label", "control", "not-nfc", "label-variant", "duplicate"]
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".xlsx", ".csv.gz"])
