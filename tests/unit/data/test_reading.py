@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.files import as_csv, cells, write
-from support.fuzzed_files import assert_checked_or_refused, fuzz_data_files
+from support.fuzzed_files import fuzz_data_files
 from support.fuzzing import DAMAGES
 
 from finetune.commands.check import findings as checking
@@ -161,12 +161,6 @@ def test_damaged_files_of_every_format_end_in_one_line(
     tmp_path: Path, tiny_bert: Path, reviewer: Predictor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checking, "load_fast_tokenizer", lru_cache(maxsize=1)(checking.load_fast_tokenizer))
-    for text in (
-        '{"text": {"\\n": null}}',
-        '{"text": "the cat sat"}\n{"0\\n0": null}',
-        '{"text": null}\n{"0\\n0": false}',
-    ):
-        assert_checked_or_refused(write(tmp_path / "odd.jsonl", text), tiny_bert)
     found = fuzz_data_files(80, seed=0, folder=tmp_path, model=tiny_bert, predictor=reviewer)
     assert (found.tried, found.survived) == (80, 80)
     assert min(found.refused, found.accepted) > 10

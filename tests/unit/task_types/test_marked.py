@@ -23,11 +23,9 @@ MARKED = [
 ]
 
 
-def made(one: Sequence[Any], two: Sequence[Any], texts: Sequence[str] = TEXTS) -> list[dict[str, Any]]:
-    return [
-        {"sentence": f"{texts[n % 3]}", "e1": one[n % 3], "e2": two[n % 3], "label": ("knows", "saw")[n % 2]}
-        for n in range(24)
-    ]
+def made(one: Sequence[Any], two: Sequence[Any]) -> list[dict[str, Any]]:
+    columns = {"sentence": TEXTS, "e1": one, "e2": two, "label": ("knows", "saw")}
+    return [{name: cells[n % len(cells)] for name, cells in columns.items()} for n in range(24)]
 
 
 def objects(which: int, *, last: int = 0, **more: str) -> list[dict[str, Any]]:
