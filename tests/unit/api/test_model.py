@@ -52,6 +52,21 @@ def test_lists_and_splits_come_back_likewise(model: finetune.Model) -> None:
     assert missing["prediction"].isna().tolist() == [False, True]
 
 
+def test_a_file_and_rows_in_memory_have_equal_answers(
+    model: finetune.Model, reviews: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = pd.DataFrame({"review": ["the cat sat", "the dog sat"], "mark": ["good", "bad"]})
+    rows.to_csv(tmp_path / "new.csv", index=False)
+    done = finetune.predict(reviews, tmp_path / "new.csv", path=tmp_path / "out.csv", device="cpu")
+    assert (done.path, done.rows, done.errors, done.scores["accuracy"]) == (tmp_path / "out.csv", 2, 0, 1)
+    assert pd.read_csv(done.path)["prediction"].tolist() == ["good", "bad"]
+    for name in (model, finetune.open_run(reviews)):
+        assert finetune.predict(name, rows, device="cpu")["prediction"].tolist() == ["good", "bad"]
+    with pytest.raises(finetune.UserError, match="rows in memory"):
+        finetune.predict(model, rows, path=tmp_path / "no.csv")
+    assert capsys.readouterr() == ("", "")
+
+
 def test_other_columns_can_be_named(model: finetune.Model) -> None:
     frame = pd.DataFrame({"body": TEXTS})
     assert list(model.predict(frame, text="body").columns) == ["body", "prediction", "p(bad)", "p(good)"]

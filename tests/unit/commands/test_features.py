@@ -12,13 +12,6 @@ from transformers import AutoModel, AutoTokenizer
 TEXTS = ["the cat sat on a tree", "a dog", "the big red house was not old and the moon saw it"]
 
 
-@pytest.fixture
-def texts(tmp_path: Path) -> Path:
-    lines = [f"{text},{label}" for text, label in zip(TEXTS * 4, "xy" * 6, strict=True)]
-    (tmp_path / "texts.csv").write_text("\n".join(["text,label", *lines]) + "\n")
-    return tmp_path
-
-
 def hidden(folder: Path, text: str) -> list[np.ndarray]:
     """Every layer `(tokens, width)` by transformers."""
     tokens = AutoTokenizer.from_pretrained(folder)(text, return_tensors="pt")
@@ -27,10 +20,11 @@ def hidden(folder: Path, text: str) -> list[np.ndarray]:
         return [layer[0].numpy() for layer in model(**tokens, output_hidden_states=True).hidden_states]
 
 
-def test_layers_are_those_of_transformers(in_process: InProcess, texts: Path, tiny_bert: Path) -> None:
+def test_layers_are_those_of_transformers(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
+    (tmp_path / "texts.csv").write_text("text,label\n" + "".join(f"{text},x\n" for text in TEXTS * 4))
     given = ["features", str(tiny_bert), "texts.csv", "--pool", "cls", "--layers", "[0,2]", "-o", "cls.parquet"]
-    assert in_process(*given, data=texts)[0] == 0
-    table = pq.read_table(texts / "cls.parquet").to_pylist()
+    assert in_process(*given, data=tmp_path)[0] == 0
+    table = pq.read_table(tmp_path / "cls.parquet").to_pylist()
     assert [row["id"] for row in table] == [str(number) for number in range(1, 13)]
     layers = hidden(tiny_bert, TEXTS[1])
     assert np.allclose(table[1]["vector"], np.concatenate([layers[0][0], layers[2][0]]), atol=1e-5)

@@ -29,8 +29,6 @@ bn/a 0 0 Yes UH (TOP*) - - - - * * -
 bn/a 0 0 No UH (TOP*) - - - - * * -
 #end document
 """
-SLOTS = {"seq.in": "fly to new york\nhow much\n", "seq.out": "O O B-to I-to\nO O\n", "label": "flight\nfare\n"}
-READ_SLOTS = {"words": ["fly to new york", "how much"], "tags": ["O O B-to I-to", "O O"]}
 DATATURKS = {
     "content": "Ann met Lee", "annotation": [{"label": ["PER"], "points": [{"start": 0, "end": 2, "text": "Ann"}]}],
 }  # fmt: skip
@@ -49,8 +47,6 @@ DATATURKS = {
             "notes", r"brat \(a .ann next to a .txt\)",
             {"text": ["Ann met\nLee Fox."], "entities": [[[0, 3, "PER"], [8, 15, "PER"]]]},
         ),
-        ({f"train/{name}": content for name, content in SLOTS.items()}, "train", "words and slots",
-         READ_SLOTS | {"intent": ["flight", "fare"]}),
         ({"a.json": json.dumps(DATATURKS)}, "a.json", "Dataturks",
          {"text": ["Ann met Lee"], "entities": [[[0, 3, "PER"]]]}),
     ],
