@@ -24,18 +24,6 @@ def silent(capsys: pytest.CaptureFixture[str]) -> pytest.CaptureFixture[str]:
     return capsys
 
 
-def test_a_run_is_opened_by_folder_id_and_data(reviews: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(reviews.parents[2])
-    for name in (reviews, reviews.name, "reviews.csv"):
-        run = finetune.open_run(name)
-        assert run.folder.samefile(reviews) and finetune.show(name).id == run.id
-    with pytest.raises(finetune.UserError, match="'nothing' names no finished run"):
-        finetune.open_run("nothing")
-    found = finetune.ls(out=reviews.parents[1])
-    assert (found.runs["id"].tolist(), found.tasks["mrpc"]) == ([run.id], ["f1", "accuracy"])
-    assert found.runs["score"].tolist() == [run.record.score] and "glue-mrpc" in found.recipes
-
-
 def test_an_explanation_is_that_of_the_command(
     reviews: Path, tmp_path: Path, in_process: InProcess, silent: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,38 +1,12 @@
-"""Predictions of a run as a table wherever they are read, their margin over the best baseline, and unknown labels."""
-
-from dataclasses import replace
-from pathlib import Path
+"""Intervals of scores where all rows are alike: Wilson's."""
 
 import pytest
 from scipy.stats import binomtest
-from support.reports import saved_run
 from support.toys import cat_rows, cat_task
 
 from finetune.metrics import Metric, accuracy, f1_of, macro_f1, matthews
-from finetune.runs.folder import RunFolder
-from finetune.runs.record_files import load_record
 from finetune.task_types.parts import Answer
-from finetune.task_types.predictions import Predictions
-from finetune.task_types.registry import find
 from finetune.task_types.resampling import difference_of, margin
-from finetune.task_types.saved_predictions import run_predictions
-from finetune.task_types.span.questions import SpanAnswer, SpanRow
-
-
-def table_of_dev(folder: Path) -> Predictions:
-    run = RunFolder(folder)
-    table = run_predictions(load_record(run.record_file), run, "dev")
-    assert table is not None
-    return table
-
-
-def test_an_answer_is_right_by_the_scores_of_its_task(tmp_path: Path) -> None:
-    task = find("korquad")
-    row = SpanRow(id="1", question="누가 썼나?", context="박경리의 《토지》", answers=("《토지》",), start=5)
-    for one, wrong in ((task, False), (replace(task, name="other"), True)):  # its script overlooks these brackets
-        table = table_of_dev(saved_run(tmp_path, one, [row], [SpanAnswer(value="토지", start=6)]))
-        assert table.wrong.tolist() == [wrong]
-
 
 ROWS = cat_rows(200)
 
