@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import random
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -68,10 +67,6 @@ def check(tiny_bert: Path) -> Callable[..., Findings]:
 Check = Callable[..., Findings]
 
 
-def severities(report: Findings) -> dict[str, str]:
-    return {finding.code: finding.severity for finding in report.findings}
-
-
 def tagged(count: int) -> list[dict[str, Any]]:
     """Sentences with two entities each."""
     made = [text.split() for text in texts(count)]
@@ -88,22 +83,3 @@ def questions(count: int) -> list[dict[str, Any]]:
             {"id": f"q{i}", "question": f"which word is third of {words[9]}", "context": context, "answers": answer}
         )
     return made
-
-
-def korean(i: int) -> str:
-    generator = random.Random(i)
-    return " ".join("".join(chr(0xAC00 + 28 * generator.randrange(399)) for _ in range(3)) for _ in range(8))
-
-
-def korean_encoder(tiny_bert: Path, folder: Path, *, pieces: bool) -> Path:
-    """The tiny encoder with a vocabulary that knows jamo, or whole syllables if it does not take them apart."""
-    shutil.copytree(tiny_bert, folder)
-    vocabulary = (folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
-    known = map(chr, range(0x1100, 0x11C3) if pieces else range(0xAC00, 0xD7A4))
-    vocabulary += [prefix + letter for letter in known for prefix in ("", "##")]
-    (folder / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
-    config = {"tokenizer_class": "BertTokenizer", "model_max_length": 128, "do_lower_case": pieces}
-    (folder / "tokenizer_config.json").write_text(json.dumps(config))
-    sizes = json.loads((folder / "config.json").read_text()) | {"vocab_size": len(vocabulary)}
-    (folder / "config.json").write_text(json.dumps(sizes))
-    return folder

@@ -33,7 +33,7 @@ def fuzz_data_files(count: int, seed: int, *, folder: Path, model: Path, predict
     originals = _originals(folder)
 
     def use(path: Path) -> None:
-        assert_checked_or_refused(path, model)
+        _assert_checked_or_refused(path, model)
         predict_file(predictor, path, folder / "out.jsonl", options={}, watch=unwatched)
 
     with fuzzed.within(MEMORY):
@@ -63,7 +63,7 @@ def _originals(folder: Path) -> list[tuple[str, bytes]]:
     return found
 
 
-def assert_checked_or_refused(path: Path, model: Path) -> None:
+def _assert_checked_or_refused(path: Path, model: Path) -> None:
     """Reading and checking: either a UserError in one line, or every row in its place."""
     for use in (lambda: _read(path), lambda: _check(path, model)):
         try:

@@ -29,7 +29,7 @@ class Reply:
 
 @dataclass
 class Uploads:
-    """What was created and sent so far. `accounts` are the owners of tokens, `refused` what each commit is told."""
+    """What was created and sent so far. `accounts` are the owners of tokens."""
 
     url: str
     files_of: Callable[[str], Files | None]
@@ -38,7 +38,6 @@ class Uploads:
     private: set[str] = field(default_factory=set)
     blobs: dict[str, bytes] = field(default_factory=dict)
     commits: list[dict[str, Any]] = field(default_factory=list)
-    refused: str = ""
 
     def reply(self, method: str, path: str, body: bytes, token: str) -> Reply | None:
         """The reply to a request; None to one of another kind."""
@@ -105,8 +104,6 @@ class Uploads:
         return Reply(HTTPStatus.OK)
 
     def _committed(self, name: str, body: bytes) -> Reply:
-        if self.refused:
-            return Reply(HTTPStatus.PRECONDITION_FAILED, error=self.refused)
         files = dict(self.files_of(name) or {})
         lines = [json.loads(line) for line in body.splitlines()]
         for line in lines:

@@ -8,7 +8,6 @@ import pytest
 from support.records import run
 
 from finetune.analysis.run_facts import verdicts
-from finetune.analysis.run_tables import summary_lines, summary_table
 from finetune.api.run import Run
 from finetune.runs.record import RunRecord, SavedMetric
 from finetune.runs.seeds import best_group, best_run
@@ -63,13 +62,3 @@ def test_the_best_setting_is_that_of_the_best_mean(records: list[RunRecord], bes
     assert found.verdict == judged and words in judged.sentence
     assert [record.score for record in best_group(records)] == best
     assert found.record in best_group(records) and best_run(records) is found.record
-
-
-def test_folds_are_averaged_and_settings_are_named() -> None:
-    records = made(*folds(0.6, 0.9, 0.6))
-    model = Run(records=records, out=Path()).scores.query("method == 'model' and metric == 'accuracy'")
-    assert [*zip(model["score"], model["runs"], strict=True)] == [(pytest.approx(0.7), 3)]
-    assert (summary_lines(records), next(iter(summary_table(records).rows))[-1]) == ([], "51.0")  # mean of baselines
-    two = made((0.95, LUCKY), (0.50, LUCKY), *STEADY_SEEDS)
-    assert "learning_rate 2e-05" in "".join(summary_lines(two))
-    assert "best of 2 settings" in summary_lines(made(*folds(0.6, 0.9, **LUCKY), *folds(0.8, 0.8, **STEADY)))[0]

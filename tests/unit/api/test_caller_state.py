@@ -1,6 +1,5 @@
 """What a program has set in torch, or does in threads, neither changes a run nor is changed by it."""
 
-import os
 import random
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -90,9 +89,7 @@ def test_a_run_neither_takes_nor_changes_the_callers_state(name: str, trained: C
     assert one == expected[0]["prediction"]
 
 
-def test_half_precision_within_the_callers_autocast_trains_the_weights_of_each_update(
-    trained: Callable[..., finetune.Run],
-) -> None:
+def test_half_precision_within_the_callers_autocast(trained: Callable[..., finetune.Run]) -> None:
     half = TRAIN | {"precision": "bf16"}
     plain = trained("plain", train=half)
     with torch.autocast("cpu", torch.bfloat16), torch.autocast("cpu", torch.bfloat16):
@@ -115,22 +112,6 @@ def test_what_a_callback_sets_in_torch_holds_until_it_returns(trained: Callable[
     run = trained("set", callbacks=sets)
     assert called
     assert (result(run), state()) == (result(plain), before)
-
-
-@pytest.mark.nightly
-def test_a_callback_that_changes_the_folder_does_not_move_the_run(
-    trained: Callable[..., finetune.Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = str(trained("other").record.model)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "elsewhere").mkdir()
-    FRAME.to_csv("reviews.csv", index=False)
-    run = finetune.run(
-        "reviews.csv", seeds=2, callbacks=lambda event: os.chdir(tmp_path / "elsewhere"), max_length=16, device="cpu",
-        train=TRAIN, model=model,
-    )  # fmt: skip
-    assert len([*(tmp_path / "results" / "reviews.csv").glob("*/record.json")]) == len(run.records) == 2
-    assert not list((tmp_path / "elsewhere").iterdir())
 
 
 @pytest.mark.nightly

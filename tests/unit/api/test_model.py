@@ -3,8 +3,6 @@
 import copy
 import json
 import pickle
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +52,21 @@ def test_lists_and_splits_come_back_likewise(model: finetune.Model) -> None:
     assert missing["prediction"].isna().tolist() == [False, True]
 
 
+def test_a_file_and_rows_in_memory_have_equal_answers(
+    model: finetune.Model, reviews: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = pd.DataFrame({"review": ["the cat sat", "the dog sat"], "mark": ["good", "bad"]})
+    rows.to_csv(tmp_path / "new.csv", index=False)
+    done = finetune.predict(reviews, tmp_path / "new.csv", path=tmp_path / "out.csv", device="cpu")
+    assert (done.path, done.rows, done.errors, done.scores["accuracy"]) == (tmp_path / "out.csv", 2, 0, 1)
+    assert pd.read_csv(done.path)["prediction"].tolist() == ["good", "bad"]
+    for name in (model, finetune.open_run(reviews)):
+        assert finetune.predict(name, rows, device="cpu")["prediction"].tolist() == ["good", "bad"]
+    with pytest.raises(finetune.UserError, match="rows in memory"):
+        finetune.predict(model, rows, path=tmp_path / "no.csv")
+    assert capsys.readouterr() == ("", "")
+
+
 def test_other_columns_can_be_named(model: finetune.Model) -> None:
     frame = pd.DataFrame({"body": TEXTS})
     assert list(model.predict(frame, text="body").columns) == ["body", "prediction", "p(bad)", "p(good)"]
@@ -85,13 +98,6 @@ def test_transformers_gives_the_same_logits(model: finetune.Model) -> None:
     assert not network.training
 
 
-@pytest.mark.parametrize("rows", [None, 3, "the dog sat", {"review": "the dog sat"}], ids=repr)
-def test_what_holds_no_rows_is_refused(model: finetune.Model, rows: Any) -> None:
-    with pytest.raises(finetune.UserError) as error:
-        model.predict(rows)
-    assert error.value.__suppress_context__
-
-
 CALLS: dict[str, tuple[Any, ...]] = {
     **{"sentence": ("the cat sat",), "regression": ("the cat sat", "the dog ran"), "tagging": (["the", "cat"],)},
     **{"span": ("who sat?", "the cat sat"), "choice": ("the cat", ["sat", "ran"]), "overlapping": ("the red cat",)},
@@ -111,12 +117,3 @@ def assert_near(one: Any, other: Any) -> None:
     if one != other:
         assert one.probabilities == pytest.approx(other.probabilities, abs=1e-5)
         assert one.value == (pytest.approx(other.value, abs=1e-5) if isinstance(other.value, float) else other.value)
-
-
-@pytest.mark.slow
-def test_a_pickled_model_predicts_in_a_new_process(model: finetune.Model, tmp_path: Path) -> None:
-    model.explain(TEXTS[0])
-    (tmp_path / "model.pkl").write_bytes(pickle.dumps(model))
-    code = "import pickle, sys; print(pickle.load(open(sys.argv[1], 'rb'))('the cat sat').value)"
-    done = subprocess.run([sys.executable, "-c", code, tmp_path / "model.pkl"], capture_output=True, text=True)
-    assert done.stdout == "good\n", done.stderr

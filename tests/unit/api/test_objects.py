@@ -10,14 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 from datasets import ClassLabel
 from support.cli import InProcess
-from support.paths import ROOT
-from support.runs import REVIEWS, FinishedRun, trained_run
+from support.runs import FinishedRun
 
 import finetune
-from finetune.commands.compare import as_json
 
 FAST = {"max_length": 16, "train": {"epochs": 2, "batch_size": 8}, "device": "cpu"}
-FRAME = pd.DataFrame(REVIEWS, columns=["review", "mark"])
 
 
 @pytest.fixture
@@ -25,24 +22,6 @@ def silent(capsys: pytest.CaptureFixture[str]) -> pytest.CaptureFixture[str]:
     """What was printed since the test began."""
     capsys.readouterr()
     return capsys
-
-
-def test_a_run_is_opened_by_its_folder_id_and_data_and_written_as_a_report(
-    reviews: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(reviews.parents[2])
-    for name in (reviews, reviews.name, "reviews.csv"):
-        run = finetune.open_run(name)
-        assert run.folder.samefile(reviews) and finetune.show(name).id == run.id
-    with pytest.raises(finetune.UserError, match="'nothing' names no finished run"):
-        finetune.open_run("nothing")
-    for file in (run.report(tmp_path / "one.html"), finetune.report(run, path=tmp_path / "two.html")):
-        assert run.id in file.read_text(encoding="utf-8")
-    found = finetune.ls(out=reviews.parents[1])
-    assert (found.runs["id"].tolist(), found.tasks["mrpc"]) == ([run.id], ["f1", "accuracy"])
-    assert found.runs["score"].tolist() == [run.record.score] and "glue-mrpc" in found.recipes
-    empty = finetune.ls(out=tmp_path / "nothing")
-    assert (len(empty.runs), len(empty.interrupted)) == (0, 0)
 
 
 def test_an_explanation_is_that_of_the_command(
@@ -64,9 +43,6 @@ def test_an_explanation_is_that_of_the_command(
     assert set(in_memory.frame["row"]) == {"1", "2"}
     assert in_memory.write(tmp_path / "why.html").read_text().count("<article>") == 2
     assert silent.readouterr() == ("", "")
-    for wrong, words in (({}, "one of a text"), ({"row": "1", "rows": rows}, "one of a text"), ({"row": "x"}, "x")):
-        with pytest.raises(finetune.UserError, match=words):
-            model.explain(**wrong)
 
 
 def test_the_inside_of_a_model_a_run_and_an_encoder_is_a_page(
@@ -81,7 +57,7 @@ def test_the_inside_of_a_model_a_run_and_an_encoder_is_a_page(
         finetune.view(str(tiny_bert), word="cat", sentences=mine[:2], path=tmp_path / "no.html")
 
 
-def test_embeddings_are_those_of_the_command_for_rows_of_any_form(
+def test_embeddings_are_those_of_the_command(
     reviews: Path, tiny_bert: Path, tmp_path: Path, in_process: InProcess
 ) -> None:
     texts = ["the cat sat", "12", "the dog ran on a tree"]
@@ -96,8 +72,6 @@ def test_embeddings_are_those_of_the_command_for_rows_of_any_form(
         assert (found.path, found.rows, found.width) == (None, 3, 32) and np.allclose(found.vectors, written)
     missing = finetune.features(tiny_bert, ["the cat", None], device="cpu").vectors
     assert np.isnan(missing).all(axis=1).tolist() == [False, True]
-    with pytest.raises(finetune.UserError, match="a row has 2 texts and another 1"):
-        finetune.features(tiny_bert, ["the cat", ("a", "b")])
 
 
 @pytest.mark.parametrize(
@@ -110,61 +84,8 @@ def test_labels_are_names_in_any_form(tiny_bert: Path, tmp_path: Path, labels: A
     assert set(run.record.labels["train"]) == {"bad", "good"}
 
 
-@pytest.mark.slow
-def test_shares_of_the_data_are_runs_with_a_curve(
-    tiny_bert: Path, tmp_path: Path, silent: pytest.CaptureFixture[str]
-) -> None:
-    given = {"model": tiny_bert, "out": tmp_path, **FAST}
-    run = finetune.run(FRAME, data_sizes=[1, 0.5], seeds=2, **given)
-    assert silent.readouterr() == ("", "")
-    (curve,) = run.learning_curves
-    assert (list(curve.frame["share"]), list(curve.frame["runs"])) == ([0.5, 1.0], [2, 2])
-    assert curve.frame["rows"].is_monotonic_increasing and curve.answer in repr(curve)
-    whole = finetune.run(FRAME, **given)
-    assert whole.id in [record.id for record in run.records] and whole.learning_curves == []  # not trained again
-    with pytest.raises(finetune.UserError, match="data_sizes"):
-        finetune.run(FRAME, data_sizes=0.5, **given)
-
-
-def test_a_comparison_is_that_of_the_command(
-    reviews: Path, tiny_bert: Path, tmp_path: Path, in_process: InProcess
-) -> None:
-    folder = trained_run(tmp_path, reviews.parents[2] / "reviews.csv", tiny_bert, seed=7)
-    a, b = finetune.open_run(reviews), finetune.open_run(folder)
-    found = finetune.compare(a, b)
-    assert ([*found.a], [*found.b], found.rows) == ([a.id], [b.id], a.record.rows["dev"])
-    assert list(found.frame["metric"]) == ["macro f1", "accuracy"]
-    for seeds in (False, True):  # those of the runs' own folders, wherever the command is given
-        given = finetune.compare(reviews, folder, seeds=seeds)
-        command = ["compare", str(reviews), str(folder), "--json", *["--seeds"] * seeds]
-        assert json.loads(in_process(*command, data="")[1]) == json.loads(json.dumps(next(as_json(given)), default=str))
-    with pytest.raises(finetune.UserError, match="same run"):
-        finetune.compare(a, a)
-
-
-def test_findings_of_a_frame_speak_of_the_data(tmp_path: Path) -> None:
-    rows = pd.DataFrame([*REVIEWS, REVIEWS[0], ("", "good")], columns=["review", "mark"])
-    found = finetune.check(rows)
-    assert set(found.frame["file"]) == {"the data"} and not [text for text in found.frame["what"] if "parquet" in text]
-    found.fix(tmp_path / "fixed.csv")
-    assert len(pd.read_csv(tmp_path / "fixed.csv")) == 80
-    with pytest.raises(finetune.UserError, match="the data: has no column 'stars'"):
-        finetune.check(rows, label="stars")
-    rows.to_csv(tmp_path / "reviews.csv", index=False)
-    of_file = finetune.check(tmp_path / "reviews.csv")
-    assert list(of_file.frame["code"]) == list(found.frame["code"])
-    assert set(of_file.frame["file"]) == {str(tmp_path / "reviews.csv")}
-
-
-def test_a_table_of_records_is_a_frame() -> None:
-    found = finetune.table("glue", out=ROOT / "results")
-    assert "MRPC" in set(found.frame["row"]) and found.note == ""
-    with pytest.raises(finetune.UserError, match="glu"):
-        finetune.table("glu")
-
-
 def test_a_model_is_evaluated_on_rows_and_files_and_a_task(
-    reviews: Path, finished_run: FinishedRun, in_process: InProcess, monkeypatch: pytest.MonkeyPatch
+    reviews: Path, finished_run: FinishedRun, in_process: InProcess
 ) -> None:
     run, rows = finetune.open_run(reviews), pd.read_csv(reviews.parents[2] / "reviews.csv")
     expected = finetune.evaluate(reviews, reviews.parents[2] / "reviews.csv")
@@ -179,6 +100,3 @@ def test_a_model_is_evaluated_on_rows_and_files_and_a_task(
     done = finetune.evaluate(of_task, "rte", data_folder=data, device="cpu")
     told = json.loads(in_process("evaluate", str(of_task), "rte", "--json", data=data)[1])
     assert done.scores | {"shared": done.shared} == told  # its dev has texts of train
-    monkeypatch.delenv("FINETUNE_DATA")
-    with pytest.raises(finetune.UserError, match="`data_folder`"):
-        finetune.evaluate(of_task, "rte", data_folder=data / "nowhere")

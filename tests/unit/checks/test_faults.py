@@ -1,6 +1,5 @@
 """`finetune check`: each fault that is put into a file is found in its rows, and nothing else is."""
 
-import json
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
@@ -8,9 +7,6 @@ from typing import Any
 
 import pytest
 from support.checked_files import Check, found, labels, questions, reviews, tagged, texts, write_csv, write_jsonl
-
-from finetune.checks.all_checks import every_issue
-from finetune.commands.check import as_json
 
 MORE = texts(8, seed=1)
 CELLS: dict[str, tuple[str, dict[int, object]]] = {  # the column that has the fault, and its cells
@@ -153,14 +149,6 @@ def test_faults_are_found_in_their_rows_and_nothing_else_is(
     assert {code: rows for code, rows in report.items() if code not in OF_EVERY_FILE} == expected
 
 
-def test_a_row_is_named_with_its_lines(tmp_path: Path, check: Check) -> None:
-    (quote,) = (one for one in check(damaged_lines(tmp_path)).findings if one.code == "quote")
-    assert (quote.rows, quote.lines, quote.count) == ((7, 19), (8, 21), 2)
-    path = write_csv(tmp_path / "b.csv", [["text", "label"], ["two\nlines", "good"], ["three", "bad"], ["", "good"]])
-    (missing,) = (one for one in check(path).findings if one.code == "missing-text")
-    assert (missing.rows, missing.lines, missing.count) == ((3,), (5,), 1)
-
-
 @pytest.mark.parametrize(
     ("header", "codes"),
     [
@@ -177,64 +165,3 @@ def test_faults_of_a_header(header: str, codes: set[str], tmp_path: Path, check:
     (tmp_path / "a.csv").write_text("\n".join([header, *rows] if header else rows) + "\n", encoding="utf-8")
     report = found(check(tmp_path / "a.csv", **({"text": "text", "label": "label"} if header else {})))
     assert {code for code in report if "header" in code} == codes
-
-
-@pytest.mark.parametrize(
-    ("rows", "settings"),
-    [
-        ([{"question": "who?", "context": "the cat"}, {"question": "why?", "context": "the dog"}], {}),
-        ([{"text": "a", "pair": {}, "label": 1}, {"text": "b", "pair": ["c"], "label": 0}], {"text": "text,pair"}),
-        ([{"words": ["a", "b"]}, {"words": ["c"]}], {"shape": "tagging", "text": "words"}),
-        ([{"text": "a", "label": "b"}, {"text": [1], "label": [2]}], {"text": "text", "label": "label"}),
-    ],
-)
-def test_odd_data_is_checked_to_the_end(
-    rows: list[dict[str, Any]], settings: dict[str, str], tmp_path: Path, check: Check
-) -> None:
-    report = check(write_jsonl(tmp_path / "a.jsonl", rows), **settings)
-    assert report.fails(strict=True)
-    json.dumps(next(as_json(report)))
-
-
-@pytest.mark.parametrize(
-    ("tags", "broken", "code"),
-    [
-        ("B-X I-X O B-X B-X", "O I-X O O O", "tag-scheme"),  # IOB2
-        ("I-X I-X B-X O I-Y", "O B-X O O O", "tag-scheme"),  # IOB1
-        ("B-X I-X E-X O S-Y", "B-X O O O O", "tag-scheme"),  # IOBES
-        ("B-X I-X L-X O U-Y", "B-X O O O O", "tag-scheme"),  # BILOU
-    ],
-)
-def test_a_row_that_breaks_the_scheme_of_most_is_found(
-    tags: str, broken: str, code: str, tmp_path: Path, check: Check
-) -> None:
-    rows = [{"words": text.split()[:5], "tags": (tags if i else broken).split()} for i, text in enumerate(texts(40))]
-    report = found(check(write_jsonl(tmp_path / "a.jsonl", rows)))
-    assert {name: rows for name, rows in report.items() if name.startswith("tag-")} == {code: (1,)}
-
-
-def test_every_issue_is_declared_once() -> None:
-    codes = [issue.code for issue in every_issue()]
-    assert len({*codes}) == len(codes) > 50
-
-
-HOSTILE = ["no words", "0 or 1", "has the tag", "quote", "is not JSON"]
-
-
-@pytest.mark.parametrize("words", HOSTILE)
-def test_words_of_a_reason_in_the_data_change_no_code(words: str, tmp_path: Path, check: Check) -> None:
-    numbers = [["text", "score"], *([f"text {i}", i / 7] for i in range(40)), ["a text", words]]
-    choices = [{"q": f"question {i}", "a": "milk", "b": "sand", "y": i % 2} for i in range(40)]
-    tags = [{"words": ["in", f"Bonn{i}"], "tags": ["O", "B-LOC"]} for i in range(40)]
-    cells = "".join(f"text {i},{'good' if i % 2 else 'bad'}\n" for i in range(40))
-    (tmp_path / "d.csv").write_text(f"text,label\n{cells}a text, {words},good\n")
-    files = {
-        "no-number": write_csv(tmp_path / "a.csv", numbers),
-        "label-range": write_jsonl(tmp_path / "b.jsonl", [*choices, {"q": "q", "a": "milk", "b": "sand", "y": words}]),
-        "no-tag": write_jsonl(tmp_path / "c.jsonl", [*tags, {"words": ["in", "Bonn"], "tags": ["O", words]}]),
-        "cells": tmp_path / "d.csv",
-    }
-    given = {"no-number": {"shape": "regression"}, "label-range": {"shape": "choice", "text": "q,a,b", "label": "y"}}
-    for code, file in files.items():
-        report = found(check(file, **given.get(code, {})), "error", "warning")
-        assert report[code] == (41,) and not {"missing-text", "missing-label", "quote", "json"} & {*report}, code

@@ -1,103 +1,24 @@
-"""`finetune check`: exit codes, JSON, what a run refuses too, the tokens of an encoder, and a fixed copy."""
+"""`finetune check --fix`: what is fixed, what is kept, and what is not written."""
 
-import gzip
 import json
 import unicodedata
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.checked_files import (
-    Check,
-    found,
-    korean,
-    korean_encoder,
-    labels,
-    questions,
-    reviews,
-    severities,
-    tagged,
-    texts,
-    write_csv,
-    write_jsonl,
-)
+from support.checked_files import Check, found, labels, questions, reviews, tagged, texts, write_csv, write_jsonl
 from support.cli import InProcess, assert_error
 
-import finetune
 from finetune.commands.check.fix import write_fixed
 from finetune.data.reading import read_table
 
 
 @pytest.mark.parametrize(
-    ("count", "text", "expected"),
-    [
-        (400, {30: ""}, {"missing-text": "warning"}),
-        (400, dict.fromkeys(range(3, 12, 2), texts(1)[0]), {"duplicate": "note"}),
-        (400, {40: texts(1)[0]}, {"contradiction": "note"}),
-        (60, dict.fromkeys(range(3, 23, 2), texts(1)[0]), {"duplicate": "warning"}),
-        (60, dict.fromkeys(range(24, 34, 2), texts(1)[0]), {"contradiction": "warning", "duplicate": "warning"}),
-        (60, dict.fromkeys(range(1, 41), ""), {"missing-text": "error"}),
-    ],
-)
-def test_a_finding_is_as_severe_as_what_it_does_to_a_run(
-    count: int, text: dict[int, object], expected: dict[str, str], tmp_path: Path, check: Check
-) -> None:
-    found_there = severities(check(reviews(tmp_path / "a.csv", count, text=text)))
-    of_rows = {"missing-text", "duplicate", "contradiction"}
-    assert {code: one for code, one in found_there.items() if code in of_rows} == expected
-
-
-UNSOUND: list[tuple[str, str, list[dict[str, Any]], list[str]]] = [
-    ("one-label", "'a'", [{"text": t, "labels": ["a"]} for t in texts(30)], []),
-    ("one-label", "no label", [{"text": t, "labels": []} for t in texts(30)], []),
-    ("one-label", "number", [{"text": t, "score": 1.5} for t in texts(30)], ["shape=regression"]),
-    ("one-label", "entity", [{"words": t.split(), "tags": ["O"] * 12} for t in texts(30)], []),
-    ("one-label", "answer", [{"question": t[:20], "context": t, "answers": []} for t in texts(30)], []),
-    ("no-labels", "label", [{"text": t, "label": None} for t in texts(30)], ["label=label"]),
-]
-
-
-@pytest.mark.parametrize(("code", "named", "rows", "settings"), UNSOUND)
-def test_a_run_refuses_what_check_calls_an_error(
-    code: str, named: str, rows: list[dict[str, Any]], settings: list[str], in_process: InProcess, tmp_path: Path,
-    tiny_bert: Path,
-) -> None:  # fmt: skip
-    write_jsonl(tmp_path / "a.jsonl", rows)
-    given = ["a.jsonl", f"model={tiny_bert}", *settings]
-    ended, out, _ = in_process("check", *given, "--json", data=tmp_path)
-    (error,) = [one for one in json.loads(out)["findings"] if one["severity"] == "error"]
-    assert (ended, error["code"]) == (1, code)
-    for command in ("run", "init"):
-        ended, _, err = in_process(command, *given, data=tmp_path)
-        assert ended == 2
-        assert_error(err, "a.jsonl", named, error["message"])
-
-
-def test_json_is_one_object(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
-    reviews(tmp_path / "a.csv", count=1500, text=dict.fromkeys(range(1, 1201), ""))
-    code, out, _ = in_process("check", "a.csv", f"model={tiny_bert}", "--json", data=tmp_path)
-    said = json.loads(out)
-    assert code == 1 and set(said) == {"files", "format", "rows", "layout", "findings", "counts"}
-    assert (said["rows"], said["layout"]["text"], said["layout"]["reasons"]["label"]) == (
-        {"train": 1500}, ["text"], "its name",
-    )  # fmt: skip
-    finding, *others = said["findings"]
-    assert (finding["severity"], finding["code"], finding["count"]) == ("error", "missing-text", 1200)
-    assert finding["rows"] == list(range(1, 1001)) and finding["lines"] == list(range(2, 1002))
-    assert said["counts"]["error"] == 1 and sum(said["counts"].values()) == 1 + len(others)
-    order = [one["severity"] for one in said["findings"]]
-    assert order == sorted(order, key=["error", "warning", "note"].index)
-
-
-@pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (["good.csv", "text=txet"], "'text'"),
         (["good.csv", "--fix", "new.docx"], "new.docx"),
-        (["good.csv", "--fix", "nowhere/new.csv"], "nowhere/new.csv"),
         (["lists.jsonl", "--fix", "new.csv"], ".jsonl"),
         (["folder", "--fix", "new.csv"], "folder"),
-        (["glue-rte", "--fix", "new.csv"], "--fix"),
         (["zip.csv"], "zip.csv"),
     ],
 )
@@ -115,56 +36,7 @@ def test_what_cannot_be_checked_or_fixed_ends_with_2_and_writes_nothing(
     assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before
 
 
-def test_check_of_a_recipe_has_what_a_run_would_use(in_process: InProcess, rte: Path, tiny_bert: Path) -> None:
-    _, out, _ = in_process("check", "glue-rte", f"model={tiny_bert}", "--json", data=rte)
-    facts = json.loads(out)["facts"]
-    assert (facts["train"]["rows"], facts["training"]["updates"], facts["model"]["layers"]) == (64, 6, 2)
-    assert json.loads(out)["examples"][0]["tokens"][0][:4] == ["[CLS]", "the", "dog", "sat"]
-    (preview,) = finetune.check("glue-rte", model=str(tiny_bert), data_folder=rte)
-    assert json.loads(json.dumps(preview.facts)) == facts
-
-
-def test_korean_is_checked_for_its_letters_and_its_tokenizer(tmp_path: Path, check: Check, tiny_bert: Path) -> None:
-    rows = [[korean(i), "긍정" if i % 2 else "부정"] for i in range(60)]
-    rows[4][0] = unicodedata.normalize("NFD", rows[4][0])
-    rows[6][0], rows[8][0], rows[10][0] = (
-        "ㅎㅏㄴㄱㅜㄱㅇㅓ ㅁㅜㄴㅈㅏㅇ",
-        "정말 재미있다 ㅋㅋㅋ ㅠㅠ",
-        "this one is in English",
-    )
-    path = write_csv(tmp_path / "a.csv", [["문장", "감정"], *rows])
-    report = check(path)
-    (finding,) = (finding for finding in report.findings if finding.code == "vocabulary")
-    assert "model=klue/bert-base" in finding.remedy and finding.rows[:3] == (1, 2, 3)
-    listed = found(report)
-    assert (listed["not-nfc"], listed["jamo"], "unknown-tokens" in listed) == ((5,), (7,), False)  # which has the share
-    pieces = check(path, model=str(korean_encoder(tiny_bert, tmp_path / "pieces", pieces=True)))
-    assert "1.9 tokens" in next(one.what for one in pieces.findings if one.code == "vocabulary")
-    whole = check(path, model=str(korean_encoder(tiny_bert, tmp_path / "whole", pieces=False)))
-    assert "vocabulary" not in found(whole)
-
-
-def test_lengths_and_unknown_tokens(tmp_path: Path, check: Check) -> None:
-    reviews(tmp_path / "a" / "train.csv", text={3: "☃ " * 30})
-    write_csv(tmp_path / "a" / "test.csv", [["text", "label"], *zip(texts(20, words=200), labels(20), strict=True)])
-    report = check(tmp_path / "a", max_length=256)
-    of_code = [
-        (one.code, Path(one.file).stem) for one in report.findings if "token" in one.code or one.code == "windows"
-    ]
-    assert sorted(of_code) == [
-        ("token-lengths", "test"), ("token-lengths", "train"), ("unknown-tokens", "train"), ("windows", "test"),
-    ]  # fmt: skip
-    assert next(one.rows for one in report.findings if one.code == "unknown-tokens") == (3,)
-    pairs = [list(row) for row in zip(texts(60, words=3), texts(60, words=3, seed=2), labels(60), strict=True)]
-    pairs[8][1] = "the cat " * 40
-    path = write_csv(tmp_path / "b.csv", [["sentence1", "sentence2", "label"], *pairs])
-    assert [found(check(path, max_length=length), "warning").get("cut") for length in (128, 80)] == [None, (9,)]
-
-
-FIXED = (
-    *("cells", "quote", "bytes", "missing-text", "missing-label", "control"),
-    *("not-nfc", "label-variant", "duplicate"),
-)
+FIXED = ["cells", "quote", "bytes", "missing-text", "missing-label", "control", "not-nfc", "label-variant", "duplicate"]
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".xlsx", ".csv.gz"])
@@ -221,23 +93,15 @@ def listed_labels() -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("rows", "fixes", "kept"),
     [
-        (tagged_twice(), {"rows dropped that repeat an earlier one": 1, "rows dropped with an empty word": 1}, 41),
-        (
-            listed_labels(),
-            {
-                "rows dropped that repeat an earlier one": 1,
-                "labels spelled as most rows have them": 1,
-                "cells without their outer spaces": 1,
-            },
-            59,
-        ),
+        (tagged_twice(), {"rows dropped with an empty word"}, 41),
+        (listed_labels(), {"labels spelled as most rows have them", "cells without their outer spaces"}, 59),
     ],
 )
 def test_tags_and_lists_of_labels_are_fixed_as_json_lines(
-    rows: list[dict[str, Any]], fixes: dict[str, int], kept: int, tmp_path: Path, check: Check
+    rows: list[dict[str, Any]], fixes: set[str], kept: int, tmp_path: Path, check: Check
 ) -> None:
     part = check(write_jsonl(tmp_path / "a.jsonl", rows)).parts[0]
-    assert write_fixed(part, tmp_path / "b.jsonl") == fixes
+    assert {*write_fixed(part, tmp_path / "b.jsonl")} == fixes | {"rows dropped that repeat an earlier one"}
     assert len(read_table(tmp_path / "b.jsonl")) == kept
 
 
@@ -255,22 +119,3 @@ def test_mojibake_is_found_and_kept_as_it_is(tmp_path: Path, check: Check) -> No
     columns = read_table(tmp_path / "fixed.csv").columns
     assert [columns["text"][row - 1] for row in ODD] == list(ODD.values())
     assert (columns["label"][2], columns["label"][4]) == ("good", BROKEN)
-
-
-@pytest.mark.parametrize(
-    ("encoding", "suffix", "marked"),
-    [
-        *(("utf-8-sig", ".csv", True), ("utf-16", ".jsonl", False), ("utf-8", ".csv", False)),
-        *(("cp949", ".csv.gz", True), ("cp949", ".xlsx", False)),
-    ],
-)
-def test_a_copy_has_a_byte_order_mark_where_its_input_is_marked_or_of_an_older_encoding(
-    tmp_path: Path, check: Check, encoding: str, suffix: str, marked: bool
-) -> None:
-    lines = [f"오늘 본 영화는 정말 {i}번 보아도 좋은 영화였다,{'긍정' if i % 2 else '부정'}" for i in range(60)]
-    (tmp_path / "a.csv").write_text("\n".join(["text,label", *lines]) + "\n", encoding=encoding)
-    fixed = tmp_path / f"b{suffix}"
-    check(tmp_path / "a.csv").fix(fixed)
-    written = gzip.decompress(fixed.read_bytes()) if suffix.endswith(".gz") else fixed.read_bytes()
-    assert written.startswith(b"\xef\xbb\xbf") is marked
-    assert read_table(fixed).columns["text"][0] == lines[0].partition(",")[0]

@@ -168,8 +168,6 @@ def test_nothing_that_is_not_of_an_export_is_deleted(reviews: Path, tmp_path: Pa
     ("arguments", "named"),
     [
         (["no-run", "--tolerance", "1"], ["--tolerance", "--int8"]),
-        (["no-run", "--int8", "--tolerance", "-1"], ["--tolerance", "-1"]),
-        (["no-run", "-o", "missing/exported"], ["missing/exported"]),
         (["no-run", "-o", "."], ["not an export"]),
         (["copied"], ["copied", "finetune export RUN"]),  # without its run there are no rows to check with
     ],

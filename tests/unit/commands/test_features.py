@@ -7,16 +7,9 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from support.cli import InProcess
-from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModel, AutoTokenizer
 
 TEXTS = ["the cat sat on a tree", "a dog", "the big red house was not old and the moon saw it"]
-
-
-@pytest.fixture
-def texts(tmp_path: Path) -> Path:
-    lines = [f"{text},{label}" for text, label in zip(TEXTS * 4, "xy" * 6, strict=True)]
-    (tmp_path / "texts.csv").write_text("\n".join(["text,label", *lines]) + "\n")
-    return tmp_path
 
 
 def hidden(folder: Path, text: str) -> list[np.ndarray]:
@@ -27,19 +20,18 @@ def hidden(folder: Path, text: str) -> list[np.ndarray]:
         return [layer[0].numpy() for layer in model(**tokens, output_hidden_states=True).hidden_states]
 
 
-def test_layers_are_those_of_transformers(in_process: InProcess, texts: Path, tiny_bert: Path) -> None:
+def test_layers_are_those_of_transformers(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
+    (tmp_path / "texts.csv").write_text("text,label\n" + "".join(f"{text},x\n" for text in TEXTS * 4))
     given = ["features", str(tiny_bert), "texts.csv", "--pool", "cls", "--layers", "[0,2]", "-o", "cls.parquet"]
-    assert in_process(*given, data=texts)[0] == 0
-    table = pq.read_table(texts / "cls.parquet").to_pylist()
+    assert in_process(*given, data=tmp_path)[0] == 0
+    table = pq.read_table(tmp_path / "cls.parquet").to_pylist()
     assert [row["id"] for row in table] == [str(number) for number in range(1, 13)]
     layers = hidden(tiny_bert, TEXTS[1])
     assert np.allclose(table[1]["vector"], np.concatenate([layers[0][0], layers[2][0]]), atol=1e-5)
 
 
 @pytest.mark.parametrize("pool", ["mean", "cls"])
-def test_a_file_has_one_vector_for_each_row_in_its_order(
-    in_process: InProcess, tmp_path: Path, tiny_bert: Path, pool: str
-) -> None:
+def test_each_row_has_a_vector_in_order(in_process: InProcess, tmp_path: Path, tiny_bert: Path, pool: str) -> None:
     """Without labels, with a long text, with an empty one and with rows that a run would hold out as dev."""
     rows = ["the cat sat", "", *TEXTS * 8, "the moon saw a big red house " * 6, "a dog"]
     (tmp_path / "rows.csv").write_text("text,stars\n" + "".join(f"{row},5\n" for row in rows))
@@ -53,26 +45,3 @@ def test_a_file_has_one_vector_for_each_row_in_its_order(
     for row in (0, 4, len(rows) - 1):
         last = hidden(tiny_bert, rows[row])[2]
         assert np.allclose(found["vectors"][row], last.mean(0) if pool == "mean" else last[0], atol=1e-5)
-
-
-def test_a_run_is_a_model_by_its_id_and_by_its_data_for_a_file_of_other_columns(
-    in_process: InProcess, reviews: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "other.csv").write_text("said\n" + "".join(f"{text}\n" for text in TEXTS))
-    expected = hidden(reviews / "model", TEXTS[1])[2].mean(0)
-    for name in (reviews.name, "reviews.csv"):
-        given = ["features", name, "other.csv", "--pool", "mean", "-o", "new.npz", "--out", str(reviews.parents[1])]
-        code, _, err = in_process(*given, data=tmp_path)
-        assert code == 0, err
-        assert np.allclose(np.load(tmp_path / "new.npz")["vectors"][1], expected, atol=1e-5)
-
-
-def test_a_text_s_vector_is_the_last_token_s_where_the_encoder_reads_from_left_to_right(
-    in_process: InProcess, texts: Path, tiny_bert: Path
-) -> None:
-    theirs = AutoModelForCausalLM.from_pretrained(tiny_bert, is_decoder=True, dtype=torch.float32)
-    theirs.save_pretrained(texts / "encoder")
-    AutoTokenizer.from_pretrained(tiny_bert).save_pretrained(texts / "encoder")
-    assert in_process("features", "encoder", "texts.csv", "--pool", "cls", "-o", "cls.npz", data=texts)[0] == 0
-    expected = [hidden(texts / "encoder", text)[2][-1] for text in TEXTS]
-    assert np.allclose(np.load(texts / "cls.npz")["vectors"][:3], expected, atol=1e-5)

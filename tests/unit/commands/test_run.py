@@ -3,7 +3,6 @@
 import os
 import signal
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
-from support.cli import InProcess
-from support.data import write_rte
 from support.runs import REVIEWS
 
 import finetune
-from finetune.data.source import source_of
-from finetune.errors import UserError
 from finetune.runs.events import EpochDone, Event, Updates
-from finetune.training.run_options import RunOptions
 
 FRAME = pd.DataFrame(REVIEWS, columns=["review", "mark"])
 
@@ -45,16 +39,6 @@ def test_equal_rows_in_any_form_are_one_run_and_others_another(small: dict[str, 
     assert (renamed.record.data, renamed.record.task) == (first.record.data, "data.parquet")
 
 
-@pytest.mark.slow
-def test_a_frame_with_a_name_is_the_run_of_that_file_and_a_recipe_takes_settings(small: dict[str, Any]) -> None:
-    FRAME.to_csv("reviews.csv", index=False)
-    named = finetune.run(FRAME, name="reviews.csv", out="others", **small)
-    assert finetune.run("reviews.csv", out="others", **small).record.finished == named.record.finished
-    assert finetune.load("reviews.csv", out="others").task.name == "reviews.csv"
-    recipe = finetune.run("glue-rte", data_folder=write_rte(Path("data").absolute()), **small)
-    assert (recipe.record.task, recipe.record.recipe["train"]["epochs"]) == ("rte", 1)
-
-
 def test_a_dataset_is_the_run_of_its_parquet_file_with_the_names_of_its_classes(small: dict[str, Any]) -> None:
     kinds = Features({"text": Value("string"), "label": ClassLabel(names=["bad", "good"])})
     rows = {"text": FRAME["review"].tolist(), "label": [int(mark == "good") for mark in FRAME["mark"]]}
@@ -76,10 +60,8 @@ def test_several_seeds_are_one_object(small: dict[str, Any]) -> None:
     ours = scores[(scores["method"] == "model") & (scores["metric"] == "accuracy")].iloc[0]
     each = [record.scores["dev"]["accuracy"] for record in run.records]
     assert (ours["score"], ours["runs"]) == (pytest.approx(sum(each) / 2), 2)
-    assert (set(run.predictions["seed"]), set(run.predictions["split"])) == ({42, 43}, {"dev"})
-    assert len(run.predictions) == 2 * run.record.rows["dev"]
+    assert run.predictions["seed"].value_counts().to_dict() == dict.fromkeys((42, 43), run.record.rows["dev"])
     assert {one.id for one in finetune.open_run(run.record.task, seeds=True).runs} == {one.id for one in run.runs}
-    assert [note for note in run.record.notes if ".data" in note] == []
 
 
 LABELLED = {
@@ -101,39 +83,6 @@ def test_saved_predictions_have_the_probabilities_that_predict_writes(task_type:
     assert {*columns} <= {*run.label_errors.columns}
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"label": "stars"}, "the data: has no column 'stars'"),
-        ({"epochs": 3}, "train.epochs"),
-        ({"train": {"epoch": 3}}, "train.epochs"),
-        ({"max_length": "x"}, "max_length"),
-        ({"seeds": 0}, "seeds is 0"),
-        ({"callbacks": [3]}, "callback 3"),
-        ({"device": "tpu"}, "tpu"),
-        ({"mark": None}, "label"),
-        ({"mark": ""}, "label"),
-        ({"mark": "one"}, "'one'"),
-    ],
-    ids=str,
-)
-def test_an_error_is_one_without_those_that_led_to_it(small: dict[str, Any], given: dict[str, Any], words: str) -> None:
-    labels = {"label": "mark"} if "mark" in given else {}
-    frame = FRAME.assign(mark=given["mark"]) if "mark" in given else FRAME
-    with pytest.raises(UserError) as error:
-        finetune.run(frame, **small | labels | {name: value for name, value in given.items() if name != "mark"})
-    assert words in str(error.value) and ".parquet" not in str(error.value)
-    assert error.value.__cause__ is None and error.value.__suppress_context__
-    assert not list(Path("results").glob("*/*/record.json"))
-
-
-def test_rows_in_memory_are_a_target_alone() -> None:
-    rows = [{"text": "good one", "label": "a"}]
-    for targets, named in (([rows, "glue-rte"], {}), (["glue-rte"], {"data": rows}), ([rows, rows], {})):
-        with pytest.raises(UserError, match="alone"):
-            finetune.run(*targets, **named)
-
-
 def test_one_run_of_several_that_fails_is_a_warning(small: dict[str, Any]) -> None:
     with pytest.warns(finetune.FailedRun, match="freeze_layers"):
         run = finetune.run(FRAME, **small, grid={"freeze_layers": [0, 9]})
@@ -141,16 +90,13 @@ def test_one_run_of_several_that_fails_is_a_warning(small: dict[str, Any]) -> No
 
 
 class Epochs:
-    """A callback with two methods."""
+    """A callback with a method."""
 
     def __init__(self) -> None:
-        self.seen: list[Any] = []
+        self.seen: list[int] = []
 
     def on_epoch_done(self, event: EpochDone) -> None:
         self.seen.append(event.result.epoch)
-
-    def on_done(self, event: finetune.events.Done) -> None:
-        self.seen.append(event.folder)
 
 
 def test_callbacks_receive_typed_events_and_one_that_fails_is_left(small: dict[str, Any]) -> None:
@@ -163,7 +109,7 @@ def test_callbacks_receive_typed_events_and_one_that_fails_is_left(small: dict[s
     two = small | {"train": {"epochs": 2}}
     with pytest.warns(finetune.CallbackFailed, match="ZeroDivisionError: no such thing"):
         run = finetune.run(FRAME, **two, callbacks=[broken, events.append, epochs])
-    assert (len(calls), epochs.seen) == (1, [1, 2, str(run.folder)])
+    assert (len(calls), epochs.seen) == (1, [1, 2])
     names = [event.name for event in events if event.name != "working"]
     assert (names[0], names[-2:]) == ("start", ["done", "end"])
     losses = [loss for event in events if isinstance(event, Updates) for loss in event.losses]
@@ -202,30 +148,3 @@ def test_ctrl_c_saves_a_checkpoint_and_the_same_call_resumes(small: dict[str, An
     run = finetune.run(FRAME, **longer, callbacks=events.append)
     assert next(event.done for event in events if isinstance(event, finetune.events.Training)) > 0
     assert len(run.record.epochs) == 4
-
-
-def test_both_front_ends_pass_on_every_option(
-    in_process: InProcess, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    given: list[RunOptions] = []
-
-    def stopped(_: Any, options: RunOptions, **__: Any) -> None:
-        given.append(options)
-        raise UserError("far enough", "Stop")
-
-    monkeypatch.setattr("finetune.training.run_many.run_all", stopped)
-    monkeypatch.setattr("finetune.commands.run.tracker_names", lambda names: (names,))
-    monkeypatch.chdir(tmp_path)
-    Path("reviews.csv").write_text("text,label\n" + "good one,a\nbad one,b\n" * 20)
-    Path("sets").mkdir()
-    typed = "run reviews.csv --out runs --data sets --device cpu --force --no-wait --track some"
-    in_process(*typed.split(), "--checkpoint-minutes=7", "--checkpoint-updates=9", data="")
-    with pytest.raises(UserError, match="far enough"):
-        finetune.run(
-            "reviews.csv", out="runs", data_folder="sets", device="cpu", force=True, wait=False, track="some",
-            checkpoint_minutes=7, checkpoint_updates=9,
-        )  # fmt: skip
-    one, other = given
-    assert one == other
-    usual = RunOptions(source=source_of(None), out=Path("results"))
-    assert [field.name for field in fields(one) if getattr(one, field.name) == getattr(usual, field.name)] == []

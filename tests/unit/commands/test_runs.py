@@ -8,13 +8,12 @@ import warnings
 from pathlib import Path
 
 import pytest
-from support.cli import Finetune, assert_error
+from support.cli import Finetune
 from support.records import run
 
 import finetune
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import DamagedRecord
-from finetune.runs.seeds import settings_by_task
 from finetune.training.targets import RECIPES
 
 
@@ -55,27 +54,6 @@ def test_the_board_is_the_same_in_every_form(here: Finetune, results: Path, tmp_
     assert written == [(n, pytest.approx(score)) for n, score in expected]
 
 
-@pytest.mark.parametrize(
-    ("typed", "words"),
-    [
-        ("ls mrpc --board -o b.txt", [".txt", ".md, .csv"]),
-        ("ls mrpc --board -o b.html", ["'.html'", "taken out"]),
-        ("ls --board", ["mrpc, rte"]),
-        ("ls mprc --board", ["'mprc'", "mrpc"]),
-        ("ls mprc", ["'mprc'"]),
-        ("ls sst2 --board", ["'sst2'"]),
-        ("ls 0000000005 --board", ["finetune ls rte --out 'my runs'"]),  # the folder of the runs is named
-        ("ls mrpc -o c.html", ["finetune ls mrpc --board -o c.html --out 'my runs'"]),
-        ("compare 0000000000 new.csv", ["finetune run new.csv --out 'my runs'"]),
-        ("predict new.csv new.csv", ["finetune run new.csv --out 'my runs'"]),
-    ],
-)
-def test_mistakes_are_one_line(typed: str, words: list[str], here: Finetune, results: Path, tmp_path: Path) -> None:
-    results.rename(tmp_path / "my runs")
-    (tmp_path / "new.csv").write_text("text,label\na,b\n", encoding="utf-8")
-    assert_error(here(*typed.split(), "--out", "my runs").stderr, *words)
-
-
 def test_broken_unfinished_and_other_runs_are_left_out(here: Finetune, results: Path) -> None:
     (results / "mrpc" / "0000000000" / "record.json").write_text("{", encoding="utf-8")
     (results / "mrpc" / "begun").mkdir()
@@ -89,27 +67,6 @@ def test_broken_unfinished_and_other_runs_are_left_out(here: Finetune, results: 
     assert "1 run without scores yet is left out" in done.stderr
 
 
-def test_my_runs_come_first_and_of_very_many_the_latest(here: Finetune, results: Path) -> None:
-    records = [run(0.5 + seed / 1000, seed=seed, task="cola") for seed in range(60)]
-    save(
-        results,
-        *(one.model_copy(update={"finished": f"2026-02-01T00:{at:02d}:00+00:00"}) for at, one in enumerate(records)),
-    )
-    shown = here("ls").stdout
-    assert "the latest 30 of 66 runs" in shown and shown.count("2026-02-01") == 30
-    assert 0 <= shown.index("2026-02-01") < shown.index("recipes") < shown.index("tasks")
-    assert here("ls", "cola").stdout.count("2026-02-01") == 60
-    assert len(here("ls", "--json").stdout.splitlines()) == 66
-
-
-def test_a_list_names_the_settings_in_which_the_runs_of_a_task_differ() -> None:
-    mrpc = (run(0.8), run(0.8, seed=2, frozen=True), run(0.8, seed=3, train={"learning_rate": 3e-5}))
-    cola = [run(0.8, seed=seed, task="cola", frozen=True) for seed in (4, 5)]
-    rate = "train.learning_rate"
-    differing = [{"frozen": False, rate: 2e-5}, {"frozen": True, rate: 2e-5}, {"frozen": False, rate: 3e-5}]
-    assert settings_by_task([*mrpc, *cola]) == [*differing, {}, {}]
-
-
 def test_a_recipe_is_printed_shown_and_changed(here: Finetune, tmp_path: Path) -> None:
     text = here("init", "glue-rte").stdout
     assert text == (RECIPES / "glue-rte.toml").read_text()
@@ -120,11 +77,3 @@ def test_a_recipe_is_printed_shown_and_changed(here: Finetune, tmp_path: Path) -
     assert (resolved["init_seed"], resolved["train"]["weight_decay"]) == (3, 0.01)
     recipe = finetune.show("glue-rte", seed=3)
     assert (recipe.task, recipe.init_seed, recipe.options["windows"]) == ("rte", 3, False)
-
-
-def test_a_recipe_for_a_text_is_shown_with_one_length(here: Finetune, tmp_path: Path) -> None:
-    for as_json, read in (([], tomllib.loads), (["--json"], json.loads)):
-        shown = here("show", "pretrain", *as_json)
-        assert (shown.returncode, shown.stderr, "epochs" in read(shown.stdout)["train"]) == (0, "", False)
-    (tmp_path / "again.toml").write_text(here("show", "pretrain").stdout)
-    assert here("show", "again.toml").returncode == 0

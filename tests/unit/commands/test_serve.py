@@ -1,6 +1,5 @@
 """The thread of `finetune serve` that computes, and the server from Python."""
 
-import re
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
@@ -11,9 +10,6 @@ import httpx
 import pytest
 
 import finetune
-from finetune.analysis.pages.templates import script_hash
-from finetune.commands.serve import model as module
-from finetune.commands.serve.app import served_page
 from finetune.commands.serve.model import Worker
 
 
@@ -71,20 +67,6 @@ def test_requests_that_wait_are_computed_together_and_each_gets_its_own_answers(
     assert model.together == [["first"], *together]
 
 
-def test_clients_that_wait_together_are_computed_together_again(
-    worker: Worker, model: Model, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "SECONDS_TO_GATHER", 60)
-    first = busy(worker, model)
-    given = [worker.submit([row], 5) for row in ("a", "b")]
-    model.may.set()
-    first.result(10)
-    assert [one.result(10) for one in given] == [["a"], ["b"]]
-    again = [worker.submit([row], 5) for row in ("c", "d")]
-    assert [one.result(10) for one in again] == [["c"], ["d"]]
-    assert model.together == [["first"], ["a", "b"], ["c", "d"]]
-
-
 def test_what_fails_or_is_left_spoils_no_other_request(worker: Worker, model: Model) -> None:
     busy(worker, model)
     given = [worker.submit([row], 1) for row in ("a", "bad", "left", "b")]
@@ -94,24 +76,6 @@ def test_what_fails_or_is_left_spoils_no_other_request(worker: Worker, model: Mo
     with pytest.raises(RuntimeError):
         given[1].result(10)
     assert not any("left" in rows for rows in model.together)
-
-
-def test_a_worker_that_closes_answers_those_that_wait(model: Model) -> None:
-    worker = Worker(model.answer, tokens=10)
-    busy(worker, model)
-    waits = worker.submit(["waits"], 1)
-    model.may.set()
-    worker.close(10)
-    assert waits.result(0) == ["waits"]
-
-
-@pytest.mark.parametrize("tag", ["style", 'script type="module"'])
-def test_the_policy_of_the_page_allows_its_style_and_script_alone(tag: str) -> None:
-    page, name = served_page(), tag.split()[0]
-    policy = page.headers["content-security-policy"]
-    (text,) = re.findall(rf"<{tag}>(.*?)</{name}>", bytes(page.body).decode(), re.DOTALL)
-    assert f"{name}-src 'sha256-{script_hash(text)}'" in policy
-    assert policy.startswith("default-src 'none'; ") and "unsafe" not in policy
 
 
 def test_a_server_answers_in_the_background_until_it_is_stopped(reviews: Path) -> None:

@@ -11,14 +11,10 @@ from scipy import stats
 from support.records import BASE, made_record, run
 
 from finetune.analysis.published import anchors
-from finetune.analysis.run_tables import summary_table
 from finetune.commands.table.declaration import PaperTable, load_table
-from finetune.commands.table.forms import paired_form, runs_form
-from finetune.commands.table.lines import TableLine, left_out, lines_of, paired_lines
-from finetune.metrics.scores import accuracy
+from finetune.commands.table.lines import TableLine, lines_of, paired_lines
 from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
-from finetune.runs.seeds import failed, summarised
 from finetune.runs.settings import Lineage
 from finetune.task_types.registry import available
 from finetune.task_types.resolved_run import ResolvedRun
@@ -46,57 +42,6 @@ def test_a_verdict_needs_the_whole_interval(scores: list[float], verdict: str) -
     line = line_of([run(score, seed=seed) for seed, score in enumerate(scores)])
     place = [anchor.score for anchor in line.published_dev].index(0.867)
     assert line.verdicts[place] == verdict
-
-
-@pytest.mark.parametrize("scores", [[0.84, 0.84], [0.1 + 0.2, 0.3], [0.5] * 5])
-def test_equal_scores_have_no_interval(scores: list[float]) -> None:
-    """Two seeds with one score do not show that a third has it too."""
-    found = summarised(scores, accuracy)
-    assert (found.sd, found.interval) == (pytest.approx(0), None)
-    equal = [run(score, seed=seed) for seed, score in enumerate(scores)]
-    assert set(line_of(equal).verdicts) == {"undecided"}
-    assert summary_table(equal).rows[0][7:9] == ["0.0", ""]
-
-
-def test_a_run_at_the_majority_class_has_failed() -> None:
-    assert [failed(run(score, majority=0.684), "dev") for score in (0.684, 0.5, 0.7)] == [True, True, False]
-    tagged = run(0.9, task="conll-2003").model_copy(update={"baselines": {"dev": {"most-frequent-tag": {"f1": 0.5}}}})
-    assert failed(tagged, "dev") is None
-
-
-FINE_TUNED = {"name": "fine-tuned", "task": "mrpc", "metric": "accuracy"}
-FROZEN = {"name": "frozen", "task": "mrpc", "metric": "accuracy", "settings": {"frozen": True, "layers": "sum-all"}}
-
-
-@pytest.mark.parametrize(
-    ("records", "noted"),
-    [
-        ([run(0.8, limit=200)], "1 run of mrpc left out"),
-        ([run(0.8, limit=200), run(0.8, frozen=True)], "2 runs of mrpc left out"),
-        ([run(0.8, limit=200), run(0.8)], ""),
-        ([run(0.8, frozen=True, layers="sum-all")], ""),
-        ([run(0.8, task="rte")], ""),
-    ],
-)
-def test_runs_that_fit_no_row_are_named(records: list[RunRecord], noted: str) -> None:
-    table = PaperTable.model_validate({"title": "T", "row": [FINE_TUNED, FROZEN]})
-    assert [note.partition(":")[0] for note in left_out(table, records)] == ([noted] if noted else [])
-
-
-def test_which_runs_are_of_a_row() -> None:
-    assert line_of([run(0.9, limit=100)]).dev is line_of([run(0.9, frozen=True)]).dev is None
-    documents = {"task": "conll-2003", "options": {"context": "document"}}
-    records = [
-        run(0.9, **documents),
-        run(0.8, frozen=True, bilstm=True, layers="concat-last-4", **documents),
-        run(0.7, frozen=True, bilstm=True, layers="last", **documents),
-        run(0.6, task="conll-2003", options={"context": "sentence"}),
-    ]
-    found = {line.row.name: line.dev.mean for line in lines_of(load_table("table-7"), records) if line.dev is not None}
-    assert found == {"fine-tuned": 0.9, "concat-last-4": 0.8, "last": 0.7}
-    rates = [run(score, train={"learning_rate": rate}) for rate, score in ((1e-5, 0.80), (2e-5, 0.84), (3e-5, 0.82))]
-    assert line_of(rates).dev.mean == 0.84  # the best on dev, which is said
-    assert "| 1, best of 3 settings on dev | 0 | 84.0 |" in runs_form(MRPC, lines_of(MRPC, rates)).markdown("")
 
 
 def test_published_scores_are_of_the_same_model_and_of_the_same_rows() -> None:
@@ -187,25 +132,14 @@ def test_differences_are_of_pairs_with_the_same_seed() -> None:
     expected = stats.ttest_rel([0.52, 0.73, 0.61], [0.5, 0.7, 0.6]).confidence_interval()
     assert second.difference.interval == pytest.approx((expected.low, expected.high))
     assert second.paper_difference == pytest.approx(-9.0)
-    form = paired_form(SMALL, [first, second])
-    assert [len(row) for row in form.rows] == [len(form.columns)] * 2
-    assert form.rows[1][3] == "62.0"
-    half = 100 * second.difference.half
-    assert form.rows[1][4:] == ["+2.0", f"{2 - half:+.1f} to {2 + half:+.1f}", f"{half:.1f}", "77.5 (-9.0)"]
 
 
 def test_other_runs_are_not_those_of_the_recipe() -> None:
-    ours = [
-        small_run("first", 1, 0.5),
-        small_run("first objective=ltr", 1, 0.6),
-        small_run("first objective=ltr", 2, 0.6),
-    ]
+    ours = [small_run("first", 1, 0.5), *(small_run("first objective=ltr", seed, 0.6) for seed in (1, 2))]
     lineage = ours[0].lineage
     assert lineage is not None
     others = [
-        small_run(
-            "first", 2, 0.9, recipe=recipe("first", 2).model_copy(update={"limit": 99}).model_dump(exclude={"grid"})
-        ),
+        small_run("first", 2, 0.9, recipe=ours[0].recipe | {"seed": 2, "limit": 99}),
         small_run("first", 2, 0.9, of=1),  # the encoder of another seed
         small_run("first", 2, 0.9, lineage=None),
         small_run("first", 2, 0.9, lineage=replace(lineage, seed=2, model="new:4x256")),
@@ -215,8 +149,6 @@ def test_other_runs_are_not_those_of_the_recipe() -> None:
     assert len(second.runs) == 2
     assert second.difference is not None
     assert (second.difference.n, second.difference.interval) == (1, None)
-    assert any("without a partner" in note for note in paired_form(SMALL, [first, second]).notes)
-    assert not any("without a partner" in note for note in paired_form(SMALL, pairs_of(*ours[:2])).notes)
     newer = small_run("first", 1, 0.55, finished="2026-02-01T00:00:00+00:00")
     assert [one.scores["dev"]["accuracy"] for one in pairs_of(newer, *ours)[0].runs] == [0.55]
     apart = small_run("first objective=ltr", 1, 0.6, data="other")

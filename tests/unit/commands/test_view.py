@@ -11,9 +11,9 @@ import torch
 import transformers
 
 from finetune.commands.view.encoder import Encoder, loaded_encoder
-from finetune.commands.view.look import HeadWeights, look, token_inputs
+from finetune.commands.view.look import look
 from finetune.commands.view.page import project, render_view
-from finetune.commands.view.word_vectors import built_in_words, sentences_of, word_vectors
+from finetune.commands.view.word_vectors import sentences_of, word_vectors
 from finetune.errors import UserError
 
 PAIR = ["the cat sat on the road", "a dog ran"]
@@ -87,31 +87,6 @@ def test_hidden_words_are_those_of_transformers(tiny_masked: Path) -> None:
             assert guess["rank"] == shares.argsort(descending=True).tolist().index(own) + 1
 
 
-def test_what_a_head_does_is_measured(tiny_bert: Path) -> None:
-    attention = look(loaded(tiny_bert), PAIR, "bank", BANK).attention
-    row = attention.weights[1, 0]
-    size = len(row)
-    assert attention.entropy[1, 0] == pytest.approx(-(row * np.log2(row)).sum(1).mean(), rel=1e-5)
-    far = sum(row[i, j] * abs(i - j) for i in range(size) for j in range(size)) / size
-    assert attention.distance[1, 0] == pytest.approx(far, rel=1e-5)
-    assert attention.on_separators[1, 0] == pytest.approx(row[:, attention.separators].sum(1).mean(), rel=1e-5)
-    assert attention.separators.sum() == 2
-
-
-def test_the_page_opens_on_the_head_whose_tokens_choose() -> None:
-    """Not on one that is even, that looks at itself, at [SEP], at one word, or at what is next to it."""
-    n = 8
-    even, own, after = np.full((n, n), 1 / n), np.eye(n), np.roll(np.eye(n), 1, axis=1)
-    last, third = np.zeros((n, n)), np.zeros((n, n))
-    last[:, -1], third[:, 3] = 1, 1
-    chosen, special = np.eye(n)[[0, 4, 5, 6, 1, 2, 3, 7]], np.isin(np.arange(n), (0, n - 1))
-    weights = np.stack([even, own, last, third, after, chosen])[None]
-    found = HeadWeights(weights=weights, separators=np.arange(n) == n - 1, special=special)
-    assert found.choice.argmax() == 5 and found.choice[0, :4] == pytest.approx(0, abs=1e-9)
-    nothing = HeadWeights(weights=even[None, None], separators=special, special=np.ones(n, bool))
-    assert nothing.choice.tolist() == [[0]]
-
-
 def test_projection_is_that_of_scikit_learn() -> None:
     from sklearn.decomposition import PCA
     from sklearn.metrics import silhouette_score
@@ -130,20 +105,6 @@ def test_projection_is_that_of_scikit_learn() -> None:
     assert project(np.eye(3), ["", "", ""])["silhouette"] is None
 
 
-def test_sentences_of_a_file_and_of_ours(tmp_path: Path) -> None:
-    file = tmp_path / "some.txt"
-    file.write_text("a\tThe Bat flew.\nno such word\nb\t  a bat broke\nbats and a bat\n", encoding="utf-8")
-    found = sentences_of("bat", file)
-    assert [(one.meaning, one.text[one.start : one.end], one.start) for one in found] == [
-        *(("a", "Bat", 4), ("b", "bat", 2), ("", "bat", 11))
-    ]
-    for word in built_in_words():
-        ours = sentences_of(word, None)
-        assert len({one.text for one in ours}) == len(ours) >= 16
-        assert all(one.text[one.start : one.end].lower() == word for one in ours)
-        assert min(map([one.meaning for one in ours].count, {one.meaning for one in ours})) >= 7
-
-
 @pytest.mark.parametrize(
     "texts",
     [["שלום עולם", "مرحبا بالعالم"], ["<b>the</b> [MASK] & </script> cat\u200b\x07"], ["배가 고프다", "밥을 먹었다"]],
@@ -156,22 +117,3 @@ def test_odd_texts_give_a_page_that_asks_for_nothing(texts: list[str], tiny_mask
     assert "default-src 'none'" in page and "https://" not in page
     data = json.loads(re.findall(r'id="data">(.*?)</script>', page, re.DOTALL)[0])
     assert (data["tokens"], data["language"]) == (list(inside.tokens), "ko")
-
-
-def test_words_and_their_pieces(tiny_bert: Path) -> None:
-    encoder, texts = loaded(tiny_bert), ["The \N{DOG FACE} unlocked, cat", "배가"]
-    found = token_inputs(encoder, texts, encoder.encode(texts))
-    assert list(found.words) == ["The", "\N{DOG FACE}", "unlocked", ",", "cat", "배가"]
-    pieces = [
-        token for token, number in zip(encoder.shown_tokens(found.ids), found.numbers, strict=True) if number == 2
-    ]
-    assert "".join(token.removeprefix("##") for token in pieces) == "unlocked"
-    unknown = [found.words[number] for number, odd in zip(found.numbers, found.unknown, strict=True) if odd]
-    assert unknown == ["\N{DOG FACE}", "배가"]
-
-
-def test_bytes_that_are_a_part_of_a_character_are_shown_as_bytes(tiny_roberta: Path) -> None:
-    encoder = loaded(tiny_roberta)
-    shown = encoder.shown_tokens(encoder.tokenizer(" \N{DOG FACE}")["input_ids"][1:-1])
-    found = "".join(token for token in shown if token != "Ġ").replace("Ġ", "")
-    assert bytes.fromhex(found.replace("<", " ").replace(">", " ")).endswith("\N{DOG FACE}".encode())

@@ -64,9 +64,7 @@ def test_a_writer_that_fails_leaves_the_old_file_and_no_other(write: Callable[[P
         half_written(output_file, ValueError())(tmp_path / "nowhere" / "a.txt")
 
 
-def test_the_content_is_on_the_disk_before_its_name_which_nobody_can_guess(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_content_is_on_the_disk_before_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A power cut after a rename without this leaves an empty file under the right name."""
     synced: list[str] = []
     monkeypatch.setattr("finetune.data.atomic.sync", lambda path: synced.append(f"{path.name} {path.exists()}"))
@@ -74,20 +72,6 @@ def test_the_content_is_on_the_disk_before_its_name_which_nobody_can_guess(
         write_atomically(tmp_path / "a.txt", "new")
     assert all(re.fullmatch(r"\.a\.txt\.[0-9a-f]{16}\.tmp True", name) for name in synced[::2])
     assert (len({*synced[::2]}), synced[1::2]) == (3, [f"{tmp_path.name} True"] * 3)
-
-
-@pytest.mark.parametrize("umask", [0o022, 0o027])
-def test_modes_follow_the_umask(umask: int, tmp_path: Path) -> None:
-    """Also those of files that safetensors writes, which makes them readable for their owner alone."""
-    before = os.umask(umask)
-    try:
-        write_atomically(tmp_path / "a.txt", "new")
-        with scratch_folder(tmp_path / "model") as scratch:
-            (scratch / "model.safetensors").touch(mode=0o600)
-    finally:
-        os.umask(before)
-    for file in (tmp_path / "a.txt", tmp_path / "model" / "model.safetensors"):
-        assert file.stat().st_mode & 0o777 == 0o666 & ~umask
 
 
 def test_a_scratch_file_that_exists_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +89,7 @@ with getattr(atomic, sys.argv[1])(Path(sys.argv[2])): print('writes', flush=True
 
 
 @pytest.mark.parametrize("writing", [scratch_file, scratch_folder, temporary_folder])
-def test_what_a_killed_writer_left_goes_with_the_next(
+def test_scratch_of_a_killed_writer_goes(
     writing: Callable[[Path], AbstractContextManager[Path]], tmp_path: Path
 ) -> None:
     place = tmp_path / ("한" * 80 + ".csv")  # 244 bytes, which leave no room for a longer name
@@ -139,9 +123,7 @@ def test_nothing_but_scratch_files_is_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("before", "left"), [(True, "old"), (False, "new")])
-def test_an_output_is_ours_from_the_moment_that_it_is_there(
-    before: bool, left: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_output_is_ours_at_once(before: bool, left: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a process ends before the rename, which is after the note, the file before it is still ours."""
     file = tmp_path / "a.csv"
     with output_file(file) as scratch:

@@ -7,7 +7,6 @@ import random
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -107,14 +106,10 @@ TWO = b"title,body\n" + b"".join(b"a title %d of words,the body of %d has more w
         ("a.txt", random.Random(0).randbytes(4096), "binary|no known encoding"),
         ("a.txt", b"PK\x03\x04" + bytes(90), "zip"),
         ("a.txt", b"a\n" + b"b" * 1025, r"a.txt: a line of document 2"),
-        ("a.csv", b"n,text\n1," + b"b c " * 1025, r"a.csv: a line of document 1"),
-        ("a.txt.gz", b"\x1f\x8b broken", "cannot be read"),
         ("a.json", b"[1, 2]", "not a JSON object"),
-        ("a.csv", b"n,text\n1,\n2,\n", "no text"),
         ("a.csv", b"a,b\n1,2\n3,4\n5,6\n", "no column of texts .among a, b."),
         ("a.csv", TWO, "several columns of texts .title, body.*text=title"),
         ("a.jsonl", b'{"text": "a b"}\n{"text": "c\n', "a.jsonl:2: is not JSON"),
-        ("a.jsonl", b'{"text": "a"}\n{"text": {"b": 1}}\n', "a.jsonl:2: .*object"),
         ("a.jsonl", b'{"text": "a"}\n{"text": "\\ud800"}\n', "a.jsonl:2: "),
         ("a.parquet", b"PAR1 broken", "not a valid Parquet"),
     ],
@@ -127,26 +122,6 @@ def test_what_cannot_be_read(
         monkeypatch.undo()
     with pytest.raises(UserError, match=message):
         lines_of(write(tmp_path / name, content))
-
-
-def test_wrong_columns_folders_and_names(tmp_path: Path) -> None:
-    path = as_table(tmp_path / "a.csv")
-    with pytest.raises(UserError, match=r"no column 'bod' .*Did you mean 'body'"):
-        lines_of(path, column="bod")
-    (tmp_path / "empty").mkdir()
-    for name, words in (("empty", "no file of text"), ("none.txt", "cannot be read")):
-        with pytest.raises(UserError, match=words):
-            lines_of(tmp_path / name)
-
-
-def test_some_documents_have_a_fingerprint_of_their_own(tmp_path: Path) -> None:
-    documents = read_documents(write(tmp_path / "a.txt", TEXT))
-    some = documents.choose(np.array([1, 3]))
-    assert [document.id for document in some] == ["2", "4"]
-    assert some.choose(np.array([1]))[0].lines == POEM[3]
-    assert some.hashes.tolist() == documents.hashes[[1, 3]].tolist()
-    assert some.choose(np.array([0])).fingerprint == documents.choose(np.array([1])).fingerprint
-    assert len({documents.fingerprint, some.fingerprint, documents.choose(np.array([1])).fingerprint}) == 3
 
 
 def corpus(path: Path, texts: list[str]) -> Documents:

@@ -1,13 +1,11 @@
 """Files in encodings from before Unicode: each is read as it was written, or the command asks; never wrongly."""
 
-from contextlib import suppress
 from itertools import product
 from pathlib import Path
 
 import pytest
 from support.languages import LANGUAGES, sentences
 
-from finetune.data.characters import is_mojibake, shown_jamo
 from finetune.data.detect import detect
 from finetune.data.reading import read_table
 from finetune.errors import UserError
@@ -90,35 +88,32 @@ def reviews(path: Path, encoding: str, language: str = "Russian") -> Path:
 @pytest.mark.parametrize(
     ("encoding", "given", "name"),
     [
-        *[("cp1251", given, name) for given, name in (("windows-1251", "cp1251"), ("mac_cyrillic", "mac-cyrillic"))],
-        # Names mean the larger ones of Windows.
-        *[("cp949", "euc-kr", "cp949"), ("cp932", "Shift-JIS", "cp932"), ("gb18030", "gb2312", "gb18030")],
+        ("cp1251", "windows-1251", "cp1251"),
+        ("cp949", "euc-kr", "cp949"),  # names mean the larger ones of Windows
+        ("cp932", "Shift-JIS", "cp932"),
+        ("gb18030", "gb2312", "gb18030"),
         ("cp950", "big5", "cp950"),
     ],
-)  # fmt: skip
+)
 def test_the_encoding_that_is_given_is_taken(encoding: str, given: str, name: str, tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    reviews(path, encoding) if encoding == "cp1251" else path.write_bytes("text\n".encode(encoding) * 3)
-    form = detect(path, given)
-    assert form.encoding == name
-    assert encoding != "cp1251" or form.sample in str(form.encoding_notes(tmp_path))
+    (tmp_path / "a.csv").write_bytes("text\n".encode(encoding) * 3)
+    assert detect(tmp_path / "a.csv", given).encoding == name
 
 
 @pytest.mark.parametrize(
     ("encoding", "given", "said"),
     [
-        *[("cp1251", name, f"'{name}'") for name in ("windows-1215", "rot13", "punycode")],
-        *[("cp1251", "euc-jp", "not in euc-jp: 40 of 40"), ("cp1251", "utf-8", "not in utf-8: 40 of 40")],
-        *[("utf-8", "cp949", "is in UTF-8, not in cp949"), ("utf-16", "utf-8", "is in UTF-16, not in utf-8")],
-        *[("ascii", "utf-16", "is in UTF-8, not in utf-16"), ("ascii", "idna", "'idna'")],
+        ("cp1251", "windows-1215", "'windows-1215'"),
+        ("cp1251", "rot13", "'rot13'"),
+        ("cp1251", "euc-jp", "not in euc-jp: 40 of 40"),
+        ("utf-8", "cp949", "is in UTF-8, not in cp949"),
+        ("utf-8", "utf-16", "is in UTF-8, not in utf-16"),
+        ("utf-16", "utf-8", "is in UTF-16, not in utf-8"),
     ],
 )
 def test_a_wrong_encoding_is_refused_in_one_line(encoding: str, given: str, said: str, tmp_path: Path) -> None:
-    path = reviews(tmp_path / "a.csv", "utf-8" if encoding == "ascii" else encoding)
-    if encoding == "ascii":
-        path.write_text("text,label\na cat,good\na dog,bad\n")
     with pytest.raises(UserError, match=said):
-        read_table(path, given)
+        read_table(reviews(tmp_path / "a.csv", encoding), given)
 
 
 def test_a_few_bad_bytes_spoil_their_rows_alone(tmp_path: Path) -> None:
@@ -129,31 +124,3 @@ def test_a_few_bad_bytes_spoil_their_rows_alone(tmp_path: Path) -> None:
         table = read_table(tmp_path / "a.csv", given)
         assert (table.form.encoding, table.form.damaged) == ("cp949", True)
         assert [fault.row for fault in table.faults] == [7]
-
-
-def test_utf_8_that_was_read_in_another_encoding_is_mojibake() -> None:
-    for encoding in ("latin-1", "cp1252", "cp1254"):
-        assert is_mojibake("Café für vier".encode().decode(encoding))
-    for text in ("친구", "오랜만에 만난 친구", "안녕하세요 반갑습니다"):
-        with suppress(UnicodeDecodeError):
-            assert is_mojibake(text.encode().decode("cp949"))
-    assert list(map(shown_jamo, ("ᄇ", "##ᅢ", "##ᆰ", "배 [SEP]", "\u113c"))) == [
-        "ㅂ",
-        "##ㅐ",
-        "##ㄺ",
-        "배 [SEP]",
-        "\u113c",
-    ]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("짱!!", "캬..", "풋", "쨩", "뷁 쒓 뎄", "ㅋㅋㅋ 꿀잼", "Café für vier", "우린 운명이었어", "노래방 노잼"),
-        *("大韓民國의 헌법", "綠林의 무리들이 江湖를 떠나", "美 대통령 發言에 北 반발", "女기사 브리엔느"),
-        *("你好 世界", "日本の漢字とかな", "中国 영화 最高", "移住"),
-        *("Bu »Ürün« kötü", "€ğitim ücreti", "GÜÇLÜ”ydü", "入と言、同、二を子た", "二に言が場を言と代し"),
-    ],
-)
-def test_texts_of_many_languages_are_not_mojibake(text: str) -> None:
-    assert not is_mojibake(text)

@@ -15,7 +15,6 @@ from finetune.data.reading import read_table
 from finetune.errors import UserError
 from finetune.task_types.columns import own_data
 from finetune.task_types.own_data import own_task
-from finetune.task_types.trained_form import form_for
 
 ONTONOTES = """#begin document (bn/a); part 000
 bn/a 0 0 Ann NNP (TOP(S(NP* - - - - (PERSON* (ARG0* -
@@ -30,13 +29,9 @@ bn/a 0 0 Yes UH (TOP*) - - - - * * -
 bn/a 0 0 No UH (TOP*) - - - - * * -
 #end document
 """
-SLOTS = {"seq.in": "fly to new york\nhow much\n", "seq.out": "O O B-to I-to\nO O\n", "label": "flight\nfare\n"}
-READ_SLOTS = {"words": ["fly to new york", "how much"], "tags": ["O O B-to I-to", "O O"]}
 DATATURKS = {
     "content": "Ann met Lee", "annotation": [{"label": ["PER"], "points": [{"start": 0, "end": 2, "text": "Ann"}]}],
 }  # fmt: skip
-TEXTS, LABELS = "a cat sat, it did\na dog\n", "4\n0\n"
-READ_TEXTS = {"column 1": ["a cat sat, it did", "a dog"], "column 2": ["4", "0"]}
 
 
 @pytest.mark.parametrize(
@@ -52,12 +47,8 @@ READ_TEXTS = {"column 1": ["a cat sat, it did", "a dog"], "column 2": ["4", "0"]
             "notes", r"brat \(a .ann next to a .txt\)",
             {"text": ["Ann met\nLee Fox."], "entities": [[[0, 3, "PER"], [8, 15, "PER"]]]},
         ),
-        ({f"train/{name}": content for name, content in SLOTS.items()}, "train", "words and slots",
-         READ_SLOTS | {"intent": ["flight", "fare"]}),
-        ({f"dev.{name}": SLOTS[name] for name in ("seq.in", "seq.out")}, "dev.seq.in", "words and slots", READ_SLOTS),
         ({"a.json": json.dumps(DATATURKS)}, "a.json", "Dataturks",
          {"text": ["Ann met Lee"], "entities": [[[0, 3, "PER"]]]}),
-        ({"train_text.txt": TEXTS, "train_labels.txt": LABELS}, "train_text.txt", "labels in another file", READ_TEXTS),
     ],
 )  # fmt: skip
 def test_a_format_that_is_not_read_is_named_with_a_command_that_converts_it(
@@ -94,15 +85,10 @@ def test_a_sheet_of_several_is_chosen_by_name(tmp_path: Path) -> None:
             read_it()
     read = own_data(own_task(str(path), {"sheet": "All rows"}))
     assert (read.layout.text, read.layout.label, len(read.table(path))) == (("text",), ("label",), 24)
-    assert str(form_for(path, read.layout, {})) == "Excel, sheet 'All rows'"
     with pytest.raises(UserError, match=r"has no sheet .Rows.\. Its sheets are About, All rows"):
         own_task(str(path), {"sheet": "Rows"})
     with pytest.raises(UserError, match="which sheet= is for"):
         own_task(str(write(tmp_path / "a.csv", "text,label\na,b\n")), {"sheet": "Rows"})
-    one = workbook(tmp_path / "one.xlsx", Empty=[["text"]], Data=[["text"], ["a cat"], ["a dog"]])
-    assert read_table(one).columns == {"text": ["a cat", "a dog"]}  # a sheet without rows is not asked about
-    numbers = workbook(tmp_path / "b.xlsx", One=[["text"], *([f"{n}"] for n in range(20))])
-    assert read_table(numbers).columns == {"text": [f"{n}" for n in range(20)]}
 
 
 SEMEVAL_2014 = """<?xml version="1.0" encoding="UTF-8"?>
@@ -114,12 +100,6 @@ SEMEVAL_2014 = """<?xml version="1.0" encoding="UTF-8"?>
     <aspectTerm term="wine" polarity="positive" from="26" to="30"/></aspectTerms></sentence>
   <sentence id="c"><text>We were four.</text></sentence>
 </sentences>"""
-SEMEVAL_2016 = """<Reviews><Review rid="1"><sentences>
-  <sentence id="1:0"><text>The place was fair.</text>
-    <Opinions><Opinion target="place" category="R#G" polarity="neutral" from="4" to="9"/></Opinions></sentence>
-  <sentence id="1:1"><text>We were four.</text></sentence></sentences></Review>
-  <Review rid="2"><sentences><sentence id="2:0"><text>All of it was good.</text></sentence></sentences></Review>
-</Reviews>"""
 TWEETS = "".join(
     f"<tweet><id>{n}</id><content>it was so {word}</content><sentiment><value>{n}</value></sentiment></tweet>"
     for n, word in enumerate(("good", "bad"))
@@ -132,36 +112,25 @@ def test_an_element_of_xml_is_a_row(tmp_path: Path) -> None:
     assert [[(item["from"], item["to"], item["polarity"]) for item in cell] for cell in found["aspectTerms"]] == [
         [(8, 13, "negative")], [(4, 8, "positive"), (26, 30, "positive")], [],
     ]  # fmt: skip
-    later = read_table(write(tmp_path / "b.xml", SEMEVAL_2016)).columns
-    assert (later["id"], [len(cell) for cell in later["Opinions"]]) == (["1:0", "1:1", "2:0"], [1, 0, 0])
     assert read_table(write(tmp_path / "c.xml", f"<t>{TWEETS}</t>")).columns == {
         "id": ["0", "1"], "content": ["it was so good", "it was so bad"],
         "sentiment": [{"value": "0"}, {"value": "1"}], "sentiment.value": ["0", "1"],
-    }  # fmt: skip
-    inline = '<d><s l="x">I met <b>Ann</b> there</s>\n<s l="y">and that is all</s></d>'
-    assert read_table(write(tmp_path / "d.xml", inline)).columns == {
-        "l": ["x", "y"], "text": ["I met Ann there", "and that is all"],
     }  # fmt: skip
     yaml = "- {text: a film, label: good}\n- text: no film\n  label: bad\n"
     assert read_table(write(tmp_path / "a.yaml", yaml)).columns == {
         "text": ["a film", "no film"],
         "label": ["good", "bad"],
     }
-    before, _, sentences = SEMEVAL_2014.replace("</sentences>", "").partition("<sentences>")
-    layout = own_data(own_task(str(write(tmp_path / "e.xml", f"{before}<a>{sentences * 8}</a>")), {})).layout
-    assert (layout.shape, layout.label, layout.labels) == ("tagging", ("aspectTerms",), ("negative", "positive"))
 
 
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
         ("a.xml", "<a><b>one two</b>", "is not valid XML"),
-        ("a.xml", "<a><b>one two</b></a>", "without an element for each row"),
         ("a.xml", '<!DOCTYPE a [<!ENTITY x "y">]><a><b>&x; two</b><b>&x;</b></a>', "entities of its own"),
         ("a.yaml", 'version: "3.1"\nnlu:\n- intent: greet\n  examples: |\n    - hello\n', "is training data of Rasa"),
         ("a.yaml", "a: &x [1]\nb: *x\n", "aliases"),
         ("a.yaml", "a: [1\nb: 2\n", r"a.yaml:2: is not YAML"),
-        ("a.yaml", "a: 1\n", "YAML without a list of rows"),
         ("a.yaml", "[" * 40_000, "a.yaml"),
     ],
 )

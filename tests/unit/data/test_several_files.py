@@ -113,9 +113,7 @@ RETURNS = [
 
 
 @pytest.mark.parametrize(("end", "quote"), [("\n", '"'), ("\n", ""), ("\r\n", '"'), ("\r", '"')])
-def test_a_carriage_return_is_part_of_a_cell_where_line_feeds_end_the_lines(
-    end: str, quote: str, tmp_path: Path
-) -> None:
+def test_a_carriage_return_is_part_of_a_cell(end: str, quote: str, tmp_path: Path) -> None:
     rows = [(text.replace("\r", " " if end == "\r" else "\r"), label) for text, label in RETURNS]
     cells = [(f"{quote}{text}{quote}", label) for text, label in [("text", "label"), *rows]]
     sign = "," if quote else "\t"
@@ -123,51 +121,6 @@ def test_a_carriage_return_is_part_of_a_cell_where_line_feeds_end_the_lines(
     table = read_table(tmp_path / "data.csv")
     assert not table.faults
     assert list(zip(table.columns["text"], table.columns["label"], strict=True)) == rows
-
-
-def test_a_carriage_return_ends_no_line_of_labelled_lines_or_json(tmp_path: Path) -> None:
-    (tmp_path / "data.txt").write_bytes("".join(f"__label__{label} {text}\n" for text, label in RETURNS).encode())
-    lines = [json.dumps({"text": text, "label": label}) for text, label in RETURNS]
-    (tmp_path / "data.jsonl").write_bytes(
-        "".join(f"{line[:-1]}\r}}\n" if "fine" in line else f"{line}\n" for line in lines).encode()
-    )
-    assert [len(read_table(tmp_path / name)) for name in ("data.txt", "data.jsonl")] == [30, 30]
-
-
-def tagged(*lines: str) -> str:
-    return "".join("".join(f"{line.format(n)}\n" for line in lines) + "\n" for n in range(20))
-
-
-ANN = ("Ann", "Lee", "sings")
-
-
-@pytest.mark.parametrize(
-    ("text", "words", "tags", "noted"),
-    [
-        *[
-            (tagged(f"Ann{sign}B-PER", f"Lee{sign}I-PER", f"{blank}{sign}O", f"sings{sign}O"), ANN, "B-PER I-PER O",
-             "blank tokens with the tag O: left out (rows 1, 2, 3 and 17 more")
-            for blank, sign in ((" ", " "), ("", "\t"), ("\u00a0", "\t"))
-        ],
-        # A bare I continues the entity, and after none it is a fault.
-        (tagged("Ann B_PS", "Lee I", "sings O", "A B_LC", "B I"), (*ANN, "A", "B"), "B-PS I-PS O B-LC I-LC", ""),
-        (tagged("Ann B_PS", "Lee I", "sings O", "now O") + "Bob B_PS\nsings O\nLee I\nnow O\n\n",
-         (*ANN, "now"), "B-PS I-PS O O", "1 row that cannot be used"),
-        (tagged("$\tO", "5\tO", "Ann\tB-PER"), ("$", "5", "Ann"), "O O B-PER", ""),  # no comment
-    ],
-)  # fmt: skip
-def test_lines_of_words_that_are_odd(text: str, words: tuple[str, ...], tags: str, noted: str, tmp_path: Path) -> None:
-    (tmp_path / "train.conll").write_text(text)
-    task = own_task(tmp_path / "train.conll")
-    train, dev = (task.load(Source(), split) for split in ("train", "dev"))
-    assert {(row.words, row.gold) for row in (*train.rows, *dev.rows)} == {(words, tuple(tags.split()))}
-    assert not noted or any(noted in note for note in train.notes)
-
-
-def test_a_file_whose_sentences_all_have_a_fault_names_the_line(tmp_path: Path) -> None:
-    (tmp_path / "train.conll").write_text(tagged("Ann B-PER", "Lee I-PER", "  B-PER", "sings O"))
-    with pytest.raises(UserError, match=r"train\.conll:3: none of its 20 sentences can be read: expected 2 columns"):
-        own_task(tmp_path / "train.conll")
 
 
 @pytest.mark.parametrize("name", ["train.jsonl", "train.csv", "train.parquet"])

@@ -1,121 +1,58 @@
-"""Choices: which columns are contexts, choices and the right one, what is asked, and what a model reads of them."""
+"""Choices: which one a label means, what is asked, and rows of fewer choices."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.own_data import own_task
-from support.quizzes import exam, rows, text, write
+import torch
+from support.checked_files import write_jsonl
+from support.own_data import offered, own_task, rows_of
 from support.toys import choice_task
+from support.training import build
 
 from finetune.data.source import Source
-from finetune.errors import UserError
-from finetune.task_types.choice.task import ChoiceRow
+from finetune.models.batch import collate
+from finetune.runs.recipe import Train
+
+WORDS = ("river", "market", "garden", "window", "letter", "winter", "valley", "bridge")
 
 
-def texts(*names: str) -> dict[str, Any]:
-    """Columns of texts, another for each name."""
-    return {name: lambda i, n=n: text(i + n) for n, name in enumerate(names)}
+def text(number: int, words: int = 6) -> str:
+    return " ".join(WORDS[(number * 7 + place * 3 + number // 8) % 8] for place in range(words)) + f" {number}"
 
 
-def read(data: str, **settings: str) -> tuple[Any, list[Any]]:
-    task: Any = own_task(data, settings)
-    found = [row for split in ("train", "dev") for row in task.load(Source(), split).rows]
-    return task.read.layout, sorted(found, key=lambda row: int(row.id))
-
-
-def offered(data: str) -> list[str]:
-    with pytest.raises(UserError) as caught:
-        own_task(data)
-    error: Any = caught.value
-    return [setting for setting, _ in error.choices]
-
-
-NINE = {"question": lambda i: text(i, 9)}
-SIGNS: list[tuple[Any, Any]] = [  # names of columns, and what their labels say
-    (("choice1", "choice2", "choice3"), (0, 1, 2)),
-    (("choice1", "choice2", "choice3"), "①②③"),
-    (("choice1", "choice2", "choice3"), ("option A", "option B", "option C")),
-    (("choice1", "choice2", "choice3"), ("(a)", "(b)", "(c)")),
-    (("choice1", "choice2", "choice3"), ("1번", "2번", "3번")),
-    (("choice1", "choice2"), ("choice1", "choice2")),
-    ("①②③", "①②③"),
-    (("(1)", "(2)", "(3)"), ("(1)", "(2)", "(3)")),
-    ("ㄱㄴㄷ", "ㄱㄴㄷ"),
-    (("I", "II", "III"), ("I", "II", "III")),
-    (("left", "right"), ("left", "right")),
-    ("ABC", "ABC"),
-    (("answer0", "answer1", "answer2", "answer10"), (0, 1, 2, 3)),
-]
-
-
-@pytest.mark.parametrize(("names", "signs"), SIGNS)
-def test_labels_name_the_choices_of_any_columns(names: Any, signs: Any, tmp_path: Path) -> None:
-    columns = {name: texts(*names)[name] for name in [*names[1:], names[0]]} if "answer10" in names else texts(*names)
-    layout, found = read(write(tmp_path, rows(**NINE, **columns, answer=lambda i: signs[i % len(signs)])))
-    assert layout.text == ("question", *names)
-    assert [row.gold for row in found] == [i % len(signs) for i in range(60)]
-    assert found[4].choices == tuple(text(4 + n) for n in range(len(names)))
+def exam(folder: Path, count: int = 60, **columns: Any) -> Path:
+    """A question with three choices, but for the columns that are changed."""
+    made = {"question": lambda i: text(i, 12), "label": lambda i: i % 3}
+    made |= {f"choice{n + 1}": lambda i, n=n: text(i + n) for n in range(3)} | columns
+    rows = [{name: make(i) for name, make in made.items() if make} for i in range(count)]
+    return write_jsonl(folder / "rows.jsonl", rows)
 
 
 @pytest.mark.parametrize(("first", "stray"), [(0, 3), (1, 0)])
 def test_one_wrong_label_moves_no_others(first: int, stray: int, tmp_path: Path) -> None:
     """A label 3 among 0, 1 and 2, or a 0 among 1, 2 and 3, is one row that cannot be used."""
-    _, found = read(exam(tmp_path, label=lambda i: stray if i == 5 else first + i % 3))
+    found = rows_of(exam(tmp_path, label=lambda i: stray if i == 5 else first + i % 3))
     assert [(int(row.id), row.gold) for row in found] == [(i + 1, i % 3) for i in range(60) if i != 5]
 
 
 @pytest.mark.parametrize("label", [lambda i: 1 + i % 2, lambda i: 0 if i == 5 else 1 + i % 2])
 def test_numbers_that_count_from_0_or_from_1_are_asked_about(label: Any, tmp_path: Path) -> None:
-    data = write(tmp_path, rows(300, **NINE, choices=lambda i: [text(i), text(i + 1), text(i + 2)], answer=label))
+    none = dict.fromkeys(("choice1", "choice2", "choice3"))
+    data = exam(tmp_path, 300, **none, choices=lambda i: [text(i), text(i + 1), text(i + 2)], label=label)
     assert offered(data) == ["choices_by=0", "choices_by=1"]
     for way in (0, 1):
         loaded = own_task(data, {"choices_by": str(way)}).load(Source(), "train").rows
         assert {(row.gold - label(int(row.id) - 1)) for row in loaded} == {-way}
 
 
-@pytest.mark.parametrize(
-    ("columns", "label"),
-    [
-        *((texts("option_1", "option_2", "option_3") | {name: lambda i: i % 3 + 1}, name)
-          for name in ("correct_option", "answer_key", "Correct Answer", "정답", "답")),
-        (texts(*"ABC") | {"correct": lambda i: i % 2, "answer": lambda i: "ABC"[i % 3]}, "answer"),  # of a pupil
-        (texts(*"ABC") | {"score": lambda i: 1 + i % 3, "correct_answer": lambda i: "ABC"[i % 3]}, "correct_answer"),
-    ],
-)  # fmt: skip
-def test_the_right_choice_is_in_the_column_of_that_name(columns: dict[str, Any], label: str, tmp_path: Path) -> None:
-    layout, found = read(write(tmp_path, rows(prompt=lambda i: text(i, 9), **columns)))
-    assert (layout.shape, layout.label) == ("choice", (label,))
-    assert [row.gold for row in found[:3]] == [0, 1, 2]
-
-
-@pytest.mark.parametrize(
-    ("columns", "setting", "layout"),
-    [
-        (texts("goal", "sol1", "sol2") | {"label": lambda i: i % 2}, "shape=choice text=goal,sol1,sol2", "sol1,sol2"),
-        (texts("opb", "question", "opc", "opa") | {"cop": lambda i: i % 3}, "text=question,opa,opb,opc", "opa,opb,opc"),
-        (texts("question", "distractor2", "distractor1", "correct_answer"),
-         "text=question,distractor1,distractor2,correct_answer", ""),
-        (texts("prompt", "option_1", "option_2") | {"key": lambda i: i % 2}, "label=key", ""),
-        (texts("question", *"ABC") | {"student": lambda i: "AB"[i % 2]}, "label=student", ""),
-    ],
-)  # fmt: skip
-def test_what_may_be_choices_is_offered(columns: dict[str, Any], setting: str, layout: str, tmp_path: Path) -> None:
-    data = write(tmp_path, rows(**columns))
-    (found,) = [one for one in offered(data) if setting in one]
-    if layout:
-        chosen = dict(
-            one.split("=") for one in found.replace(" text=", "|text=").replace(" label=", "|label=").split("|")
-        )
-        assert read(data, label=[*columns][-1], **chosen)[0].text[1:] == tuple(layout.split(","))
-
-
 def test_a_label_that_is_a_number_and_the_text_of_another_choice_is_asked_about(tmp_path: Path) -> None:
     columns: dict[str, Any] = {f"choice{1 + n}": lambda i, n=n: str(1 + (i + n) % 3) for n in range(3)}
     data = exam(tmp_path, **columns, label=lambda i: 1 + i % 3)
     assert offered(data) == ["choices_by=text", "choices_by=1"]
-    _, found = read(data, choices_by="text")
-    assert [row.choices[row.gold] for row in found] == [str(1 + i % 3) for i in range(60)]
+    assert [row.choices[row.gold] for row in rows_of(data, {"choices_by": "text"})] == [
+        str(1 + i % 3) for i in range(60)
+    ]
 
 
 def test_rows_whose_choices_say_nothing_are_left_out(tmp_path: Path) -> None:
@@ -124,17 +61,10 @@ def test_rows_whose_choices_say_nothing_are_left_out(tmp_path: Path) -> None:
     for columns, why in ((same, "as each of its"), ({"choice1": lambda i: "" if i == 5 else text(i)}, "an empty one")):
         loaded = own_task(exam(tmp_path, **columns)).load(Source(), "train")
         assert why in " ".join(loaded.notes) and "6" not in {row.id for row in loaded.rows}
-    assert len(read(exam(tmp_path, choice3="none of these"))[0].text) == 4
 
 
 def test_fewer_choices_are_masked_and_change_nothing(tiny_bert: Path) -> None:
     """A row next to others with more choices has the logits, the loss and the probabilities that it has alone."""
-    import torch
-    from support.training import build
-
-    from finetune.models.batch import collate
-    from finetune.runs.recipe import Train
-
     trainer, features = build(choice_task(), tiny_bert, Train(dropout=0.0))
     assert sorted({len(feature.choices) for feature in features}) == [2, 3, 4]
     model = trainer.model.eval()
@@ -148,15 +78,3 @@ def test_fewer_choices_are_masked_and_change_nothing(tiny_bert: Path) -> None:
     assert float(model.head.loss(together, batch.labels["label"])) == pytest.approx(float(sum(losses)), abs=1e-4)
     answers = choice_task().decode(trainer.engine.logits(features), features, [])
     assert all(sum(answer.probabilities) == pytest.approx(1) for answer in answers)
-
-
-def test_each_choice_is_paired_with_its_context(tiny_bert: Path) -> None:
-    from transformers import AutoTokenizer
-
-    row = ChoiceRow(id="", context="the cat sat", choices=("on the house", "under a tree"), gold=1)
-    tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
-    (feature,) = choice_task().encode([row], tokenizer, 32)
-    given = [tokenizer.decode(choice.input_ids) for choice in feature.choices]
-    assert given == ["[CLS] the cat sat [SEP] on the house [SEP]", "[CLS] the cat sat [SEP] under a tree [SEP]"]
-    assert (feature.label, feature.row, feature.truncated) == (1, 0, False)
-    assert choice_task().encode([row], tokenizer, 8)[0].truncated

@@ -12,7 +12,6 @@ from support.toys import cat_rows, cat_task, every_shape, tag_task
 
 from finetune.data.rows import Rows
 from finetune.data.source import Source
-from finetune.errors import UserError
 from finetune.runs.recipe import HeldOut
 from finetune.task_types.dev_split import dev_rows
 from finetune.task_types.held_out import divided, held_out_rows, with_share
@@ -38,30 +37,11 @@ def test_a_split_does_not_change_between_versions() -> None:
     assert len(dev_rows(["a", "b", "c"], ["x", "y", "y"], ["one", "two", "two"])) == 1
 
 
-def test_dev_is_stratified_and_keeps_equal_texts_and_groups_together() -> None:
-    texts = [f"text {i // 2}" for i in range(400)]  # each comes twice
-    chosen = dev_rows(texts, ["rare" if i % 20 < 2 else "often" for i in range(400)])
-    assert (len(chosen), sum(i % 20 < 2 for i in chosen)) == (40, 4)
-    assert all((i ^ 1) in chosen for i in chosen)
-    groups = [f"user {i % 30}" for i in range(300)]
-    chosen = dev_rows([f"text {i}" for i in range(300)], ["x"] * 300, groups)
-    assert 10 <= len(chosen) <= 50
-    assert {groups[i] for i in chosen}.isdisjoint(groups[i] for i in range(300) if i not in chosen)
-    assert dev_rows(["the same text"] * 300, ["x"] * 300, groups) == set()  # equal texts tie all groups together
-
-
-@pytest.fixture
-def rows(tmp_path: Path) -> tuple[str, str]:
-    """A file of 200 rows, of which each tenth repeats a text, and its form with groups."""
-    lines = [f"a text of {i - i % 10 if i % 10 == 1 else i},{'good' if i % 4 else 'bad'},g{i // 4}" for i in range(200)]
-    plain, grouped = tmp_path / "rows.csv", tmp_path / "grouped.csv"
-    plain.write_text("\n".join(["text,label", *(line.rpartition(",")[0] for line in lines)]))
-    grouped.write_text("\n".join(["text,label,person", *lines]))
-    return str(plain), str(grouped)
-
-
-def test_folds_are_stratified_and_share_no_row_and_no_text(rows: tuple[str, str]) -> None:
-    _, task = resolved(rows[0], {})
+def test_folds_are_stratified_and_share_no_row_and_no_text(tmp_path: Path) -> None:
+    """Of a file in which each tenth row repeats a text."""
+    lines = [f"a text of {i - i % 10 if i % 10 == 1 else i},{'good' if i % 4 else 'bad'}" for i in range(200)]
+    (tmp_path / "rows.csv").write_text("\n".join(["text,label", *lines]))
+    _, task = resolved(str(tmp_path / "rows.csv"), {})
     train: Rows = task.load(Source(), "train")
     parts = [held_out_rows(task, train, 0.25, 7, fold=fold) for fold in range(4)]
     assert sorted(index for part in parts for index in part) == [*range(len(train.rows))]
@@ -73,13 +53,6 @@ def test_folds_are_stratified_and_share_no_row_and_no_text(rows: tuple[str, str]
     assert [row.id for row in held.rows] == [train.rows[index].id for index in sorted(parts[0])]
     assert len(kept.rows) + len(held.rows) == len(train.rows)
     assert held != divided(task, train, HeldOut(share=0.25, seed=8))[1]
-    for data, settings, share, said in (
-        (rows[1], {"group": "person"}, 0.2, "person must stay together"),
-        (rows[0], {}, 0.0001, "without rows"),
-    ):
-        _, task = resolved(data, settings)
-        with pytest.raises(UserError, match=said):
-            divided(task, task.load(Source(), "train"), HeldOut(share=share))
 
 
 def share_of(task: Task, rows: Sequence[Any], share: float, seed: int = 0) -> list[str]:

@@ -52,7 +52,7 @@ def encoder(folder: Path, *, positions: int, tokens: int) -> str:
         (600, 514, 512, 256, 1),
     ],
 )
-def test_texts_are_read_whole_by_an_encoder_for_long_ones_and_in_windows_by_others(
+def test_length_and_parts_of_batches(
     words: int, positions: int, tokens: int, length: int, parts: int, tmp_path: Path
 ) -> None:
     """In parts of a batch that take no more memory than one of short texts."""

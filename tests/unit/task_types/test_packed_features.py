@@ -33,9 +33,7 @@ def plain(value: Any) -> Any:
     [*labelled_shapes(), tag_task(context="document"), late_task(), *NEW_SHAPES],
     ids=lambda task: task.name,
 )
-def test_packed_features_are_those_encoded_at_once(
-    task: Task, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_packed_features_are_those_of_encode(task: Task, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prepare, "ROWS_AT_ONCE", 7)
     rows, tokenizer = task.load(Source(), "train").rows, load_tokenizer(tiny_bert)
     expected, found = task.encode(rows, tokenizer, 24), prepare.array_features(task, rows, tokenizer, 24, print)
@@ -51,11 +49,3 @@ def test_packed_features_are_those_encoded_at_once(
         (*ours.inputs(), *ours.labels.values()), (*theirs.inputs(), *theirs.labels.values()), strict=True
     ):
         assert (one is None and other is None) or (one.dtype == other.dtype and one.equal(other))
-
-
-def test_rows_that_share_windows_are_in_one_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prepare, "ROWS_AT_ONCE", 7)
-    rows = tag_task().load(Source(), "train").rows
-    assert [end for _, end in prepare.row_chunks(tag_task(), rows)] == [*range(7, 64, 7), 64]
-    ends = [end for _, end in prepare.row_chunks(tag_task(context="document"), rows)]
-    assert len(ends) > 5 and all(end % 2 == 0 for end in ends)  # two rows a document

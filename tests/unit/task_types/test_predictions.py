@@ -1,38 +1,12 @@
-"""Predictions of a run as a table wherever they are read, their margin over the best baseline, and unknown labels."""
-
-from dataclasses import replace
-from pathlib import Path
+"""Intervals of scores where all rows are alike: Wilson's."""
 
 import pytest
 from scipy.stats import binomtest
-from support.reports import saved_run
 from support.toys import cat_rows, cat_task
 
 from finetune.metrics import Metric, accuracy, f1_of, macro_f1, matthews
-from finetune.runs.folder import RunFolder
-from finetune.runs.record_files import load_record
 from finetune.task_types.parts import Answer
-from finetune.task_types.predictions import Predictions
-from finetune.task_types.registry import find
 from finetune.task_types.resampling import difference_of, margin
-from finetune.task_types.saved_predictions import run_predictions
-from finetune.task_types.span.questions import SpanAnswer, SpanRow
-
-
-def table_of_dev(folder: Path) -> Predictions:
-    run = RunFolder(folder)
-    table = run_predictions(load_record(run.record_file), run, "dev")
-    assert table is not None
-    return table
-
-
-def test_an_answer_is_right_by_the_scores_of_its_task(tmp_path: Path) -> None:
-    task = find("korquad")
-    row = SpanRow(id="1", question="누가 썼나?", context="박경리의 《토지》", answers=("《토지》",), start=5)
-    for one, wrong in ((task, False), (replace(task, name="other"), True)):  # its script overlooks these brackets
-        table = table_of_dev(saved_run(tmp_path, one, [row], [SpanAnswer(value="토지", start=6)]))
-        assert table.wrong.tolist() == [wrong]
-
 
 ROWS = cat_rows(200)
 
@@ -41,17 +15,6 @@ def answers(wrong: int) -> list[Answer]:
     """Predictions of which the first `wrong` are wrong."""
     other = {"yes": "no", "no": "yes"}
     return [Answer(value=other[str(row.gold)] if i < wrong else row.gold) for i, row in enumerate(ROWS)]
-
-
-def test_the_margin_is_over_the_best_baseline_on_the_same_rows() -> None:
-    found = margin(cat_task(ROWS), ROWS, answers(20), {"good": answers(60), "bad": answers(100)})
-    assert (found.baseline, found.difference) == ("good", pytest.approx(0.2))
-    # the rows in which the two differ are 40 of 200, so the difference has the spread of a share of 0.2
-    assert found.difference_interval == pytest.approx((0.145, 0.255), abs=0.01)
-    assert found.interval == pytest.approx((0.858, 0.942), abs=0.01)
-    assert found.p is not None and found.p < 0.001
-    low, high = margin(cat_task(ROWS), ROWS, answers(0), {"bad": answers(200)}).difference_interval or (0, 0)
-    assert 0.95 < low < high == 1
 
 
 @pytest.mark.parametrize("right", [0, 200])

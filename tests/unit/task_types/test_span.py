@@ -1,6 +1,5 @@
 """Answers in contexts: how they are read, found by a search and cut out, and the thresholds of no answer."""
 
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -25,46 +24,6 @@ from finetune.task_types.span.task import SpanRow, SpanTask
 
 TOWNS = ["Oslo", "San Jose", "Lima"]
 ASKED = [{"context": f"Number {n} lives in {TOWNS[n % 3]}.", "question": f"Where is {n}?"} for n in range(30)]
-ANSWERS = [(TOWNS[n % 3], len(f"Number {n} lives in ")) for n in range(30)]
-Cell = dict[str, Any]
-
-
-def read(path: Path) -> list[tuple[tuple[str, ...], int | None]]:
-    task = own_task(path)
-    rows = [row for split in ("train", "dev") for row in task.load(Source(), split).rows]
-    return [(row.answers, row.start) for row in sorted(rows, key=lambda row: (len(row.id), row.id))]
-
-
-@pytest.mark.parametrize(
-    "cells",
-    [
-        lambda a, s: {"answers": f"{{'text': ['{a}'], 'answer_start': [{s}]}}"},  # f05
-        lambda a, s: {
-            "answers": f"{{'answer_start': array([{s}], dtype=int32), 'text': array(['{a}'],\n dtype=object)}}"
-        },
-        lambda a, s: {"answers": {"text": [a], "answer_start": [s + 3]}},  # a wrong start is fixed
-        lambda a, s: {"answers": f"['{a}']"},
-        lambda a, s: {"answers": a},
-        lambda a, s: {"answers.text": [a], "answers.answer_start": [s]},
-    ],
-)
-def test_answers_are_read_in_any_notation(cells: Any, tmp_path: Path) -> None:
-    rows = [asked | cells(*answer) for asked, answer in zip(ASKED, ANSWERS, strict=True)]
-    assert read(write_jsonl(tmp_path / "data.jsonl", rows)) == [((a,), s) for a, s in ANSWERS]
-
-
-@pytest.mark.parametrize("answers", [{}, {"answers": None}], ids=str)
-def test_an_impossible_question_without_answers_has_none(answers: Cell, tmp_path: Path) -> None:  # f11
-    asked = [
-        {"question": "Where is it?", "guid": "a", "answers": [{"text": "Oslo", "answer_start": 9}]},
-        {"question": "When?", "guid": "b", "is_impossible": True, **answers},
-    ]
-    each = [{**one, "guid": f"{n}{one['guid']}", "context": "It is in Oslo."} for n in range(10) for one in asked]
-    articles = [{"paragraphs": [{"context": "It is in Oslo.", "qas": [one]}]} for one in each]
-    (tmp_path / "train.json").write_text(json.dumps({"data": articles}))
-    for path in (tmp_path / "train.json", write_jsonl(tmp_path / "data.jsonl", each)):
-        assert read(path) == [(("Oslo",), 9), ((), None)] * 10
-        assert own_task(path).unanswerable  # type: ignore[attr-defined]
 
 
 def test_what_is_no_answer_is_refused_and_a_question_is_never_the_label(tmp_path: Path) -> None:
@@ -118,9 +77,7 @@ def perfect(features: list[Any], rows: list[SpanRow]) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize(("unanswerable", "max_length", "stride"), [(False, 64, 16), (True, 64, 200), (True, 300, 128)])
-def test_what_is_labelled_is_found_again(
-    unanswerable: bool, max_length: int, stride: int, tiny_vocabulary: Path
-) -> None:
+def test_labelled_answers_are_found(unanswerable: bool, max_length: int, stride: int, tiny_vocabulary: Path) -> None:
     """Through windows, labels and characters, with every family's tokenizer: the answers are the gold texts."""
     filler = " ".join(["the dog ran , but it was old ."] * 6)
     rows = [
@@ -185,25 +142,3 @@ def test_thresholds_are_chosen_for_f1_and_for_exact_match() -> None:
     assert configured(task, {"threshold_em": 2.0}).tune(given, rows) == {"threshold": -1.0}
     assert span_task().tune(given, rows) == {}  # every question has an answer
     assert task.tune([answer("moon", 1.0)] * 2, rows[2:])["threshold"] < 1.0  # nothing is answered, as is best
-
-
-def test_the_threshold_decides_and_is_used(tiny_bert: Path) -> None:
-    rows = [SpanRow(id="a", question="who ?", context="the cat sat", answers=())]
-    task: SpanTask = toy(SpanTask, rows, name="toy", unanswerable=True)
-    features = task.encode(rows, AutoTokenizer.from_pretrained(tiny_bert), 32)
-    logits = [np.zeros((len(features[0]), 2), dtype=np.float32)]
-    logits[0][0] = 1.0  # no answer is over every span by 2
-    (plain,) = task.decode(logits, features, rows)
-    assert (plain.value, plain.start, plain.null_odds) == ("", None, 2.0)
-    (kept,) = configured(task, {"threshold": 2.5}).decode(logits, features, rows)
-    assert kept.value != "" and kept.no_answer == plain.no_answer == plain.score
-    assert kept.no_answer == pytest.approx(np.exp(2) / (np.exp(2) + len(kept.n_best) - 1))
-    assert [entry["text"] for entry in kept.n_best].count("") == 1  # as in the official file
-    assert sum(entry["probability"] for entry in kept.n_best) == pytest.approx(1)
-    assert task.official_files([plain], rows) == {
-        "predictions.json": {"a": ""}, "nbest_predictions.json": {"a": plain.n_best}, "null_odds.json": {"a": 2.0},
-    }  # fmt: skip
-    assert {*span_task().official_files([replace(plain, null_odds=None)], rows)} == {
-        "predictions.json",
-        "nbest_predictions.json",
-    }

@@ -10,7 +10,7 @@ import pytest
 import torch
 from sklearn.metrics import accuracy_score, f1_score, precision_recall_fscore_support
 from sklearn.preprocessing import MultiLabelBinarizer
-from support.toys import cat_rows, cat_task, labels_task, length_task, sentences, toy
+from support.toys import cat_task, labels_task, sentences, toy
 from support.training import build
 from torch.nn import functional
 from transformers import AutoTokenizer
@@ -18,7 +18,6 @@ from transformers import AutoTokenizer
 from finetune.data.source import Source
 from finetune.models.batch import collate
 from finetune.models.building import load_backbone
-from finetune.models.feature import Feature
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.classification.head import LabelHead
 from finetune.task_types.classification.task import MultiLabelRow, MultiLabelTask, SentenceRow, best_f1_threshold
@@ -49,16 +48,6 @@ def test_scores_equal_scikit_learns() -> None:
         parts = precision_recall_fscore_support(true[:, index], found[:, index], average="binary")
         expected |= {f"{label}/{name}": part for name, part in zip(("precision", "recall", "f1"), parts, strict=False)}
     assert scores == pytest.approx(expected)
-
-
-def test_what_never_occurs_divides_by_nothing() -> None:
-    rows = [row("a"), row()]
-    scores = made_up(rows).score([Answer(value=["a"]), Answer(value=["b"])], rows)
-    assert (scores["a/f1"], scores["b/f1"], scores["e/f1"]) == (1.0, 0.0, 0.0)
-    assert scores["macro f1"] == 0.5  # of `a` and `b`: the two others are in neither gold nor answers
-    task = made_up(nothing := [row(), row()])
-    scores = task.score(task.labels_of(nothing), nothing)
-    assert (scores["micro f1"], scores["macro f1"], scores["exact match"]) == (1.0, 1.0, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -109,14 +98,3 @@ def test_windows_are_those_that_the_tokenizer_would_make(max_length: int, tiny_v
     ]
     assert not any(feature.truncated for feature in features) and {feature.label for feature in features} == {1}
     assert max_length == 128 or max(Counter(feature.row for feature in features).values()) > 1
-
-
-def test_the_mean_of_the_windows_counts() -> None:
-    rows, features = cat_rows(3), [Feature(row=row) for row in (2, 0, 0, 1, 0)]
-    logits = [np.array(given, dtype=np.float32) for given in ([2, 0], [5, 1], [0, 3], [0, 1], [-2, 5])]
-    answers = cat_task().decode(logits, features, rows)
-    assert [answer.value for answer in answers] == ["yes", "yes", "no"]
-    for answer, (no, yes) in zip(answers, [(1.0, 3.0), (0.0, 1.0), (2.0, 0.0)], strict=True):
-        assert answer.probabilities == pytest.approx([1 / (1 + np.exp(yes - no)), 1 / (1 + np.exp(no - yes))])
-    one = [given[:1] for given in logits]
-    assert [answer.value for answer in length_task().decode(one, features, rows)] == [1.0, 0.0, 2.0]

@@ -44,7 +44,6 @@ READ: list[tuple[str, str, str, str, list[tuple[Any, ...]]]] = [  # texts and go
     ("qnli", "train", "QNLI/train.tsv", "index\tquestion\tsentence\tlabel\n0\tWho?\tHe.\tnot_entailment\n",
      [("Who?", "He.", "not_entailment")]),
     ("rte", "train", "RTE/train.tsv", f"{PAIR}0\tA.\tB.\tentailment\n", [("A.", "B.", "entailment")]),
-    ("rte", "train", "train.tsv", f"{PAIR}0\tA.\tB.\tentailment\n\n", [("A.", "B.", "entailment")]),
     ("wnli", "train", "WNLI/train.tsv", f"{PAIR}0\tA.\tB.\t1\n", [("A.", "B.", "entailment")]),
     ("sst2", "train", "SST-2/train.tsv", "sentence\tlabel\nfine \t1\n", [("fine ", "positive")]),
     ("qqp", "train", "QQP/train.tsv", f"{QQP}1\t2\t3\tWhy?\tHow?\t1\nbroken\n4\t5\n", [("Why?", "How?", "duplicate")]),
@@ -108,12 +107,10 @@ V1, V2 = "train-v1.1.json", "train-v2.0.json"
     ("file", "question", "answers", "start"),
     [
         (V1, GOOD, ("red cat",), 4),
-        (V1, BARE, None, None),
         (V2, BARE | {"answers": [], "is_impossible": True}, (), None),
         (V1, BARE | {"answers": [{"text": "cat", "answer_start": 5}]}, ("cat",), 8),  # fixed, as it is certain
         (V1, BARE | {"answers": [{"text": "red", "answer_start": 2}]}, ("red",), None),
         (V1, BARE | {"answers": [{"text": "dog", "answer_start": 4}]}, ("dog",), None),
-        (V1, BARE | {"answers": [{"text": "cat", "answer_start": -90}]}, ("cat",), None),
     ],
 )
 def test_squad_is_read(file: str, question: Any, answers: Any, start: int | None, tmp_path: Path) -> None:
@@ -129,29 +126,17 @@ def test_squad_is_read(file: str, question: Any, answers: Any, start: int | None
     ("task", "file", "content", "said"),
     [
         ("mrpc", "MRPC/train.tsv", f"{MRPC}1\t1\t2\ta\tb\n1\t1\t2\ta\n", "train.tsv:3: expected 5 cells"),
-        ("mrpc", "MRPC/train.tsv", f"{MRPC}\n1\t1\t2\ta\tb\n", "train.tsv:2:"),  # an empty line inside
         ("mrpc", "MRPC/train.tsv", f"{MRPC}2\t1\t2\ta\tb\n", "train.tsv:2: unknown label '2'"),
         ("stsb", "STS-B/train.tsv", f"{SCORE}0\ta\tb\tnan\n", "train.tsv:2: 'nan'"),
-        ("rte", "RTE/train.tsv", "index\tsentence1\tlabel\n0\ta\tentailment\n", "'sentence2'"),
         ("ax", "glue/diagnostic/diagnostic.tsv", "index\tsentence1\tsentence2\n0\tA\tB\n", "has no split 'train'"),
-        ("mrpc", "other.tsv", "a\n", "no train.tsv in"),
         ("swag", "swag/train.csv", f"{SWAG},label\n{MAN},7\n", r"train\.csv:2:.*'7'"),
         ("codah", "codah/cv_split/fold_0/train.tsv", "n\tThe cat\ta\tb\tc\td\t4\n", r"train\.tsv:1:.*'4'"),
         ("conll-2003", "conll2003/eng.train", "EU NN I-ORG\nsaid O\n", r"eng\.train:2: .*found 2"),
-        ("conll-2003", "conll2003/eng.train", "EU\n", r"eng\.train:1: .*found 1"),
         ("conll-2003", "conll2003/eng.train", "EU I-ORG\n\nsaid X-ORG\n", r"eng\.train:3: 'X-ORG'"),
-        ("conll-2003", "conll2003/eng.train", "EU I-ORG\nsaid ORG\n", r"eng\.train:2: 'ORG'"),
-        ("conll-2003", "conll2003/eng.train", "EU I-ORG\nsaid B-XXX\n", r"eng\.train:2: 'B-XXX'"),
         ("squad-v1", V1, '{"data": [}', r"train-v1\.1\.json:1: is not JSON"),
-        ("squad-v1", V1, {"version": "1.1"}, r"train-v1\.1\.json:.*data"),
-        ("squad-v1", V1, squad({"question": "q", "answers": []}), r"data\[0\]\.paragraphs\[0\]\.qas\[0\]: has no 'id'"),
-        ("squad-v1", V1, squad(GOOD | {"question": 3}), r"qas\[0\]:.*question"),
         ("squad-v1", V1, squad(GOOD | {"answers": [{"text": "cat"}]}), r"qas\[0\]:.*answer_start"),
-        ("squad-v1", V1, squad(GOOD, context="  "), r"data\[0\]\.paragraphs\[0\]: the context"),
-        ("squad-v1", V1, squad(GOOD | {"question": " "}), r"'q1'"),
         ("squad-v1", V1, squad(GOOD | {"answers": []}), r"'q1'.*squad-v2"),
         ("squad-v1", V1, squad(GOOD | {"is_impossible": True}), r"'q1'.*is_impossible"),
-        ("squad-v1", V1, squad(GOOD | {"question": "a\ud800"}), r"'question' has a lone surrogate"),
         ("squad-v1", V1, squad(GOOD, times=2), r"data\[1\].*'q1'.*data\[0\]"),
     ],
 )

@@ -1,7 +1,6 @@
 """Text as a shipped task, the quickstart's data set, and real files with their published counts and scores."""
 
 import json
-import lzma
 from collections import Counter
 from pathlib import Path
 
@@ -20,17 +19,6 @@ from finetune.task_types.task import Task
 
 def texts(task: Task, folder: Path, split: str) -> list[str]:
     return [document.text for document in task.load(Source(folder=folder, explicit=True), split).rows]
-
-
-def test_a_file_of_text_is_found_and_divided(tmp_path: Path) -> None:
-    (tmp_path / "text").mkdir()
-    with lzma.open(tmp_path / "text" / "simplewiki.txt.xz", "wt") as file:
-        file.write("\n\n".join(f"the cat {number}\nsat" for number in range(400)))
-    train, dev = (texts(installed_task("simplewiki"), tmp_path, split) for split in ("train", "dev"))
-    assert (len(train), len(dev)) == (300, 100)
-    assert {*train, *dev} == {f"the cat {number}\nsat" for number in range(400)}
-    with pytest.raises(UserError, match=r"enwiki-part\.txt\.xz"):
-        texts(installed_task("enwiki-part"), tmp_path, "train")
 
 
 def write_rte(folder: Path, claims: int, word: str = "claim") -> None:
@@ -119,9 +107,7 @@ def test_entities_of_real_files_are_those_of_the_papers(real_data: Path) -> None
         ("squad-v2", "dev-v2.0_BERT_single_GoogleAI.json", 78.742, 81.775),
     ],
 )
-def test_published_answers_have_the_official_scores(
-    name: str, file: str, em: float, f1: float, real_data: Path
-) -> None:
+def test_published_answers_have_official_scores(name: str, file: str, em: float, f1: float, real_data: Path) -> None:
     answers = real_data / "squad-predictions" / file
     if not answers.is_file():
         pytest.skip(f"needs {answers}")

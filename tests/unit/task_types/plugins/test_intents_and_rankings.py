@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from support.checked_files import write_csv, write_jsonl
+from support.checked_files import write_jsonl
 from support.own_data import own_task
 from support.toys import ranking_task
-from transformers import AutoTokenizer
 
 from finetune.commands.check.findings import findings_of
 from finetune.data.source import Source
-from finetune.errors import UserError
 from finetune.models.batch import collate
 from finetune.models.tokenizers.load import read_tokenizer
 from finetune.task_types.parts import Answer
@@ -34,32 +32,10 @@ def asked(number: int, **names: str) -> Fields:
 
 
 @pytest.mark.parametrize(
-    ("make", "settings", "label"),
-    [
-        (asked, {}, ("slots", "intent")),
-        (lambda n: asked(n) | {"slots": [{"start": 9, "end": 16, "entity": "thing"}]}, {}, ("slots", "intent")),
-        (lambda n: asked(n, intent="의도", text="문장", slots="태그"), {}, ("태그", "의도")),
-        (lambda n: asked(n, intent="domain"), {"label": "domain,slots"}, ("slots", "domain")),
-        (lambda n: asked(n) | {"intent": {"name": asked(n)["intent"]}}, {}, ("slots", "intent.name")),
-    ],
-)
-def test_words_with_tags_or_spans_and_an_intent_are_this_form(
-    make: Any, settings: Fields, label: tuple[str, str], tmp_path: Path
-) -> None:
-    task: Any = own_task(write_jsonl(tmp_path / "a.jsonl", [make(number) for number in range(40)]), settings)
-    assert (task.read.layout.shape, task.read.layout.label) == ("intent-and-slots", label)
-    golds = {(row.gold[0], row.gold[1][1:4]) for row in task.load(Source(), "train").rows}
-    assert golds == {(kind, ("O", "B-thing", "I-thing")) for kind in ("music", "book")}
-
-
-@pytest.mark.parametrize(
     ("cells", "note"),
     [
         ({"intent": ""}, "has a label in the column 'slots' and none in 'intent'"),
-        ({"intent": None, "slots": ""}, "without a label"),
         ({"slots": "O O"}, "has 6 words and 2 tags"),
-        ({"text": ""}, "has no words"),
-        ({"intent": ["a"]}, "several values in the column 'intent'"),
         ({"text": {"a": 1}, "slots": "O O"}, "in the column 'text'; expected words"),
     ],
 )
@@ -69,21 +45,6 @@ def test_a_row_without_one_of_both_is_named_and_left_out(cells: Fields, note: st
     notes = own_task(path).load(Source(), "train").notes
     assert any(note in one and "row 8" in one and "a.jsonl" in one for one in notes), notes
     assert findings_of(path, {}).findings
-
-
-def test_windows_are_averaged_for_the_intent_and_each_word_has_a_tag(tiny_bert: Path) -> None:
-    row = IntentRow(id="1", words=("cat", "dog") * 20, gold=("stop", ("O", "B-a") * 20))
-    features = TASK.encode([row], AutoTokenizer.from_pretrained(tiny_bert), 16)
-    assert len(features) > 2 and {one.label["intent"] for one in features} == {1}
-    assert sum(len(one.label["slots"]) for one in features) == 40
-    logits = [np.zeros((len(one.reads), 7), np.float32) for one in features]  # type: ignore[arg-type]
-    for number, each in enumerate(logits):
-        each[:, 5:] = [0, 4] if number == 0 else [1, 0]
-    (answer,) = TASK.decode(logits, features, [row])
-    mean = (4 - (len(features) - 1)) / len(features)
-    assert answer.value["intent"] == ("stop" if mean > 0 else "go") and len(answer.value["slots"]) == 40
-    assert answer.probabilities is not None and len(answer.probabilities) == 41
-    assert max(answer.probabilities[0], 1 - answer.probabilities[0]) == pytest.approx(1 / (1 + np.exp(-abs(mean))))
 
 
 def test_scores_are_of_whole_rows_of_intents_and_of_slots() -> None:
@@ -96,48 +57,6 @@ def test_scores_are_of_whole_rows_of_intents_and_of_slots() -> None:
         "exact match": 1 / 3, "intent accuracy": 2 / 3, "slot precision": 2 / 3, "slot recall": 1.0, "slot f1": 0.8,
         "intent: go/recall": 1.0, "intent: go/precision": 2 / 3, "intent: stop/f1": 0.0, "b/f1": 1.0,
     })  # fmt: skip
-
-
-def file_of(path: Path, names: str, *, queries: int = 20, each: int = 4, grade: Any = None) -> str:
-    """Queries with passages, of which the first is relevant, or as `grade` says."""
-    grade = grade or (lambda query, place: int(place == query % each))
-    cells = [
-        (f"where is the cat {i}", f"the animal {i} of {k} sat", grade(i, k))
-        for i in range(queries)
-        for k in range(each)
-    ]
-    return str(write_csv(path, [names.split(","), *cells]))
-
-
-@pytest.mark.parametrize(
-    ("names", "given", "ranked"),
-    [
-        ("query,passage,label", {}, True),
-        ("question,document,relevance", {"queries": 4, "each": 30}, True),
-        ("질의,문단,관련도", {"grade": lambda i, k: k}, True),
-        ("search_term,product_title,relevance", {}, True),
-        ("query,doc,label", {"grade": lambda i, k: int(k == 1 and i % 3 > 0)}, True),  # some without a relevant one
-        ("query,passage,label", {"queries": 80, "each": 1, "grade": lambda i, k: i % 2}, False),
-        ("question,passage,label", {"queries": 40, "each": 2}, False),  # pairs of right and wrong
-        ("question,answer,score", {"grade": lambda i, k: (i + k) % 6}, False),
-        ("query,text,label", {"queries": 4, "each": 20, "grade": lambda i, k: int(k % 5 == 0)}, False),  # aspects
-        ("premise,hypothesis,label", {"each": 3, "grade": lambda i, k: k}, False),
-        ("sentence1,sentence2,label", {}, False),
-        ("query,passage,label", {"grade": lambda i, k: ("yes", "no")[k % 2]}, False),
-        ("query,passage,label", {"grade": lambda i, k: int(k > 0)}, False),  # mostly right
-    ],
-)
-def test_rankings_are_recognised_and_other_pairs_are_not(names: str, given: Any, ranked: bool, tmp_path: Path) -> None:
-    path = file_of(tmp_path / "rows.csv", names, **given)
-    try:
-        task: Any = own_task(path)
-    except UserError:
-        assert not ranked
-        return
-    assert (task.read.layout.shape == "ranking") == ranked
-    if ranked:
-        back: Any = own_task(path, {"shape": "classification", "text": ",".join(task.read.layout.text)})
-        assert back.read.layout.shape == "classification"
 
 
 def test_bm25_is_the_formula() -> None:

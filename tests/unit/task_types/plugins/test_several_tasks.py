@@ -41,9 +41,7 @@ def several(*tasks: Task) -> SeveralTasks:
 
 
 @pytest.mark.slow
-def test_a_file_of_two_tasks_is_trained_scored_by_task_and_called_by_name(
-    tmp_path: Path, in_process: InProcess, tiny_bert: Path
-) -> None:
+def test_a_file_of_two_tasks_is_trained_and_called(tmp_path: Path, in_process: InProcess, tiny_bert: Path) -> None:
     (tmp_path / "own.py").write_text(FILE)
     code, _, err = in_process("run", "own.py:both", f"model={tiny_bert}", *QUICK, data="")
     assert code == 0, err

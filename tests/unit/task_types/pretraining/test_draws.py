@@ -26,7 +26,6 @@ from finetune.task_types.pretraining.pieces import (
     WORDS,
     Piece,
     PieceFeatures,
-    Tokens,
     tokens_of,
     vocabulary_of,
 )
@@ -36,7 +35,7 @@ BY_CHANCE = 1e-3  # the least p-value; seeds are fixed
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "albert", "xlm_roberta"])
-def test_tokens_are_those_of_a_call_for_each_line(
+def test_tokens_are_those_line_by_line(
     family: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pieces_module, "CHARS_AT_ONCE", 300)
@@ -59,39 +58,9 @@ def test_tokens_are_those_of_a_call_for_each_line(
         assert np.flatnonzero(feature.note.units == SPECIAL).tolist() == [0, len(feature) - 1]
 
 
-@pytest.mark.parametrize(
-    ("documents", "expected"),
-    [
-        ([[[1] * 5], [[1] * 9]], [(0, 5), (5, 14)]),  # never across documents
-        ([[[1] * 130]], [(0, 65), (65, 130)]),  # not 126 and 4
-        ([[[1] * 120, [1] * 60]], [(0, 120), (120, 180)]),  # at the end of a line
-        ([[[1] * 60, [1] * 220]], [(0, 126), (126, 203), (203, 280)]),  # which would waste too much
-        ([[[1] * 120, *[[4]] * 40]], [(0, 124), (124, 200), (200, 280)]),
-        ([[[1] * 125 + [3] * 20]], [(0, 125), (125, 185)]),
-        ([[[1] * 20 + [100] + [10]]], [(0, 20), (20, 130)]),  # half of it would be within a word
-        ([[[300]]], [(0, 126), (126, 252), (252, 300)]),  # a word that is longer than a piece
-    ],
-)
-def test_pieces(documents: list[list[list[int]]], expected: list[tuple[int, int]], tiny_bert: Path) -> None:
-    """Of documents of lines of words with so many tokens."""
-    words = [word for lines in documents for line in lines for word in line]
-    tokens = Tokens(
-        ids=np.arange(sum(words)),
-        starts=np.concatenate([[True] + [False] * (word - 1) for word in words]),
-        lines=np.cumsum([0, *(sum(line) for lines in documents for line in lines)]),
-        documents=np.cumsum([0, *map(len, documents)]),
-        offsets=np.zeros((0, 2)),
-    )
-    features = PieceFeatures(tokens, vocabulary_of(load_tokenizer(tiny_bert)), size=126)
-    assert list(zip(features.starts.tolist(), features.ends.tolist(), strict=True)) == expected
-    assert features.rows.tolist() == (np.searchsorted(tokens.bounds, features.starts, side="right") - 1).tolist()
-
-
 @pytest.mark.parametrize("unit", ["tokens", "words"])
 @pytest.mark.parametrize("name", TOKENIZERS)
-def test_15_percent_are_predicted_of_which_80_become_mask_10_random_and_10_stay(
-    name: str, unit: Any, request: pytest.FixtureRequest
-) -> None:
+def test_masks_have_the_shares_of_the_paper(name: str, unit: Any, request: pytest.FixtureRequest) -> None:
     folder = request.getfixturevalue(name)
     features = piece_features(documents(30, lines=(9, 12)), folder, size=100)[:]
     vocabulary = vocabulary_of(load_tokenizer(folder))

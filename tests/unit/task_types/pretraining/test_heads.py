@@ -65,9 +65,7 @@ def at_positions(logits: torch.Tensor, batch: Batch) -> torch.Tensor:
     return logits[torch.arange(len(logits)).unsqueeze(1), batch.positions.clamp(min=0)]  # type: ignore[union-attr]
 
 
-def test_masked_words_and_their_loss_are_those_of_transformers_in_every_family(
-    tiny_encoder: Path, tmp_path: Path
-) -> None:
+def test_masked_words_and_their_loss_are_those_of_transformers(tiny_encoder: Path, tmp_path: Path) -> None:
     ours = built(tiny_encoder, WordHead).eval()
     if (bias := (ours.head.decoder or ours.head).bias) is not None:
         torch.nn.init.normal_(bias)
@@ -109,7 +107,7 @@ def test_next_sentences_are_those_of_transformers(name: str, request: pytest.Fix
 
 
 @pytest.mark.parametrize(("name", "own"), [("tiny_electra", False), ("tiny_bert", True)])
-def test_replaced_tokens_load_in_transformers_or_have_a_head_of_our_own(
+def test_replaced_tokens_load_in_transformers(
     name: str, own: bool, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     folder, task = request.getfixturevalue(name), text_task("rtd")
@@ -130,23 +128,8 @@ def test_replaced_tokens_load_in_transformers_or_have_a_head_of_our_own(
             assert torch.allclose(logits[0, : len(reads), 0], scores[0, reads], atol=1e-5)  # type: ignore[arg-type, index]
 
 
-def test_a_head_that_a_checkpoint_lacks_is_new_and_the_pooler_is_kept(tiny_bert: Path, tmp_path: Path) -> None:
-    head = [f"cls.predictions.transform.{name}" for name in ("LayerNorm.bias", "LayerNorm.weight")]
-    head += [f"cls.predictions.transform.dense.{name}" for name in ("bias", "weight")]
-    model, new = build_model(tiny_bert, WordHead, Recipe(task="any"), device=CPU)
-    assert new == ["cls.predictions.bias", *head]
-    assert model.head.dense.weight.abs().max() <= 0.04
-    assert not any(p.requires_grad for n, p in model.named_parameters() if "pooler" in n)  # two processes would stop
-    kept, first = AutoModel.from_pretrained(saved(model, tiny_bert, tmp_path)), AutoModel.from_pretrained(tiny_bert)
-    assert torch.equal(kept.pooler.dense.weight, first.pooler.dense.weight)
-    _, new = build_model(tiny_bert, NextSentenceHead, Recipe(task="any"), device=CPU)
-    assert new == ["cls.predictions.bias", *head, "cls.seq_relationship.bias", "cls.seq_relationship.weight"]
-
-
 @pytest.mark.parametrize("name", ["bert", "roberta", "xlm_roberta", "electra"])
-def test_left_to_right_no_token_sees_a_later_one_and_it_is_saved_as_transformers_causal_model(
-    name: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
+def test_left_to_right_is_transformers_causal_model(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     encoder = request.getfixturevalue(f"tiny_{name}")
     ours, tokenizer = built(encoder, NextWordHead, train=Train(dropout=0.1)).train(), load_tokenizer(encoder)
     ids = [tokenizer(text)["input_ids"] for text in ("the cat sat on a house", "a dog", "the big old moon was red")]
