@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.cli import Finetune, assert_error
-from support.hostile.records import write_runs
+from support.made_runs import write_runs
 from support.paths import ROOT
 from support.runs import FinishedRun, as_csv
 
