@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from support.cli import InProcess, assert_error
-from support.toys import cat_task, choice_task, labels_task, length_task, span_task, tag_task
+from support.toys import cat_task, labels_task, span_task, tag_task
 from support.training import build
 
 from finetune.errors import UserError
@@ -66,14 +66,10 @@ def test_the_answers_of_a_fitted_head_are_scikit_learns(task: Task, layers: list
     [
         (cat_task(), "bert", {}, "Set frozen=true"),
         (cat_task(), "bert", {"frozen": True, "bilstm": True}, "cannot train a BiLSTM"),
-        (cat_task(), "bert", {"frozen": True, "layers": "weighted-sum-all"}, "or layer weights"),
         (cat_task(), "roberta", {"frozen": True}, r"no pretrained pooler.*layers=\[2\]"),
         (span_task(), "bert", {"frozen": True}, "for text and word labels"),
-        (choice_task(), "bert", {"frozen": True}, "for text and word labels"),
         (tag_task(), "bert", {"contrast": True}, "is for labels of texts and of pairs"),
-        (length_task(), "bert", {"contrast": True}, "is for labels of texts and of pairs"),
         (cat_task(), "bert", {"contrast": True, "frozen": True}, "trains the encoder, and frozen = true"),
-        (cat_task(), "roberta", {"contrast": True}, r"no pretrained pooler.*pooling=mean"),
     ],
 )
 def test_what_cannot_be_fitted_is_refused(
@@ -93,7 +89,6 @@ FITTED = 'frozen = true\ntrain.solver = "logistic"\n'
     ("grid", "what"),
     [
         (f"{FITTED}[grid]\nlayers = ['last', [1]]\ninit_seed = [1, 2]", "init_seed"),
-        (f'{FITTED}[grid]\nvariant = [{{seed = 1}}, {{seed = 2, "train.epochs" = 5}}]', "seed and train.epochs"),
         ("frozen = true\n[grid]\ntrain.solver = ['adam', 'logistic']\nseed = [1, 2]", "seed"),
         (f'{FITTED}[grid]\nlayers = ["last", [1]]\ntrain.precision = ["fp32", "bf16"]', 4),
         ("[grid]\nseed = [1, 2]", 2),
@@ -139,28 +134,16 @@ def test_labels_are_learned_by_contrast_with_the_same_bits_each_time(task: Task,
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "settings", "said"),
+    ("name", "content", "said"),
     [
-        ("tags.conll", "".join(f"the O\ncat B-PET\nno{n} O\n\n" for n in range(20)), [], "preset=few-labels, which"),
-        ("two.csv", "text,label\na good film,good\na bad film,bad\n", [], "dev=FILE"),
-        (
-            "one.csv",
-            "text,label\na,a\nb,b\nc,c\n",
-            ["dev=one.csv", "shape=classification", "label=label"],
-            "a second row",
-        ),
-        (
-            "shallow.csv",
-            "text,label\n" + "".join(f"a {word} film {n},{word}\n" for n in range(12) for word in ("good", "bad")),
-            ["pooling=mean", "freeze_layers=2"],
-            "freeze_layers leaves none of its layers. Set freeze_layers=0 with it",
-        ),
+        ("tags.conll", "".join(f"the O\ncat B-PET\nno{n} O\n\n" for n in range(20)), "preset=few-labels, which"),
+        ("two.csv", "text,label\na good film,good\na bad film,bad\n", "dev=FILE"),
     ],
 )
 def test_what_the_preset_cannot_train_on_is_refused_in_a_line(
-    name: str, content: str, settings: list[str], said: str, tiny_bert: Path, tmp_path: Path, in_process: InProcess
+    name: str, content: str, said: str, tiny_bert: Path, tmp_path: Path, in_process: InProcess
 ) -> None:
     (tmp_path / name).write_text(content)
-    code, _, err = in_process("run", name, "preset=few-labels", f"model={tiny_bert}", *settings, data="")
+    code, _, err = in_process("run", name, "preset=few-labels", f"model={tiny_bert}", data="")
     assert code == 2
     assert_error(err, said)

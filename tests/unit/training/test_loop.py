@@ -26,7 +26,6 @@ from finetune.runs import process
 from finetune.runs.events import EpochDone, EpochResult, Event, Note, Updates, unwatched
 from finetune.runs.recipe import Train
 from finetune.training.checkpoints import Checkpoints, Progress
-from finetune.training.run_options import Saving
 
 SETTINGS = Train(learning_rate=1e-3, epochs=2, batch_size=4, select="best")  # 32 updates, with dropout
 
@@ -119,24 +118,6 @@ def test_a_signal_while_dev_is_predicted_is_not_lost_and_the_epoch_is_scored_whe
     trainer, features = build(cat_task(), tiny_bert, SETTINGS, checkpoint=tmp_path)
     progress, _ = trainer.fit(features, unscored)
     assert ([done.epoch for done in progress.epochs], progress.update) == ([1, 2], 32)
-
-
-def test_a_second_signal_stops_at_once(tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here while the checkpoint is written that the first one asked for."""
-    monkeypatch.setattr(process, "SAME", 0.0)
-    watch = Signals(signal.SIGINT, update=15)
-    trainer, features = build(cat_task(), tiny_bert, SETTINGS, watch=watch)
-    trainer.checkpoints = Checkpoints(folder=tmp_path / "checkpoints")
-    write = torch.save
-
-    def slow(*given: Any) -> None:
-        write(*given)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    monkeypatch.setattr("finetune.training.checkpoints.torch.save", slow)
-    with pytest.raises(process.Interrupted, match=r"^stopped by Ctrl-C$"):
-        trainer.fit(features, unscored)
-    assert list((tmp_path / "checkpoints").iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -292,21 +273,3 @@ def test_a_full_disk_or_what_cannot_be_saved_keeps_the_one_before(
     assert restored(checkpoints) == (10, 10.0, [])
     with pytest.raises(UserError, match=r"checkpoints: cannot be written \(No such file or directory\)"):
         Checkpoints(folder=checkpoints.folder / "gone" / "checkpoints").save({"part": Part()}, Progress())
-
-
-def test_checkpoints_are_written_after_minutes_unless_that_takes_too_long(
-    checkpoints: Checkpoints, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock, written = [0.0], list[float]()
-    monkeypatch.setattr("finetune.training.checkpoints.time.monotonic", lambda: clock[0])
-    monkeypatch.setattr(checkpoints, "_write", lambda *_: written.append(clock[0]))
-    checkpoints.saved_at = 0.0
-    for clock[0] in (60.0, 119.0, 121.0, 180.0, 240.0, 242.0):
-        checkpoints.save_if_due({}, Progress())
-    checkpoints.took = 9.0  # 3 % of 300 seconds
-    for clock[0] in (242.0 + 290.0, 242.0 + 301.0):
-        checkpoints.save_if_due({}, Progress())
-    assert written == [121.0, 242.0, 543.0]
-    for minutes in (float("nan"), float("inf")):
-        with pytest.raises(UserError, match="minutes between checkpoints"):
-            Saving(minutes=minutes)
