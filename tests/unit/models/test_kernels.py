@@ -170,7 +170,7 @@ def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.usefixtures("library")
-@pytest.mark.parametrize(("m", "k", "n"), [(7, 5, 3), (1, 1, 1), (0, 3, 2), (64, 48, 80)])
+@pytest.mark.parametrize(("m", "k", "n"), [(7, 5, 3), (0, 3, 2), (64, 48, 80)])
 @pytest.mark.parametrize("kind", [torch.float32, torch.float64, torch.bfloat16])
 def test_products_and_gradients_are_those_of_torch(m: int, k: int, n: int, kind: torch.dtype) -> None:
     torch.manual_seed(0)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 from safetensors.torch import load_file, save_file
 from support.pairs import each_task_and_family, each_with_families
 from support.records import change_config
@@ -14,7 +15,7 @@ from support.toys import cat_task, choice_task, labels_task, length_task, span_t
 from support.training import build
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
-from transformers import AutoModel, AutoModelForSequenceClassification
+from transformers import AutoModel
 
 from finetune.errors import UserError
 from finetune.models import backbone as reader
@@ -87,9 +88,10 @@ def test_a_model_with_a_reader_loads_again_and_as_an_encoder(
     inputs = collate(features[:4], pad_id=trainer.engine.pad_id).inputs()
     with torch.no_grad():
         assert torch.allclose(model(*inputs), again(*inputs), atol=1e-5)
-    if "pooling" not in READ[how]:
-        with pytest.raises(OSError, match=r"model\.safetensors"):
-            AutoModelForSequenceClassification.from_pretrained(tmp_path)
+    kind = getattr(transformers, model.head.auto_class)
+    if "pooling" not in READ[how] and type(model.backbone.config) in kind._model_mapping:
+        with pytest.raises(RuntimeError, match="mismatch"):  # its head would be random
+            kind.from_pretrained(tmp_path)
     loaded = load_backbone(tmp_path, Recipe(task="any"))[0].encoder
     theirs = model.backbone.encoder.state_dict()
     assert all(torch.equal(theirs[name], tensor) for name, tensor in loaded.state_dict().items() if name in theirs)
@@ -128,7 +130,6 @@ def fitting(folder: Path, rows: int = 50, **settings: Any) -> str:
         ({"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False}, "mean"),
         ({"pooling_mode_mean_tokens": False, "pooling_mode_cls_token": True}, "cls"),
         ({"pooling_mode": "mean"}, "mean"),  # of later versions
-        ({"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": True}, "family"),  # both, concatenated
         ({"pooling_mode_max_tokens": True}, "family"),  # not one of ours
     ],
 )
@@ -145,9 +146,6 @@ def test_a_sentence_encoder_says_which_vector_it_was_trained_with(
     modules[1]["path"] = "../bert/1_Pooling"  # no other folder is looked into
     (folder / "modules.json").write_text(json.dumps(modules))
     assert fitting(folder) == "family"
-    (folder / "modules.json").write_text("[" * 100_000)
-    with pytest.raises(UserError, match="is not JSON"):
-        fitting(folder)
 
 
 def test_which_vector_fits_an_encoder(tiny_bert: Path, tiny_roberta: Path, tmp_path: Path) -> None:
@@ -160,8 +158,6 @@ def test_which_vector_fits_an_encoder(tiny_bert: Path, tiny_roberta: Path, tmp_p
         ({"rows": FEW_ROWS, "frozen": True}, "mean"),
         ({"train": {"solver": "contrastive"}}, "unit"),
         ({"bilstm": True}, "family"),
-        ({"layers": [1]}, "family"),
-        ({"lora": 4, "adapter": True}, "family"),
         ({"pooling": "cls"}, "cls"),
     ):
         assert fitting(tiny_roberta, **settings) == expected, settings
