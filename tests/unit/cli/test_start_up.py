@@ -30,10 +30,6 @@ for command in sys.argv[1:]:
     loaded = sorted({name.partition(".")[0] for name in sys.modules})
     print(json.dumps({"command": command, "code": code, "modules": loaded}), file=sys.stderr)
 """
-TEXTS = [
-    *("the cat sat on the red house", "", "  two  spaces ", "Café ÀÉ naïve a\u0301", "漢字 안녕하세요 😀", "x" * 120),
-    *("[CLS] a [SEP] b [MASK]", "<s> a </s> <unk>", "don't, stop! (really?)", "zzz qqq 12345 under\tthe\nmoon"),
-]
 
 
 def write_run(out: Path, name: str, wrong: int) -> None:
@@ -88,34 +84,11 @@ def test_what_reads_files_imports_no_torch(here: Path) -> None:
         assert HEAVY & modules == set(), command
 
 
-def test_help_imports_neither_rich_nor_pydantic(tmp_path: Path) -> None:
-    ((_, code, modules),) = loaded_by(tmp_path, "--help")
-    assert code == 0
-    assert {"rich", "pydantic", "numpy"} & modules == set()
-
-
-def assert_same_ids(folder: Path) -> None:
-    """The same ids as transformers' tokenizer, of texts and of pairs."""
-    ours, theirs = FastTokenizer(folder), AutoTokenizer.from_pretrained(folder)
-    for inputs in ([TEXTS], [TEXTS, TEXTS[::-1]]):
-        assert ours(*inputs)["input_ids"] == theirs(*inputs)["input_ids"]
-    plain = {"add_special_tokens": False}
-    assert ours(TEXTS, **plain)["input_ids"] == theirs(TEXTS, **plain)["input_ids"]
-    assert ours.unk_token_id == theirs.unk_token_id
-    assert ours.convert_ids_to_tokens(7) == theirs.convert_ids_to_tokens(7)
-
-
 def saved_again(folder: Path, to: Path) -> Path:
     """The tokenizer as transformers saves it, with tokenizer.json."""
     AutoTokenizer.from_pretrained(folder).save_pretrained(to)
     (to / "config.json").write_bytes((folder / "config.json").read_bytes())
     return to
-
-
-def test_ids_without_transformers_are_those_of_transformers(tiny_encoder: Path, tmp_path: Path) -> None:
-    folder = saved_again(tiny_encoder, tmp_path)
-    assert isinstance(load_fast_tokenizer(folder), FastTokenizer)
-    assert_same_ids(folder)
 
 
 def changed(file: Path, **values: Any) -> None:
