@@ -68,16 +68,6 @@ def test_a_first_run_that_fails_is_one_line(here: Finetune, tiny_bert: Path, tmp
     assert_error(here("run", "second.csv", "model=first.toml", *SHORT).stderr, "its model is missing", "--force")
 
 
-def test_check_shows_the_first_run_and_trains_nothing(here: Finetune, tiny_bert: Path, tmp_path: Path) -> None:
-    write(tmp_path, tiny_bert)
-    (tmp_path / "main.toml").write_text('task = "second.csv"\nmodel = "first.toml"\n')
-    done = here("check", "main.toml")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.index("first.csv") < done.stdout.index("second.csv")
-    assert_error(here("search", "main.toml").stderr, "first.toml")
-    assert not (tmp_path / "results").exists()
-
-
 FAST = ("train.epochs=3", "train.learning_rate=2e-3", "train.patience=3", "max_length=16", "pooling=family")
 
 

@@ -2,9 +2,6 @@
 
 import json
 import re
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -51,26 +48,6 @@ def test_what_the_model_keeps_of_the_columns_is_part_of_the_id(tmp_path: Path, t
         assert layout is not None and (*layout.text, *layout.label) == header
         names.add(run.name)
     assert len(names) == len(list((tmp_path / "results" / "reviews.csv").iterdir())) == 3
-
-
-def test_the_commands(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
-    written(tmp_path / "reviews.csv", [("review", "mark"), *REVIEWS])
-    settings = ["train.epochs=1", "max_length=16", f"model={tiny_bert}"]
-    code, printed, _ = in_process("init", "reviews.csv", *settings, data=tmp_path)
-    assert (code, printed.splitlines()[0]) == (0, "# finetune run my.toml")
-    (tmp_path / "my.toml").write_text(printed)
-    assert in_process("run", "my.toml", data=tmp_path)[0] == 0
-    assert (
-        "already done" in in_process("run", "reviews.csv", *settings, data=tmp_path)[2]
-    )  # the recipe that was guessed
-    code, answered, _ = in_process("predict", "reviews.csv", "reviews.csv", "--json", data=tmp_path)
-    facts = json.loads(answered)
-    assert (code, facts["output"], facts["rows"]) == (0, "reviews.predicted.csv", 80)
-    assert len(read(tmp_path / "reviews.predicted.csv")) == 80 and "macro f1" in facts["scores"]
-    for arguments, named in ((["none.csv"], "none.csv"), (["reviews.csv", "colour=red"], "'colour'")):
-        code, _, error = in_process("predict", "reviews.csv", *arguments, data=tmp_path)
-        assert code == 2
-        assert_error(error, named)
 
 
 def test_a_run_is_scored_on_another_file(reviews: Path, in_process: InProcess, tmp_path: Path) -> None:
@@ -125,23 +102,3 @@ def test_files_of_any_name_find_their_run(tmp_path: Path, tiny_bert: Path, monke
     assert sorted(path.name for path in Path("results").iterdir()) == ["my-reviews-1-.csv", "리뷰.csv"]
     old = {name: re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") for name in ("a b.csv", "x.py:t", "a_(1)", ".b-")}
     assert {name: folder_name(name) for name in old} == old  # as they were before other scripts were kept
-
-
-@pytest.mark.slow
-def test_lines_come_and_go_through_a_pipe(reviews: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-m", "finetune", "predict", str(reviews), "-"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
-    ) as running:
-        assert running.stdin and running.stdout and running.stderr
-        for text, answer in (("the cat sat", "good"), ("the dog sat", "bad")):
-            running.stdin.write(f"{text}\n")
-            running.stdin.flush()
-            assert json.loads(running.stdout.readline())["prediction"] == answer  # before the next line is there
-        running.send_signal(signal.SIGINT)
-        assert running.wait(300) == 130
-        assert running.stderr.read().splitlines()[-1].startswith("stopped by Ctrl-C")

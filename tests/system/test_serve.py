@@ -1,7 +1,6 @@
 """Servers of finished runs on this machine: their answers over HTTP, and `finetune serve` as a process."""
 
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -79,12 +78,8 @@ def test_about_says_what_the_run_is(server: Served, reviews: Path, reviewer: Pre
 MANY = b'{"rows":[[' + b"{}," * 2_600_000 + b"{}]]}"
 REFUSED = {
     "no JSON": (b"rows", 400),
-    "empty": (b"", 400),
     "not UTF-8": (b'{"rows": ["\xff"]}', 400),
-    "a list": (b"[]", 400),
     "no rows": (b"{}", 400),
-    "rows of another kind": (b'{"rows": "the cat"}', 400),
-    "another name": (b'{"rows": [], "text": ""}', 400),
     "deep": (b'{"rows":' + b"[" * 100_000 + b"]" * 100_000 + b"}", 400),
     "a lone surrogate": (b'{"rows": ["\\ud800"]}', 400),
     "a number of 5,000 digits": (b'{"rows": [' + b"9" * 5_000 + b"]}", 400),
@@ -198,24 +193,9 @@ def test_a_server_says_how_to_try_it_and_answers_what_waits_before_it_ends(copie
         assert not [line for line in server.lines if "Traceback" in line or "the cat" in line]
 
 
-@pytest.mark.slow
-def test_ctrl_c_ends_a_server_with_a_token(reviews: Path) -> None:
-    token = "0123456789abcdef0123"
-    with serve_process(reviews, "--host", "0.0.0.0", "--token-env", "SERVE_TOKEN", SERVE_TOKEN=token) as server:
-        typed = server.wait_for("curl ").strip()
-        assert "$SERVE_TOKEN" in typed and not [line for line in server.lines if token in line]
-        environment = os.environ | {"SERVE_TOKEN": token}
-        answered = subprocess.run(typed, shell=True, capture_output=True, text=True, check=True, env=environment)
-        assert "predictions" in json.loads(answered.stdout)
-        assert server.predict("the cat").status_code == 401
-        server.process.send_signal(signal.SIGINT)
-        assert server.process.wait(30) == 0
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--host", "no.such.host.example", "--token-env", "HOME_TOKEN"], ["no.such.host.example"]),
         (["--host", "0.0.0.0"], ["0.0.0.0", "--token-env"]),
         (["--token-env", "NO_SUCH_TOKEN"], ["NO_SUCH_TOKEN", "export NO_SUCH_TOKEN="]),
         (["--port", "{taken}"], ["{taken}", "0 takes one"]),
@@ -226,7 +206,6 @@ def test_ctrl_c_ends_a_server_with_a_token(reviews: Path) -> None:
 def test_what_cannot_be_served_is_one_line(
     arguments: list[str], words: list[str], here: Finetune, reviews: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("HOME_TOKEN", "0123456789abcdef")
     if arguments == ["without fastapi"]:
         monkeypatch.setitem(sys.modules, "fastapi", None)
         arguments = []

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.cli import InProcess, assert_error
+from support.cli import InProcess
 from support.own_data import own_task
 from support.paths import only_run
 
@@ -148,15 +148,3 @@ def test_a_label_of_test_alone_is_no_class_and_a_row_without_one_is_left_out(ran
     write(tmp_path / "test.csv", [*rows(200, 6), ("the bird sat", "")])
     task = own_task(tmp_path / "a.csv", {"test": str(tmp_path / "test.csv")})
     assert len(load_splits(task, source_of(None))["test"].rows) == 6
-
-
-def test_check_tries_what_run_would(in_process: InProcess, tiny_bert: Path, tmp_path: Path) -> None:
-    write(tmp_path / "a.csv", rows(0, 60))
-    (tmp_path / "earlier.json").write_text('{"dev": ["row-of-another-file"]}')
-    for split, code in (("nosuch", "split-cell"), ("earlier.json", "refused")):
-        ended, out, _ = in_process("check", "a.csv", f"split={split}", "--json", data="")
-        found = [one["code"] for one in json.loads(out)["findings"] if one["severity"] == "error"]
-        assert (ended, found) == (1, [code])
-        ended, _, err = in_process("run", "a.csv", f"model={tiny_bert}", f"split={split}", *FAST, data="")
-        assert ended == 2
-        assert_error(err, split)
