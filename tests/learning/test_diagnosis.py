@@ -1,4 +1,4 @@
-"""Thirty runs that were broken on purpose and ten healthy ones: the first cause named is the true one."""
+"""Runs that were broken on purpose, two of each cause, and healthy ones: the first cause named is the true one."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import chdir
@@ -14,7 +14,6 @@ from finetune.api.run import Run
 from finetune.runs.settings import flat
 from finetune.training.targets import split_arguments
 
-LEAST_RIGHT = 27
 LENGTHS = {"train.epochs", "train.updates", "train.least_updates"}  # a longer run may be set by any of them
 
 
@@ -58,7 +57,7 @@ def require_kept(found: Run) -> None:
 
 @pytest.mark.nightly
 def test_the_first_cause_is_the_true_one(tmp_path: Path, tiny_bert: Path) -> None:
-    assert len(BROKEN) == 30
+    assert len(BROKEN) == 18
     wrong = []
     for one, run in trained(BROKEN, tmp_path, tiny_bert):
         found = run.diagnosis
@@ -66,11 +65,11 @@ def test_the_first_cause_is_the_true_one(tmp_path: Path, tiny_bert: Path) -> Non
             wrong.append(f"{one.cause} ({one.name}): {found}")
         elif "model=" not in found.causes[0].words[-1]:  # an encoder on the Hub
             require_kept(run)
-    assert len(wrong) <= len(BROKEN) - LEAST_RIGHT, "\n".join(wrong)
+    assert len(wrong) <= 1, "\n".join(wrong)
 
 
 @pytest.mark.nightly
 def test_a_healthy_run_has_no_cause(tmp_path: Path, tiny_bert: Path) -> None:
-    assert len(SOUND) == 10
+    assert len(SOUND) == 6
     named = {one.name: str(run.diagnosis) for one, run in trained(SOUND, tmp_path, tiny_bert) if run.diagnosis}
     assert not named

@@ -41,18 +41,3 @@ def test_every_head_learns_on_a_frozen_encoder(task: Task, reading: dict[str, An
     trainer.model.train()
     assert trainer.model.head.training
     assert not trainer.model.backbone.encoder.training
-
-
-def test_words_are_learned_from_embeddings_alone(tiny_bert: Path) -> None:
-    settings = Train(learning_rate=0.1, epochs=25, batch_size=8, dropout=0.0)
-    _, _, progress = fit(tag_task(), tiny_bert, settings, frozen=True, layers="embeddings")
-    assert progress.epochs[-1].headline > 0.75
-
-
-def test_other_layers_are_read_while_the_encoder_is_trained(tiny_bert: Path) -> None:
-    settings = Train(learning_rate=2e-3, epochs=8, batch_size=8, dropout=0.0)
-    trainer, _, progress = fit(tag_task(), tiny_bert, settings, layers=[1, 2], bilstm=True)
-    assert progress.epochs[-1].loss < 0.9 * progress.epochs[0].loss
-    before, _ = load_backbone(tiny_bert, Recipe(task="any"))
-    word = "embeddings.word_embeddings.weight"
-    assert not torch.equal(before.encoder.state_dict()[word], trainer.model.backbone.encoder.state_dict()[word])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from support.cli import Finetune
-from support.relations import marked_task, write_klue_re, write_semeval
+from support.relations import marked_task, write_klue_re
 from support.training import fit
 from transformers import pipeline
 
@@ -49,18 +49,3 @@ def test_klue_re_from_the_official_files_to_transformers(here: Finetune, tmp_pat
         assert {one["label"]: one["score"] for one in given} == pytest.approx(chances, abs=1e-4)
     with pytest.raises(UserError, match=r"has no <obj>.*Write model\(text\)"):
         model("<subj>손흥민</subj>은 노래했다.")
-
-
-def test_semeval_is_saved_and_loaded(here: Finetune, tmp_path: Path, tiny_bert: Path) -> None:
-    write_semeval(tmp_path / "data")
-    settings = (f"model={tiny_bert}", "max_length=64", "train.epochs=1", "train.batch_size=8")
-    ran = here("run", "semeval-2010-8", *settings, "--device", "cpu", data=tmp_path / "data")
-    assert ran.returncode == 0, ran.stderr
-    (file,) = (tmp_path / "results").glob("semeval-2010-8/*/record.json")
-    record = json.loads(file.read_text())
-    assert set(record["scores"]) == {"dev", "test"}
-    scored = here("evaluate", file.parent, "semeval-2010-8", "--json", data=tmp_path / "data")
-    assert json.loads(scored.stdout)["test"] == pytest.approx(record["scores"]["test"])
-    explained = here("explain", file.parent, "The <e1>storm</e1> led to the <e2>flood</e2>.", data=tmp_path / "data")
-    assert explained.returncode == 0, explained.stderr
-    assert "storm" in explained.stdout

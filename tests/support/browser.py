@@ -1,7 +1,6 @@
 """A real headless Chromium, with a driver or for the text of a page."""
 
 import shutil
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,7 +14,6 @@ FLAGS = (
     *("headless", "no-sandbox", "disable-gpu", "no-first-run"),
     *("disable-background-networking", "disable-component-update"),
 )
-WAIT = 5_000  # milliseconds of virtual time
 # Contrast of each text with what is behind it: the worst, and how many texts there are.
 CONTRAST = """
 const channel = v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
@@ -72,16 +70,6 @@ def emulate(browser: Any, *, width: int, scheme: str = "light", media: str = "")
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-
-
-def dumped(address: str, folder: Path, *flags: str, wait: int = WAIT) -> str:
-    """The HTML of a page after `wait` milliseconds of virtual time. Skips where there is no Chromium."""
-    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
-    if program is None:
-        pytest.skip("needs Chromium")
-    every = [*FLAGS, *flags, f"user-data-dir={folder / 'chromium'}", f"virtual-time-budget={wait}", "dump-dom"]
-    command = [program, *(f"--{flag}" for flag in every), address]
-    return subprocess.run(command, capture_output=True, timeout=120, encoding="utf-8").stdout
 
 
 def soon(true: Callable[[], object], seconds: float = 120.0) -> bool:

@@ -14,7 +14,6 @@ import pytest
 
 from finetune.commands.report import report as written_report
 from finetune.data.source import Source
-from finetune.runs.folder import RunFolder
 from finetune.runs.recipe import Recipe, Train
 from finetune.task_types.choice.task import ChoiceRow
 from finetune.task_types.classification.task import SentenceRow
@@ -164,9 +163,3 @@ def report(tmp_path: Path, *runs: str | Path, out: Path | None = None) -> str:
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert written.stat().st_size == len(page.encode()) < 5_000_000
     return page
-
-
-def _read(folder: Path) -> list[dict[str, Any]]:
-    from finetune.runs.folder import read_lines
-
-    return read_lines(RunFolder(folder), "dev")

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from support.browser import CONTRAST, driven, emulate, soon
 from support.reports import report
-from support.runs import FinishedRun, as_json_lines, trained_run
+from support.runs import FinishedRun, trained_run
 from support.served import serve_process
 
 from finetune.commands.view.encoder import loaded_encoder
@@ -30,19 +30,12 @@ LOADED = "return performance.getEntriesByType('resource').length"  # of a page i
 HOSTILE = "the <img src=x onerror=document.title='taken'> cat"
 TOKEN = "a-token-for-this-test"
 TAGS = "the O\ncat B-PET\nsat O\n\nthe O\ndog B-PET\n\n" * 40
-RELATIONS = [
-    {"text": f"the {a} saw the {b} {i}", "e1": {"word": a}, "e2": {"word": b}, "label": "big" if i % 2 else "small"}
-    for i in range(40)
-    for a, b in [("cat", "dog") if i % 2 else ("bird", "cat")]
-]
 ASKED = {  # of each shape: what is typed into the fields, and what the answer matches
     "sentence": (["the dog sat 3"], "^bad(?s:.*)good"),
-    "regression": (["the cat 3 sat", "the dog 3 ran"], r"^-?\d+(\.\d+)?$"),
     "multilabel": (["the cat 2"], "%(?s:.*)%"),
     "span": (["who sat?", "the cat sat 4"], "the answer(?s:.*)%"),
     "choice": (["the cat 2", "sat", "ran"], "^(sat|ran)(?s:.*)%(?s:.*)%"),
     "tagging": (["the cat sat"], "cat\n?PET"),
-    "relation": (["the cat saw the dog", "cat", "dog"], "^(big|small)(?s:.*)%"),
 }
 
 
@@ -77,15 +70,6 @@ def test_a_report_is_sound(browser: Any, shapes: dict[str, Path], tmp_path: Path
     browser.get((tmp_path / "report.html").as_uri())
     assert_sound(browser)
     assert browser.execute_script(LOADED) == 0
-
-
-def test_a_report_of_many_runs_with_markup_in_their_data_is_whole(browser: Any, page: Path) -> None:
-    browser.get(page.as_uri())
-    browser.execute_script(UNFOLD)
-    for width in (400, 1400):
-        emulate(browser, width=width)
-        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
-    assert "taken" not in browser.title
 
 
 def test_rows_of_a_report_are_filtered_and_reached_from_the_confusion(
@@ -158,10 +142,6 @@ def served_run(kind: str, finished_run: FinishedRun, tiny_bert: Path, tmp_path: 
     if kind == "tagging":
         (tmp_path / "tags.conll").write_text(TAGS, encoding="utf-8")
         return trained_run(tmp_path / "run", tmp_path / "tags.conll", tiny_bert, **{"train.epochs": 15})
-    if kind == "relation":
-        (tmp_path / "relations.jsonl").write_text(as_json_lines(*RELATIONS), encoding="utf-8")
-        once = {"train.epochs": 1, "train.patience": 1}
-        return trained_run(tmp_path / "run", tmp_path / "relations.jsonl", tiny_bert, spans="e1,e2", **once)
     return finished_run(kind)
 
 
@@ -200,12 +180,9 @@ def test_serve_answers_each_shape_on_a_sound_page_that_asks_nobody_else(
         assert browser.execute_script("return document.querySelectorAll('img').length") == 0
         assert browser.title != "taken"
         logged = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-        asked = [
-            entry["params"]["request"]["url"] for entry in logged if entry["method"] == "Network.requestWillBeSent"
-        ]
-        assert {urlsplit(url).netloc for url in asked if not url.startswith(("data:", "blob:"))} == {
-            urlsplit(address).netloc
-        }
+        sent = [entry["params"] for entry in logged if entry["method"] == "Network.requestWillBeSent"]
+        asked = [one["request"]["url"] for one in sent if not one["request"]["url"].startswith(("data:", "blob:"))]
+        assert {urlsplit(url).netloc for url in asked} == {urlsplit(address).netloc}
     assert "cannot be reached" in predicted(browser, texts)
 
 

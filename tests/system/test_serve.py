@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from support.cli import Finetune, assert_error
 from support.served import Served, error_of, serve_process, served
 
-import finetune
 from finetune.commands.serve.app import ServeLimits
 from finetune.inference.predictor import Predictor, load_predictor
 
@@ -161,18 +160,6 @@ def test_a_token_is_needed_for_all_but_the_page_and_health_and_the_log_has_no_te
         assert server.post("/predict", body, {"Authorization": "Bearer 0123456789abcdef"}).status_code == 200
         assert not any("secret" in line for line in server.lines)
         assert [line.split()[:3] for line in server.lines if "POST" in line][-1] == ["POST", "/predict", "200"]
-
-
-@pytest.mark.slow
-def test_an_export_is_served_by_the_name_of_its_run(copied_run: CopiedRun) -> None:
-    run = copied_run("sentence")
-    finetune.export(run, path=run / "onnx")
-    with served(run / "onnx") as exported, served(run) as trained:
-        answers = [one.post("/predict", {"rows": ["the cat", ""]}).json()["predictions"] for one in (exported, trained)]
-        (about,) = exported.get("/about").json()["models"]
-    assert (about["engine"], about["name"]) == ("onnx", "reviews")
-    assert answers[0][0]["p(good)"] == pytest.approx(answers[1][0]["p(good)"], abs=0.01)
-    assert answers[0][1] == answers[1][1]
 
 
 def test_a_server_says_how_to_try_it_and_answers_what_waits_before_it_ends(copied_run: CopiedRun) -> None:

@@ -121,7 +121,7 @@ def test_rows_that_the_encoder_or_a_teacher_was_trained_on(
 
 @pytest.mark.parametrize(
     ("labels", "said"),
-    [(["-1"] * 6, "'-1'"), (["hidden"] * 6, "'hidden'"), ([""] * 6, "no row has one"), (None, "no column 'label'")],
+    [(["-1"] * 6, "'-1'"), ([""] * 6, "no row has one"), (None, "no column 'label'")],
 )
 def test_a_test_file_without_labels_is_not_scored_and_that_is_told(
     labels: list[str] | None, said: str, ran: Any, in_process: InProcess, tmp_path: Path

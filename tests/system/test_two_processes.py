@@ -162,24 +162,6 @@ def threads():  # runs as the last of its kind, when the connections must have e
 atexit.register(threads)
 main()
 """
-SENT = """
-import sys
-from pathlib import Path
-
-import torch
-from support.toys import cat_task
-from support.training import build, unscored
-from finetune.runs.recipe import Train
-
-trainer, features = build(cat_task(), Path(sys.argv[1]), Train(epochs=1, learning_rate=1e-9), freeze_layers=1)
-encoder, rank = trainer.model.backbone.encoder, trainer.accelerator.process_index
-with torch.no_grad():
-    for layer in encoder.encoder.layer:
-        layer.output.dense.bias.fill_(rank + 1)
-trainer.fit(features, unscored)
-frozen, trained = (float(layer.output.dense.bias.detach().mean()) for layer in encoder.encoder.layer)
-Path(f"found-{rank}.txt").write_text(f"{trainer.accelerator.num_processes} {frozen:.3f} {trained:.3f}")
-"""
 
 
 def found_by(script: str, folder: Path, *arguments: str) -> list[str]:
@@ -198,9 +180,3 @@ def test_no_thread_of_the_connections_outlives_a_run(tiny_bert: Path, tmp_path: 
     threads = found_by(ENDED, tmp_path, "run", *settings)
     assert len(list(tmp_path.glob("two/*/*/record.json"))) == 1
     assert len(threads) == 2 and not any("gloo" in names for names in threads), threads
-
-
-@pytest.mark.nightly
-def test_frozen_weights_are_not_sent_to_other_processes(tiny_bert: Path, tmp_path: Path) -> None:
-    """Each process has its own, different ones here; the trained ones are those of the first."""
-    assert found_by(SENT, tmp_path, str(tiny_bert)) == ["2 1.000 1.000", "2 2.000 1.000"]

@@ -18,12 +18,11 @@ import torch
 from support.records import change_config
 from support.runs import LoadedRun
 from support.toys import labelled_shapes
-from support.training import CPU, PLAIN, build
+from support.training import PLAIN, build
 
 from finetune.errors import UserError
 from finetune.inference.answer_rows import stream_lines
 from finetune.inference.predictor import Predictor, load_predictor
-from finetune.models.device import resolve_precision, usable_precision
 from finetune.models.feature import label_counts
 from finetune.task_types.task import Task
 
@@ -178,22 +177,3 @@ def test_the_loss_on_dev_is_the_training_loss_of_the_same_features(task: Task, t
     assert engine.loss(logits, features) == pytest.approx(expected, rel=1e-3)
     assert engine.loss(logits, [replace(feature, label=None) for feature in features]) is None
     assert engine.loss([each * float("inf") for each in logits], features) is None
-
-
-@pytest.mark.parametrize(
-    ("isa", "native", "wanted", "trained_in", "used"),
-    [
-        ("", True, "bf16", "bf16", "bf16"),
-        ("AVX512_CORE_AMX", True, "bf16", "fp16", "fp32"),
-        ("avx2", True, "fp32", "bf16", "fp32"),
-        ("", False, "fp32", "bf16", "fp32"),
-    ],
-)
-def test_half_precision_is_taken_where_the_processor_computes_in_it(
-    isa: str, native: bool, wanted: str, trained_in: str, used: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
-        monkeypatch.setattr(torch.cpu, name, lambda: native)
-    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", isa)
-    assert resolve_precision("auto", CPU) == wanted
-    assert usable_precision(trained_in, CPU) == used
