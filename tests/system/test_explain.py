@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from support.cli import InProcess, assert_error
@@ -38,19 +37,6 @@ def test_every_task_type_is_explained(kind: str, texts: list[str], finished_run:
     for one in found["explanations"]:
         assert one["adds_up"] and one["gap"] <= 0.05
         assert [word["word"] for word in one["words"]][:2] in (["the", "cat"], ["who", "sat"])
-
-
-def test_a_row_of_dev_and_rows_of_a_file_on_a_page(reviews: Path, explain: Explain, tmp_path: Path) -> None:
-    *_, error = explain(reviews, "--row", "no-such-row", "--quiet")
-    assert_error(error, "no-such-row")
-    name = error.split("Its ids are ")[1].split(",")[0]
-    code, out, _ = explain(reviews, "--row", name)
-    assert (code, out.startswith(f"row {name}: prediction")) == (0, True)
-    (tmp_path / "some.csv").write_text('review\n"the cat <script>alert(1)</script> sat"\nthe dog sat\n')
-    page = tmp_path / "why.html"
-    assert explain(reviews, "--rows", tmp_path / "some.csv", "-o", page)[0] == 0
-    text = page.read_text()
-    assert ("<script" in text, "&lt;</span>" in text, text.count("<article>")) == (False, True, 2)
 
 
 MISTAKES = [

@@ -1,7 +1,6 @@
 """Names that somebody chose badly or in bad faith: not UTF-8, too long, with markup, of pipes, devices and folders."""
 
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -9,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from support.cli import Finetune, assert_error
-from support.made_runs import write_runs
 from support.paths import ROOT
 from support.runs import FinishedRun, as_csv
 
@@ -78,46 +76,3 @@ def test_a_full_standard_output_is_one_line(command: str) -> None:
         done = subprocess.run([sys.executable, "-m", "finetune", command], stdout=full, stderr=-1, cwd=ROOT)
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
     assert b"No space left" in done.stderr
-
-
-ONE_AFTER_ANOTHER = """
-import sys
-from finetune.cli.app import main
-_, out, *commands = sys.argv
-for command in commands:
-    sys.argv = ["finetune", *command.split(), "--out", out]
-    try:
-        main()
-    except SystemExit as ended:
-        print("exit code", ended.code or 0)
-"""
-
-
-@pytest.mark.parametrize("width", ["80", pytest.param("200", marks=pytest.mark.slow)])
-def test_markup_is_text_on_a_terminal(tmp_path: Path, width: str) -> None:
-    """On a terminal rich styles what it prints, so it must not read the user's brackets as styles."""
-    out = tmp_path / "[/x][bold]"
-    write_runs(out)
-    commands = ["ls", "show mrpc", "show mrpc --predictions 2", "show [/x]", "table glue"]
-    ours, theirs = pty.openpty()
-    started = subprocess.Popen(
-        [sys.executable, "-c", ONE_AFTER_ANOTHER, str(out), *commands],
-        stdout=theirs,
-        stderr=theirs,
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": width, "TERM": "xterm"},
-    )
-    os.close(theirs)
-    shown = b""
-    while True:
-        try:
-            part = os.read(ours, 10_000)
-        except OSError:  # Linux's way to say that the other side was closed
-            break
-        shown += part
-        if not part:
-            break
-    os.close(ours)
-    assert started.wait(60) == 0
-    assert re.findall(rb"exit code (\d)", shown) == [b"0", b"0", b"0", b"2", b"0"], shown
-    assert b"[/x]" in shown and b"Traceback" not in shown

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.cli import InProcess, assert_error
-from support.predicted_files import read, written
+from support.predicted_files import written
 from support.runs import FAST, REVIEWS, trained_run
 
 from finetune.errors import UserError
@@ -48,47 +47,6 @@ def test_what_the_model_keeps_of_the_columns_is_part_of_the_id(tmp_path: Path, t
         assert layout is not None and (*layout.text, *layout.label) == header
         names.add(run.name)
     assert len(names) == len(list((tmp_path / "results" / "reviews.csv").iterdir())) == 3
-
-
-def test_a_run_is_scored_on_another_file(reviews: Path, in_process: InProcess, tmp_path: Path) -> None:
-    def call(*arguments: str) -> tuple[int, str, str]:
-        return in_process("evaluate", str(reviews), *arguments, data=tmp_path)
-
-    written(tmp_path / "more.csv", [("review", "mark"), *REVIEWS[:9], ("a text", "")])
-    code, shown, said = call("more.csv")
-    assert (code, "1 row" in said, "more.csv macro f1 100.0" in shown) == (0, True, True)
-    assert "rows of dev have texts that run" in said  # the rows of the file are training rows
-    assert "72 of the 80 rows of dev have texts that run" in call(str(reviews.parents[2] / "reviews.csv"))[2]
-    written(tmp_path / "other.csv", [("text", "mark"), ("the cat", "good")])
-    code, _, said = call("other.csv")
-    assert code == 2
-    assert_error(said, "review", "text=text")
-
-
-def test_rows_with_an_unknown_label_or_none_are_predicted_and_not_scored(
-    reviews: Path, in_process: InProcess, tmp_path: Path
-) -> None:
-    rows = [*REVIEWS[:9], ("a text", "goood"), ("another", "fine")]
-    written(tmp_path / "more.csv", [("review", "mark"), *rows])
-    code, scores, said = in_process("evaluate", str(reviews), "more.csv", "--json", data=tmp_path)
-    unknown = "2 rows with the labels 'goood', 'fine', unknown to the model (rows 10, 11; lines 11, 12)"
-    assert (code, unknown in said) == (0, True), said
-    for more, note, scored in (
-        (rows, f"{unknown}; not scored", json.loads(scores)["dev"]),
-        (
-            [*REVIEWS[:9], ("a text", ""), ("b", "")],
-            "2 rows without a label (rows 10, 11; lines 11, 12); not scored",
-            None,
-        ),
-        ([("a text", "")], "", {}),
-    ):
-        written(tmp_path / "part.csv", [("review", "mark"), *more])
-        typed = ["predict", str(reviews), "part.csv", "-o", "out.csv", "--json", "--force"]
-        code, facts, _ = in_process(*typed, data=tmp_path)
-        predicted = json.loads(facts)
-        assert (code, predicted["rows"], len(read(tmp_path / "out.csv"))) == (0, len(more), len(more))
-        assert not note or note in predicted["notes"]
-        assert scored is None or predicted["scores"] == scored
 
 
 def test_files_of_any_name_find_their_run(tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,18 +49,6 @@ def test_documents_that_dev_has_are_left_out_of_train_however_they_are_divided(
         assert_error(err, "dev=flat.txt", "corpus.txt")
 
 
-@pytest.mark.parametrize("text", ["😀 😀\n!!! ???\n", f"{'ไทย' * 11}\n"], ids=["no letter", "no short word"])
-def test_a_dev_without_words_is_one_line_before_anything_is_trained(
-    text: str, corpus: Path, cache: Path, in_process: InProcess
-) -> None:
-    (corpus.parent / "dev.txt").write_text(text)
-    for command in ("run", "check"):
-        code, out, err = in_process(command, "corpus.txt", *TINY_RUN, "dev=dev.txt", data="")
-        assert code == 2, out
-        assert_error(err, "dev.txt", "no word", "dev=FILE")
-    assert not (cache / "vocabularies").exists() and not all_records(corpus.parent / "results")
-
-
 @pytest.mark.parametrize(
     ("typed", "words"),
     [

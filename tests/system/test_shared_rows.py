@@ -70,18 +70,6 @@ def test_rows_of_test_that_are_training_rows(ran: Any, in_process: InProcess, tm
     assert (code, [one["count"] for one in json.loads(out)["findings"] if one["code"] == "leak"]) == (1, [10])
 
 
-def test_a_clean_record_has_no_findings_and_a_column_of_splits_may_leak(ran: Any, tmp_path: Path) -> None:
-    write(tmp_path / "a.csv", rows(0, 60))
-    write(tmp_path / "dev.csv", rows(100, 50))
-    ran("a.csv", "dev=dev.csv")
-    assert "findings" not in json.loads((only_run(tmp_path) / "record.json").read_text())
-    lines = [(*row, "train") for row in rows(0, 40)] + [(*row, "dev") for row in rows(30, 20)]
-    write(tmp_path / "b.csv", lines, ("text", "label", "part"))
-    out, _ = ran("b.csv", "split=part")
-    assert "10 of the 20 rows of dev have texts that are also in train" in out
-    assert "split=part" in next(line for line in out.splitlines() if "finetune check" in line)
-
-
 def test_evaluate_counts_training_rows_of_the_run_and_of_those_before(
     ran: Any, in_process: InProcess, tmp_path: Path
 ) -> None:

@@ -23,7 +23,7 @@ from finetune.models.model_folder import load_trained
 from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs import process
-from finetune.runs.events import EpochDone, EpochResult, Event, Note, Updates, unwatched
+from finetune.runs.events import EpochDone, EpochResult, Event, Updates, unwatched
 from finetune.runs.recipe import Train
 from finetune.training.checkpoints import Checkpoints, Progress
 
@@ -118,35 +118,6 @@ def test_a_signal_while_dev_is_predicted_is_not_lost_and_the_epoch_is_scored_whe
     trainer, features = build(cat_task(), tiny_bert, SETTINGS, checkpoint=tmp_path)
     progress, _ = trainer.fit(features, unscored)
     assert ([done.epoch for done in progress.epochs], progress.update) == ([1, 2], 32)
-
-
-@pytest.mark.parametrize(
-    ("settings", "selected", "epochs", "notes"),
-    [
-        ({"epochs": 2}, 2, 2, []),
-        ({"epochs": 5, "select": "best", "patience": 2}, 2, 4, ["after epoch 4, with the weights of epoch 2"]),
-        ({"epochs": 5, "patience": 2}, 4, 4, ["after epoch 4, with the weights of epoch 4"]),
-        ({"epochs": 5, "select": "best"}, 2, 5, []),
-    ],
-    ids=str,
-)
-def test_the_weights_are_those_of_the_epoch_that_select_names_and_patience_stops(
-    settings: dict[str, Any], selected: int, epochs: int, notes: list[str], tiny_bert: Path
-) -> None:
-    scores, weights, seen = [0.5, 0.9, 0.4, 0.3, 0.2, 0.9], list[torch.Tensor](), list[str]()
-
-    def evaluate(engine: Engine) -> Scored:
-        weights.append(engine.model.head.output.weight.detach().clone())
-        return Scored(headline=scores[len(weights) - 1])
-
-    def watch(event: Event) -> None:
-        seen.extend([event.text] if isinstance(event, Note) else [])
-
-    trainer, features = build(cat_task(), tiny_bert, Train(batch_size=16, **settings), watch=watch)
-    progress, _ = trainer.fit(features, evaluate)
-    assert (progress.selected_epoch, len(progress.epochs)) == (selected, epochs)
-    assert torch.equal(trainer.model.head.output.weight, weights[selected - 1])
-    assert [note.rpartition("training stops ")[2] for note in seen] == notes
 
 
 def test_a_run_that_lost_patience_does_not_train_on_when_it_is_resumed(tiny_bert: Path, tmp_path: Path) -> None:
