@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -12,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.cli import assert_error
 from support.encoders import write_bert
 from support.pages import OWN_TASK, OWN_TASK_KO, SAVED
 
@@ -90,16 +88,6 @@ def test_the_commands_of_the_document_train_a_task_with_an_option_and_then_as_a_
     assert re.search(r"urgency +│ accuracy, f1", reader.done["finetune ls"].stdout)
     without = Reader(place=reader.place, site=reader.place).type("finetune ls")
     assert without.returncode == 0 and not re.search(r"urgency +│ accuracy, f1", without.stdout)
-
-
-def test_the_readers_error_is_one_line(reader: Reader, tmp_path: Path) -> None:
-    shutil.copy(reader.place / "urgency.py", tmp_path)
-    (tmp_path / "tickets").mkdir()
-    (tmp_path / "tickets" / "train.jsonl").write_text('{"id": 1, "subject": "a", "body": "b"}\n')
-    visitor = Reader(place=tmp_path, site=tmp_path)
-    done = visitor.type("finetune run glue-rte task=urgency.py:urgency model=minilm --data .")
-    assert done.returncode == 2
-    assert_error(done.stderr, "tickets/train.jsonl:1", "KeyError('priority')")
 
 
 def test_the_korean_page_is_followed_to_its_end(tmp_path: Path) -> None:

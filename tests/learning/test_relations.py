@@ -25,13 +25,6 @@ def test_the_order_of_two_spans_is_learnt(tiny_bert: Path) -> None:
     assert found.scores["dev"]["auprc"] > 0.95
 
 
-def test_markers_mean_something_where_embeddings_are_frozen(tiny_bert: Path) -> None:
-    train = Train(learning_rate=1e-2, epochs=10, batch_size=8, dropout=0.0)
-    trainer, found, _ = fit(marked_task(), tiny_bert, train, max_length=40, lora=4)
-    assert not trainer.model.backbone.encoder.get_input_embeddings().weight.requires_grad
-    assert found.headline > 0.9
-
-
 def test_klue_re_from_the_official_files_to_transformers(here: Finetune, tmp_path: Path, tiny_bert: Path) -> None:
     write_klue_re(tmp_path / "data" / "klue-re-v1.1")
     settings = (f"model={tiny_bert}", "max_length=64", "train.epochs=1")

@@ -32,9 +32,7 @@ def trained(data: Path, encoder: Path, watch: Any = unwatched, **settings: Any) 
     [
         (20, {}, 8, 10, "last", None),
         (490, {}, 8, 10, "last", None),  # 49 rows of dev
-        (520, {}, 8, 10, "best", None),
         (1_200, {}, 16, 10, "best", 2),
-        (2_400, {}, 32, 5, "best", 2),
         (40, {"dev": "many.csv"}, 8, 10, "best", None),  # two epochs are 10 updates
         (1_200, {"limit": 40}, 8, 10, "last", None),
     ],

@@ -1,7 +1,6 @@
 """A user's own data from the file to answers: run, predict and evaluate through the command line."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ from support.runs import FAST, REVIEWS, trained_run
 
 from finetune.errors import UserError
 from finetune.inference import predictor as predictors
-from finetune.runs.folder import folder_name
 from finetune.runs.lookup import latest_run
 from finetune.runs.record_files import load_record
 
@@ -58,5 +56,3 @@ def test_files_of_any_name_find_their_run(tmp_path: Path, tiny_bert: Path, monke
         found = latest_run(name, Path("results"))
         assert found is not None and found.path.name == run.name
     assert sorted(path.name for path in Path("results").iterdir()) == ["my-reviews-1-.csv", "리뷰.csv"]
-    old = {name: re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") for name in ("a b.csv", "x.py:t", "a_(1)", ".b-")}
-    assert {name: folder_name(name) for name in old} == old  # as they were before other scripts were kept

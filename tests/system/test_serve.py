@@ -20,7 +20,7 @@ from support.cli import Finetune, assert_error
 from support.served import Served, error_of, serve_process, served
 
 from finetune.commands.serve.app import ServeLimits
-from finetune.inference.predictor import Predictor, load_predictor
+from finetune.inference.predictor import load_predictor
 
 CopiedRun = Callable[[str], Path]
 ROWS: dict[str, list[Any]] = {
@@ -62,16 +62,6 @@ def test_a_bad_row_spoils_no_other(server: Served) -> None:
     assert found[0] == found[-1] and "review" in found[1]["error"]
     odd = server.send("/predict", b'{"rows": [NaN, ' + b"[" * 50 + b"]" * 50 + b', "the cat"]}')
     assert ["error" in cells for cells in odd.json()["predictions"]] == [True, True, False]
-
-
-def test_about_says_what_the_run_is(server: Served, reviews: Path, reviewer: Predictor) -> None:
-    (about,) = server.get("/about").json()["models"]
-    record = json.loads((reviews / "record.json").read_text())
-    expected = {"name": "reviews", "task": "reviews.csv", "shape": "classification", "columns": ["review"]}
-    expected |= {"labels": ["bad", "good"], "fingerprint": reviewer.fingerprint, "max_length": 16, "engine": "torch"}
-    expected["scores"] = {name: score for name, score in record["scores"]["dev"].items() if "/" not in name}
-    expected["interval"] = record["margins"]["dev"]["interval"]
-    assert {name: about[name] for name in expected} == expected
 
 
 MANY = b'{"rows":[[' + b"{}," * 2_600_000 + b"{}]]}"

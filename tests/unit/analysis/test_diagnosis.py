@@ -8,7 +8,6 @@ import pytest
 from support.records import made_record
 
 from finetune.analysis.diagnosis import diagnosis_of, diagnosis_of_seeds
-from finetune.runs.folder import RunFolder
 from finetune.runs.record import Margin, Observed, RunRecord
 
 TYPED = ["my reviews.csv", "label=stars", "train.epochs=4", "seed=7"]
@@ -112,14 +111,6 @@ def test_contradictions_are_listed_by_check_or_by_the_report_of_a_shipped_task(
     assert not diagnosis_of(record(0.9, observed={"contradicted": 30}, recipe=options))
     shipped = record(0.6, observed={"contradicted": 80}, recipe={"task": "mrpc"})
     assert diagnosis_of(shipped).command == f"finetune report {shipped.id}"
-
-
-def test_a_command_names_the_recipe_file_of_a_grids_run_and_the_folder_of_the_runs(tmp_path: Path) -> None:
-    older = record(**BAD, observed={"constant": "good", "typed": []})
-    (tmp_path / "recipe.toml").write_text(f'task = "{older.task}"\n')
-    assert diagnosis_of(older, RunFolder(tmp_path)).command == f"finetune run {tmp_path}/recipe.toml train.epochs=12"
-    found = diagnosis_of(record(**SMALL))
-    assert found.for_runs_in(Path("my runs")).command == f"{AGAIN} --seeds 5 --out 'my runs'"
 
 
 def test_several_seeds_have_the_cause_of_half_of_them_whichever_is_the_first() -> None:

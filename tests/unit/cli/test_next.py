@@ -1,15 +1,12 @@
 """A command on a terminal ends with what to do next, a command a line that can be pasted; what is piped has none."""
 
 import shlex
-from inspect import signature
 from pathlib import Path
 
 import pytest
 from support.cli import Finetune
 from support.runs import FAST, as_csv
 
-from finetune.cli.door import function_of
-from finetune.cli.next_commands import GivenOptions
 from finetune.runs.settings import typed_settings
 from finetune.training.targets import split_arguments
 
@@ -55,11 +52,3 @@ def test_what_is_printed_runs_and_keeps_what_was_given(
 def test_settings_are_typed_as_they_are_read() -> None:
     given = {"text": "a b", "label": "1", "n": 3, "rate": 2e-5, "names": {"0": "no"}, "layers": [4, 6], "on": True}
     assert split_arguments(typed_settings(given)) == ([], given)
-
-
-@pytest.mark.parametrize("name", ["run", "search", "evaluate", "predict", "report", "show", "compare", "ls", "table"])
-def test_a_command_has_the_options_that_it_takes(name: str) -> None:
-    options = [one for one in signature(function_of(name)).parameters.values() if one.kind is one.KEYWORD_ONLY]
-    taken = {"out", "data", "device"}.intersection(one.name.removesuffix("_folder") for one in options)
-    given = GivenOptions(out=Path("my runs"), data=Path("d"), device="cpu")
-    assert {option[2:] for option in shlex.split(given.command(name, "a"))[3::2]} == taken

@@ -14,9 +14,7 @@ from finetune.runs.events import (
     EpochDone,
     EpochResult,
     Event,
-    Note,
     Predicted,
-    RowsPredicted,
     Training,
     Updates,
     Working,
@@ -80,19 +78,3 @@ def test_a_terminal_shows_time_left_from_the_first_update_on_and_every_step(
         assert words in text
     assert re.search(r"epoch 1/2  1/40  (19|20) s left", text)
     assert ("examples/s" in text) == (width >= 60)
-
-
-@pytest.mark.parametrize(
-    ("events", "lines"),
-    [
-        (
-            [Working("reading rows"), Working("loading"), PLAN, Working("scoring")],
-            ["reading rows", "loading", "scoring"],
-        ),
-        ([Note("the same"), Note("first"), Note("the same")], ["note: the same", "note: first"]),
-        ([PLAN, updates(1, 0.5)], ["epoch 1/2  1 of 40  loss 0.500  64 examples/s  20 s left"]),
-        ([RowsPredicted(done=64, total=999, rate=10.0), Predicted(done=1, total=128)], []),
-    ],
-)
-def test_a_log_has_a_line_now_and_then(events: list[Event], lines: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert shown(events, 0, monkeypatch) == lines

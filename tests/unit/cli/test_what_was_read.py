@@ -96,12 +96,3 @@ def test_names_of_numbered_labels_come_from_a_file_a_setting_or_the_data(tmp_pat
     info = {b"huggingface": json.dumps({"info": {"features": features}}).encode()}
     pq.write_table(table.replace_schema_metadata(info), tmp_path / "rows.parquet")
     assert own_task(str(tmp_path / "rows.parquet"), {}).labels == ("no", "yes")
-
-
-@pytest.mark.parametrize(("given", "warned"), [([], True), (["split=part"], False)])
-def test_a_column_that_names_splits_is_used_where_it_is_named(
-    here: Finetune, tmp_path: Path, given: list[str], warned: bool
-) -> None:
-    split = ("train", "train", "dev")
-    write(tmp_path / "a.csv", "text,label,part", lambda i: f"{sentence(i)},{'ab'[i % 2]},{split[i % 3]}")
-    assert ("warning split-column" in here("check", "a.csv", *given).stdout) == warned

@@ -166,11 +166,6 @@ def test_a_lineage_is_of_what_differs_in_records_and_selects_lines_of_a_table(tm
     write_record(tmp_path / "record.json", record)
     assert load_record(tmp_path / "record.json").lineage == record.lineage
     others = [after(first(seed=seed), 0.8, seed=seed, model="mlm") for seed in (1, 2)]
-    for settings, model, count in (
-        ({"lineage.lineage.options.objective": "ltr"}, "ltr", 1),
-        ({"lineage.task": "corpus.txt", "lineage.seed": 2}, "mlm", 1),
-        ({"lineage.task": "elsewhere"}, "", 0),
-    ):
-        row = TableRow(name="x", task="mrpc", metric="accuracy", settings=settings)
-        line = lines_of(PaperTable(title="t", source="none", row=[row]), [record, *others, run(0.9)])[0]
-        assert (line.model, len(line.runs)) == (model, count)
+    row = TableRow(name="x", task="mrpc", metric="accuracy", settings={"lineage.task": "corpus.txt", "lineage.seed": 2})
+    line = lines_of(PaperTable(title="t", source="none", row=[row]), [record, *others, run(0.9)])[0]
+    assert (line.model, len(line.runs)) == ("mlm", 1)

@@ -40,9 +40,7 @@ def test_a_preset_stands_for_its_settings_and_ones_own_go_before_them() -> None:
     }
     fewer = recipes_of("glue-mrpc", preset="paper-grid", train__epochs=3)
     assert (len(fewer), {recipe.train.epochs for recipe in fewer}) == (6, {3})
-    assert len(files_of("presets")) == 5
-    for name, file in files_of("presets").items():
-        assert f" preset={name}" in file.read_text().splitlines()[0]
+    for name in files_of("presets"):
         assert recipes_of("glue-rte", preset=name)
 
 
