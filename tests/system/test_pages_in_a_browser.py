@@ -2,13 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterator
+import shutil
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from support.browser import CONTRAST, driven, emulate, soon
 from support.reports import report
 from support.runs import FinishedRun, trained_run
 from support.served import serve_process
@@ -39,10 +40,73 @@ ASKED = {  # of each shape: what is typed into the fields, and what the answer m
 }
 
 
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = (
+    *("headless", "no-sandbox", "disable-gpu", "no-first-run", "disable-background-networking"),
+    *("disable-component-update", "disable-quic", "disable-sync", "accept-lang=en"),
+)
+# Contrast of each text with what is behind it: the worst, and how many texts there are.
+CONTRAST = """
+const channel = v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+const light = c => 0.2126 * channel(c[0]) + 0.7152 * channel(c[1]) + 0.0722 * channel(c[2]);
+const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+const over = (colour, below) => {  // any CSS colour on top of another, as the browser mixes them
+  canvas.fillStyle = `rgb(${below})`; canvas.fillRect(0, 0, 1, 1);
+  canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
+  return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+};
+const behind = element => {
+  const chain = [];
+  for (let e = element; e; e = e.parentElement) chain.push(getComputedStyle(e).backgroundColor);
+  return chain.reverse().reduce((below, colour) => over(colour, below), [255, 255, 255]);
+};
+const worst = {ratio: 99, text: "", count: 0};
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walker.nextNode()) {
+  const text = walker.currentNode.data.trim(), element = walker.currentNode.parentElement;
+  if (!text || element.closest("title") || !element.getClientRects().length) continue;
+  const style = getComputedStyle(element);
+  const below = behind(element);
+  const [a, b] = [light(over(element instanceof SVGElement ? style.fill : style.color, below)), light(below)];
+  const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  worst.count += 1;
+  if (ratio < worst.ratio) { worst.ratio = ratio; worst.text = text; }
+}
+return {...worst, page: behind(document.body)};
+"""
+
+
+def emulate(browser: Any, *, width: int, scheme: str) -> None:
+    """A window of a width, and a colour scheme."""
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+
+def soon(true: Callable[[], object], seconds: float = 120.0) -> bool:
+    """Whether it becomes true within so many seconds."""
+    until = time.monotonic() + seconds
+    while not (found := true()) and time.monotonic() < until:
+        time.sleep(0.02)
+    return bool(found)
+
+
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with driven(tmp_path_factory.mktemp("chromium")) as opened:
-        yield opened
+    """A real headless Chromium with a driver. Skips where either is missing."""
+    webdriver = pytest.importorskip("selenium.webdriver")
+    program, driver = next(filter(None, map(shutil.which, PROGRAMS)), None), shutil.which("chromedriver")
+    if program is None or driver is None:
+        pytest.skip("needs Chromium and chromedriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for flag in (*FLAGS, f"user-data-dir={tmp_path_factory.mktemp('chromium')}"):
+        options.add_argument(f"--{flag}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    opened = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    yield opened
+    opened.quit()
 
 
 def assert_sound(browser: Any) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.made_runs import write_runs
+from support.records import run
 
 from finetune.errors import UserError
 from finetune.runs.lookup import find_run, latest_run
@@ -15,8 +15,11 @@ from finetune.runs.record_files import MOST_RECORD_BYTES, DamagedRecord, all_rec
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    """Four runs of MRPC, of which tests damage the first."""
-    write_runs(tmp_path / "results")
+    """Four runs of MRPC without checksums, of which tests damage the first."""
+    for seed in range(4):
+        file = tmp_path / "results" / "mrpc" / f"{seed:010d}" / "record.json"
+        file.parent.mkdir(parents=True)
+        file.write_text(run(0.5, seed=seed).model_copy(update={"id": file.parent.name}).model_dump_json())
     return tmp_path / "results"
 
 

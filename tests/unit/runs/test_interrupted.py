@@ -10,8 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support.cli import InProcess
-from support.signals import installed
+from support.cli import InProcess, installed
 
 from finetune.metrics.scores import accuracy
 from finetune.runs import process

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from support.signals import installed
+from support.cli import installed
 from support.toys import cat_task
 from support.training import CPU, Losses, Scored, build, unscored
 

@@ -19,7 +19,6 @@ from finetune.runs.events import logged_seconds, unwatched
 from finetune.runs.record import Cost
 from finetune.task_types.classification.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.options import configured
-from finetune.task_types.parts import Answer
 from finetune.training import run_many
 from finetune.training.evaluation import DevEvaluation, cross_fitted
 from finetune.training.record import run_cost
@@ -34,17 +33,15 @@ def made_up(rows: list[MultiLabelRow]) -> MultiLabelTask:
     return toy(MultiLabelTask, rows, name="toy-letters", labels=LABELS)
 
 
-def guessed(count: int, generator: np.random.Generator) -> tuple[list[MultiLabelRow], list[Answer]]:
-    """Rows with a tenth of the labels each, and probabilities that know nothing of them."""
+def guessed(count: int, generator: np.random.Generator) -> list[MultiLabelRow]:
+    """Rows with a tenth of the labels each."""
     gold = [[label for label in LABELS if generator.random() < 0.1] for _ in range(count)]
-    rows = [MultiLabelRow(id=str(i), text=f"text {i}", gold=tuple(labels)) for i, labels in enumerate(gold)]
-    chances = generator.random((count, len(LABELS)))
-    return rows, made_up(rows).decide([Answer(value=[], probabilities=row.tolist()) for row in chances])
+    return [MultiLabelRow(id=str(i), text=f"text {i}", gold=tuple(labels)) for i, labels in enumerate(gold)]
 
 
 def test_dev_s_thresholds_decide_on_test_those_of_the_model_and_those_of_the_baseline() -> None:
     generator = np.random.default_rng(1)
-    rows = {split: guessed(60, generator)[0] for split in ("train", "dev", "test")}
+    rows = {split: guessed(60, generator) for split in ("train", "dev", "test")}
     task = replace(made_up(rows["dev"]), dev_splits=("dev", "test"))
     features = {split: [Feature(row=index) for index in range(60)] for split in task.dev_splits}
     logits = {id(some): list(generator.normal(-1, 1, (60, len(LABELS)))) for some in features.values()}
