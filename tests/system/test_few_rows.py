@@ -28,31 +28,24 @@ def trained(data: Path, encoder: Path, watch: Any = unwatched, **settings: Any) 
 
 
 @pytest.mark.parametrize(
-    ("count", "settings", "size", "epochs", "select", "patience"),
+    ("count", "settings", "expected"),  # batch size, epochs, select, patience
     [
-        (20, {}, 8, 10, "last", None),
-        (490, {}, 8, 10, "last", None),  # 49 rows of dev
-        (1_200, {}, 16, 10, "best", 2),
-        (40, {"dev": "many.csv"}, 8, 10, "best", None),  # two epochs are 10 updates
-        (1_200, {"limit": 40}, 8, 10, "last", None),
+        (20, {}, (8, 10, "last", None)),
+        (490, {}, (8, 10, "last", None)),  # 49 rows of dev
+        (1_200, {}, (16, 10, "best", 2)),
+        (40, {"dev": "many.csv"}, (8, 10, "best", None)),  # two epochs are 10 updates
+        (1_200, {"limit": 40}, (8, 10, "last", None)),
     ],
 )
 def test_the_recipe_fits_the_number_of_rows(
-    count: int,
-    settings: dict[str, Any],
-    size: int,
-    epochs: int,
-    select: str,
-    patience: int | None,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    count: int, settings: dict[str, Any], expected: tuple[Any, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     written(tmp_path / "many.csv", rows(1_200))
     recipe, _ = starting_recipe(str(written(tmp_path / "a.csv", rows(count))), settings)
-    assert (recipe.train.batch_size, recipe.train.epochs) == (size, epochs)
-    assert (recipe.train.select, recipe.train.patience) == (select, patience)
-    assert (recipe.pooling, recipe.train.least_updates) == ("auto", 100)
+    train = recipe.train
+    assert (train.batch_size, train.epochs, train.select, train.patience) == expected
+    assert (recipe.pooling, train.least_updates) == ("auto", 100)
 
 
 def test_few_rows_get_the_least_updates_are_scored_ten_times_and_each_step_is_told(

@@ -87,15 +87,6 @@ def test_the_recipe_runs_from_the_hub_and_is_found_without_it(visit: Visit) -> N
     assert len(records(visit.user)) == 1
 
 
-@pytest.mark.nightly
-def test_another_seed_trains_from_the_cache_without_the_hub(visit: Visit) -> None:
-    other = visit.user.finetune("run", "glue-mrpc", "seed=2")
-    assert other.returncode == 0, other.stderr
-    record = records(visit.user)[-1]
-    assert (record["recipe"]["seed"], record["id"] == visit.record["id"]) == (2, False)
-    assert (record["weights"], record["data"]) == (visit.commit, visit.record["data"])
-
-
 @pytest.mark.parametrize("kept", [pytest.param("", marks=pytest.mark.nightly), KEPT_MODEL])
 def test_without_the_hub_a_model_or_data_that_is_not_cached_is_one_line(
     kept: str, visit: Visit, tmp_path: Path

@@ -42,8 +42,6 @@ def run(tiny_bert: Path, reviews: Path, tmp_path: Path, in_process: InProcess) -
     """`finetune run reviews.csv` with these settings: (exit code, error)."""
     (tmp_path / "folder").mkdir()
     (tmp_path / "reviews.csv").write_text(as_csv(COLUMNS, *REVIEWS))
-    more = [*(f"the cat ran {i}" for i in range(40)), *(text for text, _ in REVIEWS)]
-    (tmp_path / "more.csv").write_text(as_csv(("review",), *((text,) for text in more)))
     (tmp_path / "other.csv").write_text(as_csv(("opinion", "page"), ("good film", "1"), ("bad film", "2")))
     usual = [f"{key}={value}" for key, value in (FAST | {"train.epochs": 2, "model": tiny_bert}).items()]
 
