@@ -24,7 +24,6 @@ pytest_plugins = [
     "support.exported",
     "support.reports",
     "support.page_data",
-    "support.trackers",
 ]
 
 

@@ -22,7 +22,6 @@ from support.pages import (
     DOCUMENTS,
     KOREAN,
     OWN_DATA,
-    OWN_DATA_KO,
     README,
     SAME_COMMANDS,
     SERVE,
@@ -51,7 +50,6 @@ READ_FIRST = {  # the commands of other pages run in `make nightly`
     *(README, DOCS / "index.md", KOREAN / "index.md", OWN_DATA, DOCS / "tutorials" / "first-run.md"),
     *(DOCS / "how-to" / name for name in ("many-runs.md", "troubleshooting.md")),
 }
-OTHER_TASKS = DOCS / "how-to" / "other-tasks.md"
 
 
 def typed(*documents: Path) -> list[str]:
@@ -240,16 +238,6 @@ def test_every_other_command_is_one_that_a_test_knows() -> None:
     assert {command for command in others if not made.fullmatch(command)} == launched
 
 
-def python_of(page: Path, part: str, reader: Reader, *trained: str) -> list[str]:
-    """The lines that the one block of a page with these words prints, once these runs are trained."""
-    for target in trained:
-        reader.type(f"run {target}")
-    (block,) = (block for block in blocks("python", page) if part in block)
-    reader.capsys.readouterr()
-    exec(block, {})
-    return reader.capsys.readouterr().out.splitlines()
-
-
 def test_python_of_the_readme_loads_what_a_run_saves(reader: Reader) -> None:
     (block,) = blocks("python", README)
     reader.type("run glue-mrpc")
@@ -257,23 +245,6 @@ def test_python_of_the_readme_loads_what_a_run_saves(reader: Reader) -> None:
     found: dict[str, Any] = {}
     exec(block.replace("RUN", file.parents[1].name).replace("classify(", "answer = classify("), found)
     assert found["answer"]["label"] in ("equivalent", "not_equivalent")
-
-
-def test_python_of_the_page_on_other_tasks_asks_and_tags(reader: Reader) -> None:
-    _, *spans, tags = python_of(OTHER_TASKS, "squad-v2", reader, "squad-v2", "conll-2003")
-    assert len(spans) == 2
-    assert [list(map(set, eval(line))) for line in spans] == [
-        len(eval(line)) * [{"type", "text", "start", "end", "probability"}] for line in spans
-    ]
-    assert len(eval(tags)) == len(["Anna", "saw", "Rome", "."])
-
-
-@pytest.mark.parametrize("page", [OWN_DATA, OWN_DATA_KO], ids=page_name)
-def test_python_of_the_pages_on_data_answers(page: Path, reader: Reader) -> None:
-    save_files(page, reader.folder)
-    (trained,) = re.findall(r'finetune.load\("(.*?)"\)', blocks("python", page)[0])
-    said = python_of(page, "", reader, trained)
-    assert len(said) == 3 and {*said} <= {"good", "bad", "긍정", "부정"}
 
 
 def test_the_task_of_contributing_is_a_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_bert: Path) -> None:

@@ -3,15 +3,12 @@
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support.pages import CONTRIBUTING, blocks
 from support.paths import ROOT
-from support.reports import read, report, saved_run
+from support.reports import saved_run
 from support.toys import cat_rows, cat_task
-
-from finetune.commands.report import page
 
 
 @pytest.fixture
@@ -19,20 +16,6 @@ def runs(tmp_path: Path) -> list[Path]:
     """Two runs with other seeds."""
     task, rows = cat_task(), cat_rows(8)
     return [saved_run(tmp_path / "out", task, rows, task.labels_of(rows), seed=seed) for seed in (1, 2)]
-
-
-def test_the_block_of_the_page_is_one_of_the_report(
-    runs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (source,) = (block for block in blocks("python", CONTRIBUTING) if "length_block" in block)
-    exec(source, names := dict[str, Any]())
-    blocks_of = page.split_blocks
-    monkeypatch.setattr(
-        page, "split_blocks", lambda table, *how: [*blocks_of(table, *how), *names["length_block"](table)]
-    )
-    text = read(report(tmp_path, runs[0])).text
-    assert text.index("0 of 8 rows have an error") < text.rindex("Length of rows")
-    assert "longest row" in text
 
 
 def test_a_command_is_a_file_and_a_line(runs: list[Path], tmp_path: Path) -> None:

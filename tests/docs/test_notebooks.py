@@ -1,6 +1,5 @@
 """The notebooks of docs/tutorials: executed from the first cell to the last, offline, with a tiny encoder."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -39,24 +38,7 @@ def test_a_notebook_runs_offline(file: Path, tiny_bert: Path, tmp_path: Path, mo
     assert (tmp_path / "reviews.html").is_file()
 
 
-@pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.name)
-def test_a_notebook_has_no_stored_outputs_and_its_links_lead_somewhere(file: Path) -> None:
-    notebook = read(file)
-    assert [cell for cell in notebook.cells if cell.get("outputs") or cell.get("execution_count")] == []
-    text = "\n".join(cell.source for cell in notebook.cells)
-    links = re.findall(r"\]\(([^)#]+)\)", text)
-    assert links and [link for link in links if not (FOLDER / link).exists()] == []
-
-
 def test_the_korean_notebook_takes_the_same_steps() -> None:
     english, korean = code(FOLDER / "notebook.ipynb"), code(FOLDER / "notebook.ko.ipynb")
     calls = [[re.findall(r"finetune\.\w+|run\.\w+", cell) for cell in cells] for cells in (english, korean)]
     assert calls[0] == calls[1]
-
-
-def test_the_page_of_a_notebook_shows_what_its_cells_of_today_show() -> None:
-    file = FOLDER / "notebook.ipynb"
-    outputs = json.loads(file.with_suffix(".outputs.json").read_text(encoding="utf-8"))
-    assert set(outputs) <= set(code(file))  # else: python docs/generate/notebook_outputs.py
-    assert len(outputs) >= 6
-    assert [output for output in outputs.values() if re.search(r"\n\s*\n|Traceback|/tmp/", output)] == []

@@ -6,7 +6,6 @@ import shutil
 import sys
 from pathlib import Path
 
-import pytest
 from pictures import PAGES, PICTURES, TERMINALS, prepare, terminal
 from support.pages import README, README_KO, SITE
 from support.paths import ROOT
@@ -55,13 +54,3 @@ def test_the_picture_of_the_run_ends_as_the_run_of_its_record_does(tmp_path: Pat
     assert shown[-len(ends[first:]) :] == ends[first:]
     epochs = [line for line in shown if re.match(r"epoch \d+/6  loss ", line)]
     assert len(epochs) == 6
-
-
-@pytest.mark.nightly
-def test_the_quickstart_prints_what_its_picture_shows_but_for_scores(tmp_path: Path) -> None:
-    prepare(tmp_path)
-    masked = [
-        [re.sub(r"\d[\d,.]*", "#", line) for line in lines_of(text)]
-        for text in ((PICTURES / "run.svg").read_text(encoding="utf-8"), terminal("run", TERMINALS["run"], tmp_path))
-    ]
-    assert masked[0] == masked[1]

@@ -132,8 +132,3 @@ def test_korean_sentences_are_polite() -> None:
     for page in KOREAN:
         text = blanked(page.read_text(encoding="utf-8"), CODE)
         assert page.suffix == ".toml" or plain.findall(text) == [], page
-
-
-def test_a_retired_word_is_found_in_its_line() -> None:
-    text = "a\nMend that line\nthere is no file; it is no\nfile"
-    assert retired(text) == ["2: Mend (fix)", "3: is no file (is not a)"]

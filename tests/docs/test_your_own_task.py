@@ -4,16 +4,13 @@ import json
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.cli import assert_error
 from support.encoders import write_bert
 from support.pages import OWN_TASK, OWN_TASK_KO, SAVED
 
@@ -76,25 +73,6 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
     return made
 
 
-@pytest.fixture
-def plugin(reader: Reader, tmp_path: Path) -> Callable[[str, str], str]:
-    """Installs a package with this code next to the one of the document; the error of `finetune ls` then."""
-
-    def install(name: str, code: str) -> str:
-        site = tmp_path / "site"
-        shutil.copytree(reader.site, site)
-        (site / f"{name}.py").write_text(code)
-        facts = site / f"{name}-0.1.0.dist-info"
-        facts.mkdir()
-        (facts / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.1.0\n")
-        (facts / "entry_points.txt").write_text(f"[finetune.tasks]\n{name} = {name}\n")
-        done = Reader(place=tmp_path, site=site).type("finetune ls")
-        assert done.returncode == 2, done.stdout
-        return done.stderr
-
-    return install
-
-
 def test_the_commands_of_the_document_train_a_task_with_an_option_and_then_as_a_plugin(reader: Reader) -> None:
     first, second, third = reader.records()
     assert (first["task"], first["rows"]) == ("urgency", {"train": 16, "dev": 6})
@@ -110,37 +88,6 @@ def test_the_commands_of_the_document_train_a_task_with_an_option_and_then_as_a_
     assert re.search(r"urgency +│ accuracy, f1", reader.done["finetune ls"].stdout)
     without = Reader(place=reader.place, site=reader.place).type("finetune ls")
     assert without.returncode == 0 and not re.search(r"urgency +│ accuracy, f1", without.stdout)
-
-
-def test_the_readers_error_is_one_line(reader: Reader, tmp_path: Path) -> None:
-    shutil.copy(reader.place / "urgency.py", tmp_path)
-    (tmp_path / "tickets").mkdir()
-    (tmp_path / "tickets" / "train.jsonl").write_text('{"id": 1, "subject": "a", "body": "b"}\n')
-    visitor = Reader(place=tmp_path, site=tmp_path)
-    done = visitor.type("finetune run glue-rte task=urgency.py:urgency model=minilm --data .")
-    assert done.returncode == 2
-    assert_error(done.stderr, "tickets/train.jsonl:1", "KeyError('priority')")
-
-
-@pytest.mark.parametrize(("name", "other"), [("urgency", "finetune_urgency.py"), ("mrpc", "glue.py")])
-def test_two_tasks_of_one_name_are_an_error_that_names_both_files(
-    plugin: Callable[[str, str], str], reader: Reader, name: str, other: str
-) -> None:
-    code = (reader.place / "urgency.py").read_text().replace('name="urgency"', f'name="{name}"')
-    assert_error(plugin("second", code), f"'{name}'", other, "second.py")
-
-
-@pytest.mark.parametrize(
-    ("code", "fault"),
-    [
-        ("import nothing_of_that_name\n", "ModuleNotFoundError"),
-        ("TASKS = [\n", "SyntaxError"),
-        ("raise RuntimeError('this line\\nand another')\n", "RuntimeError: this line)"),
-        ("tasks = []\n", "TASKS = [...]"),
-    ],
-)
-def test_a_plugin_that_is_broken_is_named_in_one_line(plugin: Callable[[str, str], str], code: str, fault: str) -> None:
-    assert_error(plugin("broken", code), "broken", fault)
 
 
 def test_the_korean_page_is_followed_to_its_end(tmp_path: Path) -> None:

@@ -90,12 +90,6 @@ def test_the_parts_add_up_in_every_family_and_task_type(task: Any, tiny_encoder:
         assert [text.replace(" ", "") for text in read] == [text.replace(" ", "") for text in found.texts.values()]
 
 
-@pytest.mark.parametrize("reading", [{"layers": "weighted-sum-all"}, {"layers": [1, 2]}, {"bilstm": True}], ids=str)
-def test_layer_mixes_and_a_bilstm_are_explained(reading: Any, tiny_bert: Path) -> None:
-    found = explain_row(untrained(cat_task(), tiny_bert, **reading), first_row(cat_task()), Asked())
-    assert all(one.adds_up for one in found.explanations)
-
-
 @each_task_and_family(single_answers())
 def test_the_value_is_that_of_the_logits_that_predict(task: Any, tiny_encoder: Path) -> None:
     """The faster kernels give the same logits with gradients as the engine without."""

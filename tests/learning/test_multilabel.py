@@ -6,10 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.toys import late_task, toy
-from support.training import build, fit
 
-from finetune.analysis.run_tables import summary_lines
 from finetune.data.source import Source
 from finetune.inference.predictor import load_predictor
 from finetune.models.model_folder import load_config
@@ -18,16 +15,11 @@ from finetune.runs.folder import read_predictions
 from finetune.runs.recipe import Recipe, Train
 from finetune.runs.record import RunRecord
 from finetune.runs.resolve import with_settings
-from finetune.runs.seeds import groups
-from finetune.task_types.classification.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.registry import find
 from finetune.task_types.resolved_run import resolved_run
 from finetune.training.evaluation import cross_fitted
 from finetune.training.run import run
 from finetune.training.run_options import RunOptions
-
-LABELS = ("b", "a", "c/d", "e")
-
 
 OWN = """
 from finetune.task_types.classification.task import MultiLabelRow, MultiLabelTask
@@ -43,25 +35,6 @@ TASKS = [MultiLabelTask(name='several', read=read, labels=('animal', 'sky', 'nev
 """
 
 
-def made_up(rows: list[MultiLabelRow], **fields: Any) -> MultiLabelTask:
-    return toy(MultiLabelTask, rows, name="toy-letters", labels=LABELS, **fields)
-
-
-def test_long_texts_are_read_in_windows(tiny_bert: Path) -> None:
-    rows = [
-        MultiLabelRow(id=one.id, text=one.text, gold=("e",) if one.gold == "yes" else ("b", "a"))
-        for one in late_task().load(Source(), "train").rows
-    ]
-    settings = Train(learning_rate=2e-3, epochs=8, batch_size=16, dropout=0.0)
-    scores = {}
-    for windows in (False, True):
-        _, _, progress = fit(made_up(rows, windows=windows), tiny_bert, settings)
-        scores[windows] = progress.epochs[-1].scores["dev"]["exact match"]
-        assert len(build(made_up(rows, windows=windows), tiny_bert, settings)[1]) == (128 if windows else 64)
-    assert scores[True] == 1.0
-    assert scores[False] <= 0.5
-
-
 def own_run(encoder: Path, folder: Path, **settings: Any) -> RunRecord:
     """A run of the file above."""
     (folder / "several.py").write_text(OWN)
@@ -72,18 +45,6 @@ def own_run(encoder: Path, folder: Path, **settings: Any) -> RunRecord:
         RunOptions(source=Source(), out=folder / "results", device="cpu"),
         watch=unwatched,
     )
-
-
-def test_seeds_of_one_recipe_are_one_group_whatever_thresholds_they_chose(tiny_bert: Path, tmp_path: Path) -> None:
-    records = [own_run(tiny_bert, tmp_path, seed=seed) for seed in (1, 2)]
-    assert records[0].options["thresholds"] != records[1].options["thresholds"]
-    assert [record.chosen for record in records] == [["thresholds"]] * 2
-    assert len(groups(records)) == 1
-    assert summary_lines(records) == []
-    even = [0.5, 0.5, 0.5]
-    given = own_run(tiny_bert, tmp_path, seed=1, options={"thresholds": even})
-    assert (given.chosen, given.options["thresholds"]) == ([], even)
-    assert [len(group) for group in groups([*records, given])] == [2, 1]
 
 
 def test_a_run_saves_its_thresholds_and_the_model_uses_them(tiny_bert: Path, tmp_path: Path) -> None:

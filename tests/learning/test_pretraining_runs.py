@@ -116,20 +116,3 @@ def test_parts_of_a_batch_have_the_masks_of_the_whole(corpus: Path, tiny_bert: P
         return left(tmp_path, trained(recipe, tmp_path, force=True))[1]
 
     assert losses(accumulation=3) == pytest.approx(losses(), rel=1e-4)
-
-
-@pytest.mark.nightly
-def test_fewer_documents_can_be_trained_on(corpus: Path, tiny_bert: Path, tmp_path: Path) -> None:
-    def rows(**given: Any) -> int:
-        record = trained(recipe_of(corpus, tiny_bert, updates=1, options={}, **given), tmp_path)
-        return next(iter(record.rows.values()))
-
-    every = rows()
-    assert (rows(train_share=0.25), rows(limit=200)) == (round(0.25 * every), 200)
-
-
-def test_the_best_part_can_be_kept(corpus: Path, tiny_bert: Path, tmp_path: Path) -> None:
-    train = {"select": "best", "learning_rate": 0.3, "schedule": "constant", "warmup": 0.0}
-    record = trained(recipe_of(corpus, tiny_bert, updates=20, options={}, limit=300, train=train), tmp_path)
-    best = min(epoch["headline"] for epoch in record.epochs)
-    assert record.scores["dev"]["perplexity"] == best < max(epoch["headline"] for epoch in record.epochs)

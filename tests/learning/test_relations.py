@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from support.cli import Finetune
-from support.relations import marked_task, write_klue_re, write_semeval
+from support.relations import marked_task, write_klue_re
 from support.training import fit
 from transformers import pipeline
 
@@ -25,13 +25,6 @@ def test_the_order_of_two_spans_is_learnt(tiny_bert: Path) -> None:
     assert found.scores["dev"]["auprc"] > 0.95
 
 
-def test_markers_mean_something_where_embeddings_are_frozen(tiny_bert: Path) -> None:
-    train = Train(learning_rate=1e-2, epochs=10, batch_size=8, dropout=0.0)
-    trainer, found, _ = fit(marked_task(), tiny_bert, train, max_length=40, lora=4)
-    assert not trainer.model.backbone.encoder.get_input_embeddings().weight.requires_grad
-    assert found.headline > 0.9
-
-
 def test_klue_re_from_the_official_files_to_transformers(here: Finetune, tmp_path: Path, tiny_bert: Path) -> None:
     write_klue_re(tmp_path / "data" / "klue-re-v1.1")
     settings = (f"model={tiny_bert}", "max_length=64", "train.epochs=1")
@@ -49,18 +42,3 @@ def test_klue_re_from_the_official_files_to_transformers(here: Finetune, tmp_pat
         assert {one["label"]: one["score"] for one in given} == pytest.approx(chances, abs=1e-4)
     with pytest.raises(UserError, match=r"has no <obj>.*Write model\(text\)"):
         model("<subj>손흥민</subj>은 노래했다.")
-
-
-def test_semeval_is_saved_and_loaded(here: Finetune, tmp_path: Path, tiny_bert: Path) -> None:
-    write_semeval(tmp_path / "data")
-    settings = (f"model={tiny_bert}", "max_length=64", "train.epochs=1", "train.batch_size=8")
-    ran = here("run", "semeval-2010-8", *settings, "--device", "cpu", data=tmp_path / "data")
-    assert ran.returncode == 0, ran.stderr
-    (file,) = (tmp_path / "results").glob("semeval-2010-8/*/record.json")
-    record = json.loads(file.read_text())
-    assert set(record["scores"]) == {"dev", "test"}
-    scored = here("evaluate", file.parent, "semeval-2010-8", "--json", data=tmp_path / "data")
-    assert json.loads(scored.stdout)["test"] == pytest.approx(record["scores"]["test"])
-    explained = here("explain", file.parent, "The <e1>storm</e1> led to the <e2>flood</e2>.", data=tmp_path / "data")
-    assert explained.returncode == 0, explained.stderr
-    assert "storm" in explained.stdout

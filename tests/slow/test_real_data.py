@@ -8,7 +8,6 @@ import torch
 import transformers
 from scipy.stats import binomtest
 from support.cli import Finetune
-from support.training import build, unscored
 
 from finetune.data.source import Source
 from finetune.inference.predictor import load_predictor
@@ -16,9 +15,8 @@ from finetune.models.building import load_backbone
 from finetune.models.head import EncoderWithHead
 from finetune.models.pretrained import MINILM_PACKAGE
 from finetune.models.saving import save_checkpoint
-from finetune.runs.events import Event, Updates
 from finetune.runs.folder import read_predictions
-from finetune.runs.recipe import Recipe, Train
+from finetune.runs.recipe import Recipe
 from finetune.task_types.registry import find
 
 pytestmark = pytest.mark.slow
@@ -53,32 +51,6 @@ def test_transformers_trainer_gives_equal_answers_on_all_mrpc_dev_rows(
     assert len(rows) == 408
     assert [answer.value for answer in answers] == theirs
     assert 50 < theirs.count("equivalent") < 358
-
-
-@pytest.mark.nightly
-def test_the_baseline_of_sst2_reads_all_of_its_rows(real_data: Path) -> None:
-    task, source = find("sst2"), Source(folder=real_data)
-    train, dev = (task.load(source, split).rows for split in ("train", "dev"))
-    assert len(train) == 67_349
-    given = task.baselines(train, dev)["tfidf-logistic"]
-    assert 100 * task.score(given, dev)["accuracy"] == pytest.approx(82.7, abs=0.3)
-    assert task.baseline_notes(train) == []
-
-
-@pytest.mark.nightly
-def test_learning_from_real_weights_starts_at_once(minilm: Path) -> None:
-    """A few updates on the quickstart's set lower the loss; the whole of it is what `make demo` shows."""
-    losses: list[float] = []
-
-    def watch(event: Event) -> None:
-        if isinstance(event, Updates):
-            losses.extend(event.losses)
-
-    trainer, features = build(
-        find("paraphrase"), minilm, Train(learning_rate=2e-4, epochs=4, batch_size=8), watch=watch
-    )
-    trainer.fit(features[:48], unscored)
-    assert np.mean(losses[-6:]) < 0.6 * np.mean(losses[:6])
 
 
 @pytest.mark.nightly

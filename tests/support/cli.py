@@ -5,7 +5,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,16 +18,30 @@ Finetune = Callable[..., subprocess.CompletedProcess[str]]
 InProcess = Callable[..., tuple[int, str, str]]  # exit code, standard output, standard error
 
 
-def exit_code() -> int:
-    """Runs the command line of `sys.argv` in this process, and sets the handlers of signals as they were before."""
+@contextmanager
+def handlers_kept() -> Iterator[None]:
+    """Sets the handlers of signals as they were before."""
     before, hook = [(number, signal.getsignal(number)) for number in process.SIGNALS], sys.unraisablehook
     try:
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
+        yield
     finally:
         sys.unraisablehook = hook
         for number, handler in before:
             signal.signal(number, handler)
+
+
+@contextmanager
+def installed() -> Iterator[None]:
+    """The handlers of the command line."""
+    with handlers_kept():
+        process.install()
+        yield
+
+
+def exit_code() -> int:
+    """Runs the command line of `sys.argv` in this process."""
+    with handlers_kept(), pytest.raises(SystemExit) as ended:
+        cli.main()
     return int(ended.value.code or 0)
 
 

@@ -1,5 +1,5 @@
-"""Fuzzing, in this process: files and folders are damaged at random, and every command's path through them must end
-in a result or in a UserError of one line, within bounds of time and memory.
+"""Fuzzing, in this process: files are damaged at random, and every command's path through them must end in a result
+or in a UserError of one line, within bounds of time and memory.
 
 Each takes a count, so that a long run and a test of seconds use the same code.
 """
@@ -26,24 +26,19 @@ class TooSlow(BaseException):
 
 @dataclass(kw_only=True)
 class Fuzzed:
-    """How many were tried, how many of them ended in a UserError or in a result, and each kind of damage.
-
-    `undetected` are results although weights were changed: only a checksum finds that. `faults` says what went wrong
-    with the others.
-    """
+    """How many were tried, how many ended in a UserError or in a result, each kind of damage, and what went wrong."""
 
     longest: int = 1_000_000  # characters of an error
     tried: int = 0
     refused: int = 0
     accepted: int = 0
-    undetected: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
 
     @property
     def survived(self) -> int:
         """Those that ended as they should."""
-        return self.refused + self.accepted + self.undetected
+        return self.refused + self.accepted
 
     def add(self, what: str, action: Callable[[], object]) -> bool:
         """Tries one input, and returns whether it gave a result. Anything but a result or a UserError of one line

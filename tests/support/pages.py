@@ -11,7 +11,7 @@ DOCS = ROOT / "docs"
 KOREAN = DOCS / "ko"
 OWN_DATA, OWN_DATA_KO = (folder / "tutorials" / "your-data.md" for folder in (DOCS, KOREAN))
 OWN_TASK, OWN_TASK_KO = (folder / "tutorials" / "own-task.md" for folder in (DOCS, KOREAN))
-SERVE, SERVE_KO = (folder / "how-to" / "serve.md" for folder in (DOCS, KOREAN))  # docs/test_serve_page.py runs them
+SERVE, SERVE_KO = (folder / "how-to" / "serve.md" for folder in (DOCS, KOREAN))  # which a server waits in
 SITE = sorted(DOCS.rglob("*.md"))
 DOCUMENTS = [  # docs/test_your_own_task.py runs all of the pages on custom tasks
     *(README, CONTRIBUTING, README_KO),

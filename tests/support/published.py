@@ -220,10 +220,8 @@ KOBERT = {"pad_token_id": 1}
 OF_ROBERTA = {"type_vocab_size": 1, "max_position_embeddings": 514, "pad_token_id": 1}
 OF_KLUE = OF_ROBERTA | {"bos_token_id": 0, "eos_token_id": 2, "tokenizer_class": "BertTokenizer"}
 OF_GEMMA = {"bos_token_id": 2, "cls_token_id": 2, "eos_token_id": 1, "sep_token_id": 1}
-ELECTRA, KF = wordpiece_file(BERTS, "ElectraTokenizer", whole=False), wordpiece_file(BERTS, "BertTokenizer", whole=True)
-KCELECTRA, KLUE = (
-    wordpiece_file(*given, whole=True) for given in ((BERTS, "ElectraTokenizer"), (KLUES, "BertTokenizer"))
-)
+ELECTRA = wordpiece_file(BERTS, "ElectraTokenizer", whole=False)
+KLUE = wordpiece_file(KLUES, "BertTokenizer", whole=True)
 PUBLISHED = {
     "microsoft/deberta-v3-base": Published(
         DebertaV2ForMaskedLM, _deberta_v3, OF_DEBERTA, safe=False, dtype=torch.float16
@@ -231,13 +229,10 @@ PUBLISHED = {
     "monologg/kobert": Published(BertModel, _kobert, KOBERT, safe=False),
     "skt/kobert-base-v1": Published(BertModel, _kobert_of_skt, KOBERT, safe=False, old_names=True),
     "monologg/koelectra-base-v3-discriminator": Published(ElectraForPreTraining, ELECTRA, safe=False),
-    "beomi/KcELECTRA-base": Published(ElectraForPreTraining, KCELECTRA, safe=False),
     "klue/roberta-base": Published(RobertaForMaskedLM, KLUE, OF_KLUE),
-    "kakaobank/kf-deberta-base": Published(DebertaV2ForMaskedLM, KF, OF_DEBERTA, safe=False),
     "skt/A.X-Encoder-base": Published(
         ModernBertForMaskedLM, _modern, OF_MODERN | OF_BERT, pickled=False, dtype=torch.bfloat16
     ),
-    "answerdotai/ModernBERT-base": Published(ModernBertForMaskedLM, _modern, OF_MODERN | OF_BERT),
     "jhu-clsp/mmBERT-base": Published(ModernBertForMaskedLM, _gemma, OF_MODERN | OF_GEMMA),
     "intfloat/multilingual-e5-base": Published(XLMRobertaModel, _e5, OF_ROBERTA),
 }

@@ -24,7 +24,7 @@ from finetune.task_types.tagging.task import TaggingRow
 from finetune.task_types.task import Task
 from finetune.training.evaluation import DevEvaluation
 from support.records import save_run
-from support.toys import cat_rows, cat_task, choice_task, labelled_shapes, span_task, tag_task
+from support.toys import cat_task, choice_task, labelled_shapes, span_task, tag_task
 from support.training import fit
 
 NASTY = "<script>alert(1)</script></style><img src=x onerror=alert(2)>\u202e\x07&amp; $x$ 한국어"
@@ -88,20 +88,6 @@ def nasty_tasks() -> Iterator[tuple[Task, list[Any], list[Answer]]]:
     yield span_task(), questions, [SpanAnswer(value=NASTY, start=2, end=2 + len(NASTY), score=0.99)] * 4
     choices = [ChoiceRow(id=NASTY, context=NASTY, choices=(NASTY, "b"), gold=0)] * 4
     yield choice_task(), choices, [Answer(value=1, probabilities=[0.01, 0.99])] * 4
-
-
-@pytest.fixture(scope="session")
-def page(shapes: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report of all shapes, of seeds, and of markup and long words in the data."""
-    folder = tmp_path_factory.mktemp("page")
-    runs = [saved_run(folder, task, rows, answers) for task, rows, answers in nasty_tasks()]
-    task, rows = cat_task(), [replace(row, text="x" * 900) for row in cat_rows(64)]
-    gold = [Answer(value=answer.value, probabilities=[0.1, 0.9]) for answer in task.labels_of(rows)]
-    runs += [saved_run(folder, task, rows, gold, seed=seed) for seed in (1, 2)]
-    written_report(
-        *(str(run) for run in (*shapes.values(), *runs)), path=folder / "report.html", force=True, out=folder
-    )
-    return folder / "report.html"
 
 
 VOID = {"meta", "br", "img", "input"}

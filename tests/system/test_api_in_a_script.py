@@ -75,16 +75,6 @@ def test_an_import_takes_no_time_and_loads_no_torch(tmp_path: Path) -> None:
     pytest.fail(f"{done.stdout} s")
 
 
-@pytest.mark.slow
-def test_an_error_in_a_script_is_one_traceback(tmp_path: Path) -> None:
-    (tmp_path / "rows.csv").write_text("text,label\na,b\n")
-    done = script("import finetune; finetune.run('rows.csv', label='stars')", folder=tmp_path)
-    assert done.returncode == 1
-    assert done.stderr.count("Traceback") == 1
-    *_, last = lines = done.stderr.splitlines()
-    assert last.startswith("finetune.errors.UserError: rows.csv: ") and "'stars'" in last and len(lines) < 10
-
-
 def test_help_is_instant(finetune: Finetune) -> None:
     """In seconds of the processor, which other work on the machine does not lengthen."""
     seconds = []

@@ -1,10 +1,9 @@
 """Runs that start from encoders of earlier runs, recipes that are run first for it, and runs named by their data."""
 
-import shutil
 from pathlib import Path
 
 import pytest
-from support.cli import Finetune, assert_error
+from support.cli import Finetune
 from support.runs import REVIEWS, as_csv
 
 from finetune.api.run import open_run
@@ -53,29 +52,6 @@ def test_each_seed_trains_its_own_first_run_once(here: Finetune, tiny_bert: Path
     assert open_run(group[0].id, seeds=True, out=tmp_path / "results").scores["runs"].tolist()[0] == 3
     metric = second[0].metric("macro f1")
     assert metric.shown(summarised([record.score for record in second], metric).mean) in done.stdout
-
-
-def test_a_first_run_that_fails_is_one_line(here: Finetune, tiny_bert: Path, tmp_path: Path) -> None:
-    write(tmp_path, tiny_bert, "freeze_layers = 9")
-    for seeds in ([], ["--seeds", "2"]):  # the same for each seed
-        done = here("run", "second.csv", "model=first.toml", *seeds, *SHORT)
-        assert done.returncode == 2
-        assert_error(done.stderr, "first.toml", "freeze_layers")
-    assert not list(tmp_path.glob("results/*/*/record.json"))
-    write(tmp_path, tiny_bert)
-    here("run", "first.toml", "--quiet")
-    shutil.rmtree(next(tmp_path.glob("results/first.csv/*/model")))
-    assert_error(here("run", "second.csv", "model=first.toml", *SHORT).stderr, "its model is missing", "--force")
-
-
-def test_check_shows_the_first_run_and_trains_nothing(here: Finetune, tiny_bert: Path, tmp_path: Path) -> None:
-    write(tmp_path, tiny_bert)
-    (tmp_path / "main.toml").write_text('task = "second.csv"\nmodel = "first.toml"\n')
-    done = here("check", "main.toml")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.index("first.csv") < done.stdout.index("second.csv")
-    assert_error(here("search", "main.toml").stderr, "first.toml")
-    assert not (tmp_path / "results").exists()
 
 
 FAST = ("train.epochs=3", "train.learning_rate=2e-3", "train.patience=3", "max_length=16", "pooling=family")

@@ -8,9 +8,7 @@ from support.predicted_files import written
 from support.runs import REVIEWS
 
 from finetune.data.source import Source
-from finetune.models.building import build_model
 from finetune.runs.events import EpochDone, Event, Training, Working, unwatched
-from finetune.runs.recipe import Recipe
 from finetune.runs.record import RunRecord
 from finetune.task_types.resolved_run import resolved_run
 from finetune.task_types.starting_recipe import starting_recipe
@@ -30,33 +28,24 @@ def trained(data: Path, encoder: Path, watch: Any = unwatched, **settings: Any) 
 
 
 @pytest.mark.parametrize(
-    ("count", "settings", "size", "epochs", "select", "patience"),
+    ("count", "settings", "expected"),  # batch size, epochs, select, patience
     [
-        (20, {}, 8, 10, "last", None),
-        (490, {}, 8, 10, "last", None),  # 49 rows of dev
-        (520, {}, 8, 10, "best", None),
-        (1_200, {}, 16, 10, "best", 2),
-        (2_400, {}, 32, 5, "best", 2),
-        (40, {"dev": "many.csv"}, 8, 10, "best", None),  # two epochs are 10 updates
-        (1_200, {"limit": 40}, 8, 10, "last", None),
+        (20, {}, (8, 10, "last", None)),
+        (490, {}, (8, 10, "last", None)),  # 49 rows of dev
+        (1_200, {}, (16, 10, "best", 2)),
+        (40, {"dev": "many.csv"}, (8, 10, "best", None)),  # two epochs are 10 updates
+        (1_200, {"limit": 40}, (8, 10, "last", None)),
     ],
 )
 def test_the_recipe_fits_the_number_of_rows(
-    count: int,
-    settings: dict[str, Any],
-    size: int,
-    epochs: int,
-    select: str,
-    patience: int | None,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    count: int, settings: dict[str, Any], expected: tuple[Any, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     written(tmp_path / "many.csv", rows(1_200))
     recipe, _ = starting_recipe(str(written(tmp_path / "a.csv", rows(count))), settings)
-    assert (recipe.train.batch_size, recipe.train.epochs) == (size, epochs)
-    assert (recipe.train.select, recipe.train.patience) == (select, patience)
-    assert (recipe.pooling, recipe.train.least_updates) == ("auto", 100)
+    train = recipe.train
+    assert (train.batch_size, train.epochs, train.select, train.patience) == expected
+    assert (recipe.pooling, train.least_updates) == ("auto", 100)
 
 
 def test_few_rows_get_the_least_updates_are_scored_ten_times_and_each_step_is_told(
@@ -71,27 +60,3 @@ def test_few_rows_get_the_least_updates_are_scored_ten_times_and_each_step_is_to
     told = [event.what for event in seen[:first] if isinstance(event, Working)]
     assert told[0] == "finding the encoder's weights"
     assert {"reading rows", "loading the encoder", "computing the first update"} <= {*told}
-
-
-def test_the_probe_reads_the_encoder_in_the_precision_of_the_run(
-    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An encoder that cannot be computed in bf16 can be trained in fp32 on a machine that would choose bf16."""
-    found = []
-
-    def seen(folder: Path, head: Any, recipe: Recipe, **given: Any) -> Any:
-        found.append(recipe.train.precision)
-        return build_model(folder, head, recipe, **given)
-
-    monkeypatch.setattr("finetune.training.few_rows.build_model", seen)
-    data = written(tmp_path / "a.csv", rows(24))
-    trained(data, tiny_bert, **{"train.epochs": 1, "train.precision": "fp32"})
-    assert set(found) == {"fp32"}
-
-
-@pytest.mark.parametrize(("given", "file"), [({}, "finetune"), ({"pooling": "family"}, "model")])
-def test_the_pooling_decides_the_format_of_the_model(
-    given: dict[str, str], file: str, tiny_roberta: Path, tmp_path: Path
-) -> None:
-    trained(written(tmp_path / "a.csv", rows(24)), tiny_roberta, **{"train.epochs": 1}, **given)
-    assert [path.stem for path in tmp_path.glob("results/a.csv/*/model/*.safetensors")] == [file]

@@ -4,7 +4,7 @@ import json
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import pytest
 from datasets import ClassLabel, Dataset, Features, List, Value
 from support.hub import User
 from support.hub_server import HubServer, Kind
-from support.published import BERTS, PUBLISHED, Published, wordpiece_file
+from support.published import BERTS, Published, wordpiece_file
 from transformers import BertForPreTraining
 
 pytestmark = pytest.mark.slow
@@ -87,15 +87,6 @@ def test_the_recipe_runs_from_the_hub_and_is_found_without_it(visit: Visit) -> N
     assert len(records(visit.user)) == 1
 
 
-@pytest.mark.nightly
-def test_another_seed_trains_from_the_cache_without_the_hub(visit: Visit) -> None:
-    other = visit.user.finetune("run", "glue-mrpc", "seed=2")
-    assert other.returncode == 0, other.stderr
-    record = records(visit.user)[-1]
-    assert (record["recipe"]["seed"], record["id"] == visit.record["id"]) == (2, False)
-    assert (record["weights"], record["data"]) == (visit.commit, visit.record["data"])
-
-
 @pytest.mark.parametrize("kept", [pytest.param("", marks=pytest.mark.nightly), KEPT_MODEL])
 def test_without_the_hub_a_model_or_data_that_is_not_cached_is_one_line(
     kept: str, visit: Visit, tmp_path: Path
@@ -159,50 +150,6 @@ def test_the_other_shapes_are_read_from_the_hub_in_the_real_ones_columns(recipe:
     facts = json.loads(found.stdout)
     assert (facts["facts"]["train"]["from"], facts["facts"]["train"]["rows"]) == (f"{repository} ({place})", 4)
     assert facts["examples"][0]["label"].startswith(label)
-
-
-@pytest.mark.nightly
-def test_published_encoders_are_taken_from_the_hub(tmp_path: Path) -> None:
-    """Each is trained by an update and predicts; of weights only those are fetched that are read."""
-    folders: dict[tuple[Kind, str], Path] = {("model", name): tmp_path / "served" / name for name in PUBLISHED}
-    for (_, name), folder in folders.items():
-        PUBLISHED[name].write(folder)
-    foreign = tmp_path / "served" / "tensorflow"
-    shutil.copytree(folders["model", "beomi/KcELECTRA-base"], foreign)
-    (foreign / "pytorch_model.bin").unlink()
-    user = User(tmp_path / "user", "")
-    user.folder.mkdir()
-    texts = (("영화가 재미있었다", "good"), ("돈이 아깝다", "bad"))
-    rows = [f"{number}번째 {text},{label}" for number in range(20) for text, label in texts]
-    (user.folder / "rows.csv").write_text("\n".join(["text,label", *rows]), encoding="utf-8")
-    grid = f'task = "rows.csv"\n[train]\nupdates = 1\n[grid]\nmodel = {json.dumps(list(PUBLISHED))}\n'
-    (user.folder / "grid.toml").write_text(grid)
-    with HubServer({**folders, ("model", "some/tensorflow"): foreign}) as hub:
-        user = replace(user, url=hub.url)
-        run = user.finetune("run", "grid.toml")
-        refused = user.finetune("run", "rows.csv", "model=some/tensorflow")
-    assert run.returncode == 0, run.stderr
-    assert refused.returncode == 2
-    assert "lacks model.safetensors" in refused.stderr.splitlines()[-1]
-    records = [json.loads(file.read_text()) for file in user.folder.glob("results/*/*/record.json")]
-    assert {record["model"] for record in records} == {*PUBLISHED}
-    for record in records:
-        name = record["model"]
-        assert record["weights"] == hub.repositories["model", name].commit
-        assert all(weight.startswith("pooler") for weight in record["new_weights"])
-        weights = "model.safetensors" if PUBLISHED[name].safe else "pytorch_model.bin"
-        files = fetched(hub.requests, f"/{name}/")
-        assert {file for file in files if Path(file).suffix in (".safetensors", ".bin", ".h5", ".ot", ".py")} == {
-            weights
-        }
-    again = user.finetune("run", "rows.csv", "model=microsoft/deberta-v3-base", "train.updates=1", "seed=7")
-    assert again.returncode == 0, again.stderr  # from the cache, without the Hub
-    (folder,) = [
-        file.parent for file in user.folder.glob("results/*/*/record.json") if '"monologg/kobert"' in file.read_text()
-    ]
-    predicted = user.finetune("predict", str(folder), "rows.csv", "-o", "predicted.jsonl")
-    assert predicted.returncode == 0, predicted.stderr
-    assert len((user.folder / "predicted.jsonl").read_text().splitlines()) == len(rows)
 
 
 def fetched(requests: list[str], repository: str) -> set[str]:

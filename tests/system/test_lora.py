@@ -47,28 +47,10 @@ def test_a_moved_run_needs_no_encoder_and_its_adapter_one_that_is_named(
     assert max(chances.tolist()) == pytest.approx(max(after.probabilities), abs=2e-3)  # the run may be in bf16
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        (["adapter=true"], ["'adapter'", "LoRA"]),
-        (["lora=8", 'lora_targets=["querry"]'], ["'querry'", "attention.self.query"]),
-        (["lora=8", "lora_targets=query"], ["'lora_targets'", "'query'", "list"]),
-    ],
-)
-@pytest.mark.parametrize("command", ["run", "check"])
-def test_what_cannot_be_is_one_line(
-    command: str, settings: list[str], words: list[str], in_process: InProcess, rte: Path, tiny_bert: Path
-) -> None:
-    code, _, err = in_process(command, "glue-rte", f"model={tiny_bert}", *settings, data=rte)
-    assert code == 2
-    assert_error(err, *words)
-
-
-@pytest.mark.parametrize("command", ["run", "check"])
 def test_without_peft_the_extra_is_named_before_data_is_read(
-    command: str, in_process: InProcess, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    in_process: InProcess, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setitem(sys.modules, "peft", None)
-    code, _, err = in_process(command, "glue-rte", f"model={tiny_bert}", "lora=8", data=tmp_path / "nowhere")
+    code, _, err = in_process("run", "glue-rte", f"model={tiny_bert}", "lora=8", data=tmp_path / "nowhere")
     assert code == 2
     assert_error(err, "(peft)", "pip install 'bert-finetune[lora]'")

@@ -1,21 +1,15 @@
 """A user's own data from the file to answers: run, predict and evaluate through the command line."""
 
 import json
-import re
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.cli import InProcess, assert_error
-from support.predicted_files import read, written
+from support.predicted_files import written
 from support.runs import FAST, REVIEWS, trained_run
 
 from finetune.errors import UserError
 from finetune.inference import predictor as predictors
-from finetune.runs.folder import folder_name
 from finetune.runs.lookup import latest_run
 from finetune.runs.record_files import load_record
 
@@ -53,67 +47,6 @@ def test_what_the_model_keeps_of_the_columns_is_part_of_the_id(tmp_path: Path, t
     assert len(names) == len(list((tmp_path / "results" / "reviews.csv").iterdir())) == 3
 
 
-def test_the_commands(in_process: InProcess, tmp_path: Path, tiny_bert: Path) -> None:
-    written(tmp_path / "reviews.csv", [("review", "mark"), *REVIEWS])
-    settings = ["train.epochs=1", "max_length=16", f"model={tiny_bert}"]
-    code, printed, _ = in_process("init", "reviews.csv", *settings, data=tmp_path)
-    assert (code, printed.splitlines()[0]) == (0, "# finetune run my.toml")
-    (tmp_path / "my.toml").write_text(printed)
-    assert in_process("run", "my.toml", data=tmp_path)[0] == 0
-    assert (
-        "already done" in in_process("run", "reviews.csv", *settings, data=tmp_path)[2]
-    )  # the recipe that was guessed
-    code, answered, _ = in_process("predict", "reviews.csv", "reviews.csv", "--json", data=tmp_path)
-    facts = json.loads(answered)
-    assert (code, facts["output"], facts["rows"]) == (0, "reviews.predicted.csv", 80)
-    assert len(read(tmp_path / "reviews.predicted.csv")) == 80 and "macro f1" in facts["scores"]
-    for arguments, named in ((["none.csv"], "none.csv"), (["reviews.csv", "colour=red"], "'colour'")):
-        code, _, error = in_process("predict", "reviews.csv", *arguments, data=tmp_path)
-        assert code == 2
-        assert_error(error, named)
-
-
-def test_a_run_is_scored_on_another_file(reviews: Path, in_process: InProcess, tmp_path: Path) -> None:
-    def call(*arguments: str) -> tuple[int, str, str]:
-        return in_process("evaluate", str(reviews), *arguments, data=tmp_path)
-
-    written(tmp_path / "more.csv", [("review", "mark"), *REVIEWS[:9], ("a text", "")])
-    code, shown, said = call("more.csv")
-    assert (code, "1 row" in said, "more.csv macro f1 100.0" in shown) == (0, True, True)
-    assert "rows of dev have texts that run" in said  # the rows of the file are training rows
-    assert "72 of the 80 rows of dev have texts that run" in call(str(reviews.parents[2] / "reviews.csv"))[2]
-    written(tmp_path / "other.csv", [("text", "mark"), ("the cat", "good")])
-    code, _, said = call("other.csv")
-    assert code == 2
-    assert_error(said, "review", "text=text")
-
-
-def test_rows_with_an_unknown_label_or_none_are_predicted_and_not_scored(
-    reviews: Path, in_process: InProcess, tmp_path: Path
-) -> None:
-    rows = [*REVIEWS[:9], ("a text", "goood"), ("another", "fine")]
-    written(tmp_path / "more.csv", [("review", "mark"), *rows])
-    code, scores, said = in_process("evaluate", str(reviews), "more.csv", "--json", data=tmp_path)
-    unknown = "2 rows with the labels 'goood', 'fine', unknown to the model (rows 10, 11; lines 11, 12)"
-    assert (code, unknown in said) == (0, True), said
-    for more, note, scored in (
-        (rows, f"{unknown}; not scored", json.loads(scores)["dev"]),
-        (
-            [*REVIEWS[:9], ("a text", ""), ("b", "")],
-            "2 rows without a label (rows 10, 11; lines 11, 12); not scored",
-            None,
-        ),
-        ([("a text", "")], "", {}),
-    ):
-        written(tmp_path / "part.csv", [("review", "mark"), *more])
-        typed = ["predict", str(reviews), "part.csv", "-o", "out.csv", "--json", "--force"]
-        code, facts, _ = in_process(*typed, data=tmp_path)
-        predicted = json.loads(facts)
-        assert (code, predicted["rows"], len(read(tmp_path / "out.csv"))) == (0, len(more), len(more))
-        assert not note or note in predicted["notes"]
-        assert scored is None or predicted["scores"] == scored
-
-
 def test_files_of_any_name_find_their_run(tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("리뷰.csv", "my reviews (1).csv"):
@@ -123,25 +56,3 @@ def test_files_of_any_name_find_their_run(tmp_path: Path, tiny_bert: Path, monke
         found = latest_run(name, Path("results"))
         assert found is not None and found.path.name == run.name
     assert sorted(path.name for path in Path("results").iterdir()) == ["my-reviews-1-.csv", "리뷰.csv"]
-    old = {name: re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") for name in ("a b.csv", "x.py:t", "a_(1)", ".b-")}
-    assert {name: folder_name(name) for name in old} == old  # as they were before other scripts were kept
-
-
-@pytest.mark.slow
-def test_lines_come_and_go_through_a_pipe(reviews: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-m", "finetune", "predict", str(reviews), "-"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
-    ) as running:
-        assert running.stdin and running.stdout and running.stderr
-        for text, answer in (("the cat sat", "good"), ("the dog sat", "bad")):
-            running.stdin.write(f"{text}\n")
-            running.stdin.flush()
-            assert json.loads(running.stdout.readline())["prediction"] == answer  # before the next line is there
-        running.send_signal(signal.SIGINT)
-        assert running.wait(300) == 130
-        assert running.stderr.read().splitlines()[-1].startswith("stopped by Ctrl-C")

@@ -2,15 +2,16 @@
 
 import json
 import re
-from collections.abc import Iterator
+import shutil
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from support.browser import CONTRAST, driven, emulate, soon
 from support.reports import report
-from support.runs import FinishedRun, as_json_lines, trained_run
+from support.runs import FinishedRun, trained_run
 from support.served import serve_process
 
 from finetune.commands.view.encoder import loaded_encoder
@@ -30,26 +31,82 @@ LOADED = "return performance.getEntriesByType('resource').length"  # of a page i
 HOSTILE = "the <img src=x onerror=document.title='taken'> cat"
 TOKEN = "a-token-for-this-test"
 TAGS = "the O\ncat B-PET\nsat O\n\nthe O\ndog B-PET\n\n" * 40
-RELATIONS = [
-    {"text": f"the {a} saw the {b} {i}", "e1": {"word": a}, "e2": {"word": b}, "label": "big" if i % 2 else "small"}
-    for i in range(40)
-    for a, b in [("cat", "dog") if i % 2 else ("bird", "cat")]
-]
 ASKED = {  # of each shape: what is typed into the fields, and what the answer matches
     "sentence": (["the dog sat 3"], "^bad(?s:.*)good"),
-    "regression": (["the cat 3 sat", "the dog 3 ran"], r"^-?\d+(\.\d+)?$"),
     "multilabel": (["the cat 2"], "%(?s:.*)%"),
     "span": (["who sat?", "the cat sat 4"], "the answer(?s:.*)%"),
     "choice": (["the cat 2", "sat", "ran"], "^(sat|ran)(?s:.*)%(?s:.*)%"),
     "tagging": (["the cat sat"], "cat\n?PET"),
-    "relation": (["the cat saw the dog", "cat", "dog"], "^(big|small)(?s:.*)%"),
 }
+
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = (
+    *("headless", "no-sandbox", "disable-gpu", "no-first-run", "disable-background-networking"),
+    *("disable-component-update", "disable-quic", "disable-sync", "accept-lang=en"),
+)
+# Contrast of each text with what is behind it: the worst, and how many texts there are.
+CONTRAST = """
+const channel = v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+const light = c => 0.2126 * channel(c[0]) + 0.7152 * channel(c[1]) + 0.0722 * channel(c[2]);
+const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+const over = (colour, below) => {  // any CSS colour on top of another, as the browser mixes them
+  canvas.fillStyle = `rgb(${below})`; canvas.fillRect(0, 0, 1, 1);
+  canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
+  return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+};
+const behind = element => {
+  const chain = [];
+  for (let e = element; e; e = e.parentElement) chain.push(getComputedStyle(e).backgroundColor);
+  return chain.reverse().reduce((below, colour) => over(colour, below), [255, 255, 255]);
+};
+const worst = {ratio: 99, text: "", count: 0};
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walker.nextNode()) {
+  const text = walker.currentNode.data.trim(), element = walker.currentNode.parentElement;
+  if (!text || element.closest("title") || !element.getClientRects().length) continue;
+  const style = getComputedStyle(element);
+  const below = behind(element);
+  const [a, b] = [light(over(element instanceof SVGElement ? style.fill : style.color, below)), light(below)];
+  const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  worst.count += 1;
+  if (ratio < worst.ratio) { worst.ratio = ratio; worst.text = text; }
+}
+return {...worst, page: behind(document.body)};
+"""
+
+
+def emulate(browser: Any, *, width: int, scheme: str) -> None:
+    """A window of a width, and a colour scheme."""
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+
+def soon(true: Callable[[], object], seconds: float = 120.0) -> bool:
+    """Whether it becomes true within so many seconds."""
+    until = time.monotonic() + seconds
+    while not (found := true()) and time.monotonic() < until:
+        time.sleep(0.02)
+    return bool(found)
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with driven(tmp_path_factory.mktemp("chromium")) as opened:
-        yield opened
+    """A real headless Chromium with a driver. Skips where either is missing."""
+    webdriver = pytest.importorskip("selenium.webdriver")
+    program, driver = next(filter(None, map(shutil.which, PROGRAMS)), None), shutil.which("chromedriver")
+    if program is None or driver is None:
+        pytest.skip("needs Chromium and chromedriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for flag in (*FLAGS, f"user-data-dir={tmp_path_factory.mktemp('chromium')}"):
+        options.add_argument(f"--{flag}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    opened = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    yield opened
+    opened.quit()
 
 
 def assert_sound(browser: Any) -> None:
@@ -77,15 +134,6 @@ def test_a_report_is_sound(browser: Any, shapes: dict[str, Path], tmp_path: Path
     browser.get((tmp_path / "report.html").as_uri())
     assert_sound(browser)
     assert browser.execute_script(LOADED) == 0
-
-
-def test_a_report_of_many_runs_with_markup_in_their_data_is_whole(browser: Any, page: Path) -> None:
-    browser.get(page.as_uri())
-    browser.execute_script(UNFOLD)
-    for width in (400, 1400):
-        emulate(browser, width=width)
-        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
-    assert "taken" not in browser.title
 
 
 def test_rows_of_a_report_are_filtered_and_reached_from_the_confusion(
@@ -158,10 +206,6 @@ def served_run(kind: str, finished_run: FinishedRun, tiny_bert: Path, tmp_path: 
     if kind == "tagging":
         (tmp_path / "tags.conll").write_text(TAGS, encoding="utf-8")
         return trained_run(tmp_path / "run", tmp_path / "tags.conll", tiny_bert, **{"train.epochs": 15})
-    if kind == "relation":
-        (tmp_path / "relations.jsonl").write_text(as_json_lines(*RELATIONS), encoding="utf-8")
-        once = {"train.epochs": 1, "train.patience": 1}
-        return trained_run(tmp_path / "run", tmp_path / "relations.jsonl", tiny_bert, spans="e1,e2", **once)
     return finished_run(kind)
 
 
@@ -200,12 +244,9 @@ def test_serve_answers_each_shape_on_a_sound_page_that_asks_nobody_else(
         assert browser.execute_script("return document.querySelectorAll('img').length") == 0
         assert browser.title != "taken"
         logged = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-        asked = [
-            entry["params"]["request"]["url"] for entry in logged if entry["method"] == "Network.requestWillBeSent"
-        ]
-        assert {urlsplit(url).netloc for url in asked if not url.startswith(("data:", "blob:"))} == {
-            urlsplit(address).netloc
-        }
+        sent = [entry["params"] for entry in logged if entry["method"] == "Network.requestWillBeSent"]
+        asked = [one["request"]["url"] for one in sent if not one["request"]["url"].startswith(("data:", "blob:"))]
+        assert {urlsplit(url).netloc for url in asked} == {urlsplit(address).netloc}
     assert "cannot be reached" in predicted(browser, texts)
 
 

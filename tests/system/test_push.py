@@ -9,10 +9,7 @@ from pathlib import Path
 import pytest
 from support.hub import TOKEN, User
 from support.hub_server import HubServer
-from support.pages import DOCS, KOREAN, blocks
-from support.paths import ROOT
 from support.runs import DATA, NO_CLASS, FinishedRun
-from support.served import serve_process
 
 pytestmark = pytest.mark.nightly
 THEIRS = """
@@ -58,28 +55,3 @@ def test_a_pushed_model_answers_as_its_run(
     if kind == "sentence":
         theirs, own = json.loads(user.python("-c", THEIRS, str(run)).stdout)
         assert theirs == pytest.approx(own, abs=5e-3)  # the run predicts in bf16
-
-
-def test_the_model_of_the_demo_gets_to_the_hub_and_back_by_the_commands_of_the_page(
-    hub: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (english,), (korean,) = (blocks("sh", folder / "how-to" / "publish.md") for folder in (DOCS, KOREAN))
-    (demo,) = re.findall(r"\$\(BIN\)/(finetune run .*)", (ROOT / "Makefile").read_text(encoding="utf-8"))
-    make, export, serve, push, predict = english.strip().splitlines()
-    assert (english == korean, make) == (True, "make demo")
-    (tmp_path / "tasks").symlink_to(ROOT / "tasks")
-    monkeypatch.chdir(tmp_path)
-    user = User(tmp_path, hub.url)
-    for typed in (
-        demo,
-        export,
-        push,
-        predict,
-        "finetune predict paraphrase --out build/demo tasks/paraphrase-dev.csv -o here.csv",
-    ):
-        done = user.python("-m", *shlex.split(typed), HF_TOKEN=TOKEN)
-        assert done.returncode == 0, (typed, done.stderr)
-    with serve_process(*shlex.split(serve)[2:]) as server:
-        answer = server.predict({"sentence1": "The castle fell.", "sentence2": "The castle fell."})
-        assert {*answer.json()["predictions"][0]} == {"prediction", "p(different)", "p(same)"}
-    assert (tmp_path / "from-the-hub.csv").read_bytes() == (tmp_path / "here.csv").read_bytes()

@@ -93,28 +93,6 @@ def test_a_killed_search_gives_the_trials_of_an_undisturbed_one(folder: Path, ti
     assert scores(folder / "killed") == scores(folder / "calm")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["reviews.csv", "fine-tunig"], ["fine-tunig", "'fine-tuning'"]),
-        (["reviews.csv", "space.toml", "train.epochs=2"], ["train.epochs", "set too"]),
-        (["glue-rte", "space.toml", "preset=paper-grid"], ["[grid]", "space"]),
-        (["reviews.csv", "space.toml", "third"], ["3 names"]),
-        (["reviews.csv", "space.toml", "--test-share", "2"], ["`--test-share` is 2"]),
-        (["reviews.csv", "space.toml", "--prune", "median"], ["--prune", "taken out"]),
-        (["reviews.csv", "space.toml", "--workers", "2"], ["workers"]),
-        (["reviews.csv", "space.toml", "-o", "reviews.csv"], ["reviews.csv", ".toml"]),
-    ],
-    ids=str,
-)
-def test_wrong_input_is_one_line(
-    arguments: list[str], words: list[str], in_process: InProcess, folder: Path, tiny_bert: Path
-) -> None:
-    code, _, err = in_process("search", *arguments, f"model={tiny_bert}", data="")
-    assert code == 2
-    assert_error(err, *words)
-
-
 def test_a_package_that_is_absent_is_named(
     in_process: InProcess, folder: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

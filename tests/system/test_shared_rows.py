@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.cli import InProcess, assert_error
+from support.cli import InProcess
 from support.own_data import own_task
 from support.paths import only_run
 
@@ -70,18 +70,6 @@ def test_rows_of_test_that_are_training_rows(ran: Any, in_process: InProcess, tm
     assert (code, [one["count"] for one in json.loads(out)["findings"] if one["code"] == "leak"]) == (1, [10])
 
 
-def test_a_clean_record_has_no_findings_and_a_column_of_splits_may_leak(ran: Any, tmp_path: Path) -> None:
-    write(tmp_path / "a.csv", rows(0, 60))
-    write(tmp_path / "dev.csv", rows(100, 50))
-    ran("a.csv", "dev=dev.csv")
-    assert "findings" not in json.loads((only_run(tmp_path) / "record.json").read_text())
-    lines = [(*row, "train") for row in rows(0, 40)] + [(*row, "dev") for row in rows(30, 20)]
-    write(tmp_path / "b.csv", lines, ("text", "label", "part"))
-    out, _ = ran("b.csv", "split=part")
-    assert "10 of the 20 rows of dev have texts that are also in train" in out
-    assert "split=part" in next(line for line in out.splitlines() if "finetune check" in line)
-
-
 def test_evaluate_counts_training_rows_of_the_run_and_of_those_before(
     ran: Any, in_process: InProcess, tmp_path: Path
 ) -> None:
@@ -121,7 +109,7 @@ def test_rows_that_the_encoder_or_a_teacher_was_trained_on(
 
 @pytest.mark.parametrize(
     ("labels", "said"),
-    [(["-1"] * 6, "'-1'"), (["hidden"] * 6, "'hidden'"), ([""] * 6, "no row has one"), (None, "no column 'label'")],
+    [(["-1"] * 6, "'-1'"), ([""] * 6, "no row has one"), (None, "no column 'label'")],
 )
 def test_a_test_file_without_labels_is_not_scored_and_that_is_told(
     labels: list[str] | None, said: str, ran: Any, in_process: InProcess, tmp_path: Path
@@ -148,15 +136,3 @@ def test_a_label_of_test_alone_is_no_class_and_a_row_without_one_is_left_out(ran
     write(tmp_path / "test.csv", [*rows(200, 6), ("the bird sat", "")])
     task = own_task(tmp_path / "a.csv", {"test": str(tmp_path / "test.csv")})
     assert len(load_splits(task, source_of(None))["test"].rows) == 6
-
-
-def test_check_tries_what_run_would(in_process: InProcess, tiny_bert: Path, tmp_path: Path) -> None:
-    write(tmp_path / "a.csv", rows(0, 60))
-    (tmp_path / "earlier.json").write_text('{"dev": ["row-of-another-file"]}')
-    for split, code in (("nosuch", "split-cell"), ("earlier.json", "refused")):
-        ended, out, _ = in_process("check", "a.csv", f"split={split}", "--json", data="")
-        found = [one["code"] for one in json.loads(out)["findings"] if one["severity"] == "error"]
-        assert (ended, found) == (1, [code])
-        ended, _, err = in_process("run", "a.csv", f"model={tiny_bert}", f"split={split}", *FAST, data="")
-        assert ended == 2
-        assert_error(err, split)

@@ -1,7 +1,6 @@
 """One word means one thing: a public class or function is defined in one module, and a constant says what it counts."""
 
 import ast
-import re
 from collections import Counter
 from pathlib import Path
 
@@ -20,11 +19,3 @@ def test_no_public_name_is_defined_twice() -> None:
         if not name.startswith("_") and file.parts[-2:] != ("commands", f"{name}.py")
     )
     assert {name for name, count in counts.items() if count > 1} <= INTERFACES
-
-
-def test_constants_say_what_they_count() -> None:
-    """ROWS_SHOWN, not SHOWN: the same word alone was 24 different numbers."""
-    bare = re.compile(
-        r"^(AT_ONCE|CHUNK|FEWEST|LEAST|LONGEST|LOOKED_AT|MOST|MOST_SHOWN|SAMPLE|SEEN|SHOWN)\b.*=", re.MULTILINE
-    )
-    assert [file for file in (ROOT / "finetune").rglob("*.py") if bare.search(file.read_text(encoding="utf-8"))] == []

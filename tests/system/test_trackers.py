@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from support.cli import Finetune
 
-pytestmark = pytest.mark.nightly
 Tracked = Callable[[str], tuple[dict[str, Any], Path, str]]
 SETTINGS = ["glue-rte", "train.epochs=2", "train.learning_rate=2e-3", "train.batch_size=8", "max_length=32"]
 MLFLOW = """
@@ -40,6 +39,7 @@ def tracked(finetune: Finetune, rte: Path, tiny_bert: Path) -> Tracked:
     return run
 
 
+@pytest.mark.slow
 def test_tensorboard_has_scalars(tracked: Tracked, tmp_path: Path) -> None:
     record, folder, err = tracked("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -53,6 +53,7 @@ def test_tensorboard_has_scalars(tracked: Tracked, tmp_path: Path) -> None:
     assert not list(folder.rglob("*tfevents*"))  # whose checksums the record has
 
 
+@pytest.mark.nightly
 def test_mlflow_has_the_run_by_its_id(tracked: Tracked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     uri = f"sqlite:///{tmp_path}/mlflow.db"
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
@@ -66,6 +67,7 @@ def test_mlflow_has_the_run_by_its_id(tracked: Tracked, tmp_path: Path, monkeypa
     assert sorted(set(steps)) == [8, 16]
 
 
+@pytest.mark.nightly
 def test_wandb_saves_an_offline_run_with_the_id(
     tracked: Tracked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,6 +78,7 @@ def test_wandb_saves_an_offline_run_with_the_id(
     assert b"final/dev/accuracy" in file.read_bytes()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["mlflow", "wandb"])
 def test_a_wrong_address_is_a_note_and_the_run_is_finished(
     name: str, tracked: Tracked, monkeypatch: pytest.MonkeyPatch

@@ -15,7 +15,6 @@ import torch
 from safetensors.torch import load_file
 from support.cli import Finetune
 from support.paths import ROOT
-from support.runs import REVIEWS, as_csv
 from support.toy_language import write_corpus
 from support.toys import write_columns, write_squad, write_swag
 
@@ -131,21 +130,6 @@ def test_two_processes_train_the_used_rows_of_word_embeddings_as_one_trains_all(
     assert all(torch.allclose(tensor, found[name], atol=1e-4) for name, tensor in one.weights.items())
 
 
-@pytest.mark.nightly
-def test_with_dropout_the_record_of_two_processes_says_that_one_comes_to_other_numbers(
-    both: Both, tmp_path: Path
-) -> None:
-    """Each draws masks for its own rows, padded as these are; the batches, and so the id, are the same."""
-    settings = ["quickstart", "limit=40", "train.epochs=1", "train.dropout=0.5"]
-    one, two = both(*settings, more=("--track", "tensorboard"))
-    alone, shared = one.record, two.record
-    assert alone["epochs"][0]["loss"] != pytest.approx(shared["epochs"][0]["loss"], abs=1e-5)
-    assert [any("dropout masks" in note for note in notes) for notes in (alone["notes"], shared["notes"])] == [0, 1]
-    assert shared["cost"]["peak_memory_bytes"] > 1.5 * shared["peak_memory_bytes"]  # of both
-    assert shared["cost"]["device_seconds"] > 1.5 * shared["seconds"]["training"]
-    assert len(list((tmp_path / "two" / "tensorboard" / "paraphrase" / shared["id"]).glob("*tfevents*"))) == 1
-
-
 @pytest.mark.parametrize(
     "objective",
     [
@@ -178,24 +162,6 @@ def threads():  # runs as the last of its kind, when the connections must have e
 atexit.register(threads)
 main()
 """
-SENT = """
-import sys
-from pathlib import Path
-
-import torch
-from support.toys import cat_task
-from support.training import build, unscored
-from finetune.runs.recipe import Train
-
-trainer, features = build(cat_task(), Path(sys.argv[1]), Train(epochs=1, learning_rate=1e-9), freeze_layers=1)
-encoder, rank = trainer.model.backbone.encoder, trainer.accelerator.process_index
-with torch.no_grad():
-    for layer in encoder.encoder.layer:
-        layer.output.dense.bias.fill_(rank + 1)
-trainer.fit(features, unscored)
-frozen, trained = (float(layer.output.dense.bias.detach().mean()) for layer in encoder.encoder.layer)
-Path(f"found-{rank}.txt").write_text(f"{trainer.accelerator.num_processes} {frozen:.3f} {trained:.3f}")
-"""
 
 
 def found_by(script: str, folder: Path, *arguments: str) -> list[str]:
@@ -214,17 +180,3 @@ def test_no_thread_of_the_connections_outlives_a_run(tiny_bert: Path, tmp_path: 
     threads = found_by(ENDED, tmp_path, "run", *settings)
     assert len(list(tmp_path.glob("two/*/*/record.json"))) == 1
     assert len(threads) == 2 and not any("gloo" in names for names in threads), threads
-
-
-@pytest.mark.nightly
-def test_frozen_weights_are_not_sent_to_other_processes(tiny_bert: Path, tmp_path: Path) -> None:
-    """Each process has its own, different ones here; the trained ones are those of the first."""
-    assert found_by(SENT, tmp_path, str(tiny_bert)) == ["2 1.000 1.000", "2 2.000 1.000"]
-
-
-@pytest.mark.nightly
-def test_a_contrastive_step_is_refused_on_several_processes(tiny_bert: Path, tmp_path: Path) -> None:
-    (tmp_path / "few.csv").write_text(as_csv(("review", "mark"), *REVIEWS))
-    done = on_two(tmp_path, "run", "few.csv", "preset=few-labels", f"model={tiny_bert}", "--device", "cpu")
-    assert done.returncode != 0
-    assert done.stderr.count("trains in one process, and here are 2") == 1, done.stderr

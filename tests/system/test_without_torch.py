@@ -1,6 +1,5 @@
 """An installation without torch: the commands of the Dockerfile, without a daemon, in an environment of its own."""
 
-import csv
 import json
 import os
 import shlex
@@ -39,31 +38,6 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("pip reaches no index")
     assert done.returncode == 0, done.stderr
     return folder / "env"
-
-
-def output_of(image: Path, folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """What Python of the environment prints."""
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder)}
-    python = image / "bin/python"
-    return subprocess.run([python, *arguments], cwd=folder, env=environment, capture_output=True, text=True)
-
-
-def test_an_export_answers_there_and_training_names_the_extra(
-    image: Path, exported_run: FinishedRun, tmp_path: Path
-) -> None:
-    export = exported_run("sentence")
-    assert "No module named 'torch'" in output_of(image, tmp_path, "-c", "import torch").stderr
-    (tmp_path / "new.csv").write_text("review\nthe cat sat\nthe dog sat\n")
-    done = output_of(image, tmp_path, "-m", "finetune", "predict", export, "new.csv", "-o", "out.csv")
-    assert done.returncode == 0, done.stderr
-    with (tmp_path / "out.csv").open() as opened:
-        assert [row["prediction"] for row in csv.DictReader(opened)] == ["good", "bad"]
-    code = f"import finetune; print(finetune.load({str(export)!r})('the cat sat').value)"
-    assert output_of(image, tmp_path, "-c", code).stdout.strip() == "good"
-    (tmp_path / "a.csv").write_text("text,label\n" + "a,b\nc,d\n" * 9)
-    done = output_of(image, tmp_path, "-m", "finetune", "run", "a.csv")
-    assert (done.returncode, "bert-finetune[train]" in done.stderr.splitlines()[-1]) == (2, True)
-    assert "no torch" in output_of(image, tmp_path, "-m", "finetune", "--version").stdout
 
 
 def test_the_entry_point_serves_an_export_and_the_health_check_finds_it(

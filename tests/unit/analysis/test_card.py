@@ -11,10 +11,9 @@ from support.cli import InProcess
 from support.runs import DATA, NO_CLASS, FinishedRun
 
 from finetune.analysis.card import base_model, code, escaped, model_card
-from finetune.data.checksums import ABOUT, verify_folder
-from finetune.models.fingerprint import fingerprint_of
+from finetune.data.checksums import ABOUT
 from finetune.runs.folder import RunFolder
-from finetune.runs.record_files import load_record, write_record
+from finetune.runs.record_files import load_record
 
 
 def blocks_of(card: str, language: str) -> list[str]:
@@ -57,25 +56,6 @@ def test_the_head_of_a_card_has_every_score_of_the_record(finished_run: Finished
     loads = kind not in NO_CLASS
     assert bool(head.pipeline_tag) == loads and (head.library_name == "transformers") == loads
     assert head.base_model is None  # a folder of this machine is no encoder of the Hub
-
-
-def test_baselines_data_limits_and_seeds_are_in_the_card(copied_run: FinishedRun) -> None:
-    folder = RunFolder(copied_run("sentence"))
-    record = load_record(folder.record_file)
-    card = model_card(folder)
-    assert "| **this model** |" in card and "| the majority label |" in card
-    assert f"| train | `{record.task}` | {record.rows['train']:,} | 0 % |" in card
-    assert f"Trained on {record.rows['train']:,} rows" in card.partition("## Limits")[2]
-    assert "Over 2 seeds" not in card
-    other = folder.path.parent / "0123456789"
-    shutil.copytree(folder.path, other)
-    changed = {"id": other.name, "recipe": {**record.recipe, "seed": 7}}
-    write_record(other / "record.json", record.model_copy(update=changed))
-    assert "Over 2 seeds macro f1 on dev has mean" in model_card(folder)
-    before = fingerprint_of(folder.model)
-    (folder.model / ABOUT).write_text(model_card(folder), encoding="utf-8")
-    assert fingerprint_of(folder.model) == before
-    verify_folder(folder.model, remedy="")
 
 
 def test_labels_are_no_markup_and_an_encoder_of_the_hub_is_the_base(finished_run: FinishedRun) -> None:

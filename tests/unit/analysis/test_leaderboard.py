@@ -1,6 +1,5 @@
 """Leaderboards: which runs are one line, their order, and what is said of them."""
 
-import math
 from typing import Any
 
 import pytest
@@ -42,11 +41,3 @@ def test_runs_on_other_rows_are_a_group_of_their_own() -> None:
         for name in ("mlm", "ltr")
     )
     assert [row[1] for row in leaderboard([mlm, ltr]).rows] == ["1", "1"]
-
-
-def test_what_is_undefined_is_the_last_and_no_folder_of_the_machine_is_named() -> None:
-    form = leaderboard([known(0.8, rows=20), run(math.nan, rows=20, frozen=True)])
-    assert [row["settings"] for row in form.numbers] == ["", "frozen=true"]
-    assert "only 20 rows of dev" in " ".join(form.notes)
-    named = leaderboard([known(0.8, model="/home/me/enc", tokenizer="/home/me/v"), known(0.7, model="m")])
-    assert "/home" not in str(named) and "enc" in str(named.rows)

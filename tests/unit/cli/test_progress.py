@@ -6,23 +6,18 @@ import re
 import pytest
 from rich.cells import cell_len
 
-from finetune.api.progress import ProgressBar
 from finetune.cli.console import Terminal
 from finetune.cli.progress import Pace, ProgressDisplay
 from finetune.metrics.scores import accuracy
 from finetune.runs import events as run_events
 from finetune.runs.events import (
-    Ended,
     EpochDone,
     EpochResult,
     Event,
-    Note,
     Predicted,
-    RowsPredicted,
     Training,
     Updates,
     Working,
-    duration,
 )
 
 RESULT = EpochResult(epoch=1, loss=0.5, headline=0.75, scores={"dev": {"accuracy": 0.75}})
@@ -54,13 +49,6 @@ def test_an_evaluation_counts_once_its_time_is_known(monkeypatch: pytest.MonkeyP
     assert [*left, pace.left] == pytest.approx([1.0, 4.0, 3.0])
 
 
-@pytest.mark.parametrize(
-    ("seconds", "words"), [(0.2, "0 s"), (59, "59 s"), (61, "1:01"), (3_661, "1:01:01"), (-3, "0 s")]
-)
-def test_a_duration_in_words(seconds: float, words: str) -> None:
-    assert duration(seconds) == words
-
-
 def shown(events: list[Event], width: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The lines drawn on a terminal of that width, or of 0 where there is none."""
     if width:
@@ -90,32 +78,3 @@ def test_a_terminal_shows_time_left_from_the_first_update_on_and_every_step(
         assert words in text
     assert re.search(r"epoch 1/2  1/40  (19|20) s left", text)
     assert ("examples/s" in text) == (width >= 60)
-
-
-@pytest.mark.parametrize(
-    ("events", "lines"),
-    [
-        (
-            [Working("reading rows"), Working("loading"), PLAN, Working("scoring")],
-            ["reading rows", "loading", "scoring"],
-        ),
-        ([Note("the same"), Note("first"), Note("the same")], ["note: the same", "note: first"]),
-        ([PLAN, updates(1, 0.5)], ["epoch 1/2  1 of 40  loss 0.500  64 examples/s  20 s left"]),
-        ([PLAN, updates(1, 0.5), Working("scoring dev")], ["epoch 1/2  1 of 40  loss 0.500  64 examples/s  20 s left"]),
-        ([RowsPredicted(done=64, total=999, rate=10.0), Predicted(done=1, total=128)], []),
-        ([RowsPredicted(done=999, total=999, rate=10.0)], ["predicted rows  999 of 999  10 rows/s"]),
-    ],
-)
-def test_a_log_has_a_line_now_and_then(events: list[Event], lines: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert shown(events, 0, monkeypatch) == lines
-
-
-def test_python_shows_a_bar_with_the_last_score_and_closes_it(capsys: pytest.CaptureFixture[str]) -> None:
-    bar = ProgressBar()
-    for event in (PLAN, updates(1, 0.5), EPOCH, updates(40, 1.0, count=39, epoch=2)):
-        bar(event)
-    assert (bar.bar.n, bar.bar.total) == (40, 40)
-    bar(Ended())
-    assert bar.bar is None
-    last = capsys.readouterr().err.strip().splitlines()[-1]
-    assert "40/40" in last and "accuracy" in last

@@ -1,21 +1,22 @@
 """What each command imports, and what stands in for imports that take seconds: its results are the same."""
 
 import json
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.records import made_record
+from support.records import change_record
+from support.runs import FinishedRun
 from transformers import AutoTokenizer
 
 from finetune.commands import COMMANDS
 from finetune.errors import UserError
 from finetune.models.tokenizers.load import FastTokenizer, load_fast_tokenizer
-from finetune.runs.folder import write_predictions
 
 HEAVY = {"torch", "transformers", "datasets", "evaluate", "accelerate", "sklearn"}  # each takes a second or more
 LOADED = """
@@ -30,47 +31,18 @@ for command in sys.argv[1:]:
     loaded = sorted({name.partition(".")[0] for name in sys.modules})
     print(json.dumps({"command": command, "code": code, "modules": loaded}), file=sys.stderr)
 """
-TEXTS = [
-    *("the cat sat on the red house", "", "  two  spaces ", "Café ÀÉ naïve a\u0301", "漢字 안녕하세요 😀", "x" * 120),
-    *("[CLS] a [SEP] b [MASK]", "<s> a </s> <unk>", "don't, stop! (really?)", "zzz qqq 12345 under\tthe\nmoon"),
-]
-
-
-def write_run(out: Path, name: str, wrong: int) -> None:
-    """A finished run of RTE: its record and its predictions, of which so many are wrong."""
-    labels = ("entailment", "not_entailment")
-    folder = out / "rte" / name
-    folder.mkdir(parents=True)
-    lines = [
-        {"id": str(i), "text": "a", "pair": "b", "gold": labels[i % 2], "prediction": labels[(i + (i < wrong)) % 2]}
-        | {"probabilities": [0.5, 0.5]}
-        for i in range(40)
-    ]
-    write_predictions(folder / "predictions-dev.parquet", lines, {})
-    record = made_record(
-        "rte", id=name, finished=name, recipe={"task": "rte", "seed": wrong, "limit": None}, model="minilm",
-        rows={"dev": 40}, scores={"dev": {"accuracy": 1 - wrong / 40}}, baselines={"dev": {}},
-    )  # fmt: skip
-    (folder / "record.json").write_text(record.model_dump_json())
 
 
 @pytest.fixture
-def here(tmp_path: Path, tiny_albert: Path) -> Path:
+def here(copied_run: FinishedRun, tmp_path: Path, tiny_albert: Path) -> Path:
     """A folder with two runs, a file of data and a link to an encoder."""
-    for name, wrong in (("aaaaaaaaaa", 4), ("bbbbbbbbbb", 12)):
-        write_run(tmp_path / "results", name, wrong)
+    first = copied_run("sentence")
+    for name in ("aaaaaaaaaa", "bbbbbbbbbb"):
+        change_record(shutil.copytree(first, first.with_name(name)) / "record.json", id=name)
     rows = "".join(f"the {word} cat sat {i},{'yn'[i % 2]}\n" for i, word in enumerate(["red", "blue"] * 30))
     (tmp_path / "rows.csv").write_text(f"text,label\n{rows}")
     (tmp_path / "encoder").symlink_to(tiny_albert)
     return tmp_path
-
-
-def loaded_by(folder: Path, *commands: str) -> Iterator[tuple[str, int, set[str]]]:
-    """(command, exit code, packages imported by it and those before it) of commands that one new Python runs."""
-    done = subprocess.run([sys.executable, "-c", LOADED, *commands], cwd=folder, capture_output=True, text=True)
-    found = [json.loads(line) for line in done.stderr.splitlines() if line.startswith('{"command"')]
-    assert [each["command"] for each in found] == list(commands), done.stderr
-    return ((each["command"], each["code"], set(each["modules"])) for each in found)
 
 
 LIGHT = (
@@ -83,26 +55,12 @@ LIGHT = (
 
 def test_what_reads_files_imports_no_torch(here: Path) -> None:
     """In one process, since none may import it: the first that does is the one that fails."""
-    for command, code, modules in loaded_by(here, *LIGHT):
-        assert code == (2 if command == "run no-such-recipe" else 0), command
-        assert HEAVY & modules == set(), command
-
-
-def test_help_imports_neither_rich_nor_pydantic(tmp_path: Path) -> None:
-    ((_, code, modules),) = loaded_by(tmp_path, "--help")
-    assert code == 0
-    assert {"rich", "pydantic", "numpy"} & modules == set()
-
-
-def assert_same_ids(folder: Path) -> None:
-    """The same ids as transformers' tokenizer, of texts and of pairs."""
-    ours, theirs = FastTokenizer(folder), AutoTokenizer.from_pretrained(folder)
-    for inputs in ([TEXTS], [TEXTS, TEXTS[::-1]]):
-        assert ours(*inputs)["input_ids"] == theirs(*inputs)["input_ids"]
-    plain = {"add_special_tokens": False}
-    assert ours(TEXTS, **plain)["input_ids"] == theirs(TEXTS, **plain)["input_ids"]
-    assert ours.unk_token_id == theirs.unk_token_id
-    assert ours.convert_ids_to_tokens(7) == theirs.convert_ids_to_tokens(7)
+    done = subprocess.run([sys.executable, "-c", LOADED, *LIGHT], cwd=here, capture_output=True, text=True)
+    found = [json.loads(line) for line in done.stderr.splitlines() if line.startswith('{"command"')]
+    assert [one["command"] for one in found] == list(LIGHT), done.stderr
+    for one in found:
+        assert one["code"] == (2 if one["command"] == "run no-such-recipe" else 0), one["command"]
+        assert HEAVY & {*one["modules"]} == set(), one["command"]
 
 
 def saved_again(folder: Path, to: Path) -> Path:
@@ -110,12 +68,6 @@ def saved_again(folder: Path, to: Path) -> Path:
     AutoTokenizer.from_pretrained(folder).save_pretrained(to)
     (to / "config.json").write_bytes((folder / "config.json").read_bytes())
     return to
-
-
-def test_ids_without_transformers_are_those_of_transformers(tiny_encoder: Path, tmp_path: Path) -> None:
-    folder = saved_again(tiny_encoder, tmp_path)
-    assert isinstance(load_fast_tokenizer(folder), FastTokenizer)
-    assert_same_ids(folder)
 
 
 def changed(file: Path, **values: Any) -> None:

@@ -37,22 +37,6 @@ def first_gold(data: Path, **settings: Any) -> Any:
     return own_task(str(data), settings).load(Source(), "train").rows[0].gold
 
 
-def test_the_first_rows_and_the_labels_are_shown_before_anything_is_trained(
-    here: Finetune, tmp_path: Path, tiny_bert: Path
-) -> None:
-    row = "{},{},{},{}"
-    write(
-        tmp_path / "mail.csv", "id,topic of mail,airline,text",
-        lambda i: row.format(900 + i, ("bill", "help")[i % 2], "ABC"[i % 3], sentence(i)),
-    )  # fmt: skip
-    shown, started = here("check", "mail.csv").stdout, here("init", "mail.csv").stdout
-    trained = here("run", "mail.csv", f"model={tiny_bert}", "train.epochs=1").stderr
-    for text in (shown, started, trained.partition("epoch 1/1")[0]):
-        assert "row 1: text = 'the soup near the soup was number 0', label = bill" in text
-    assert "labels: bill 30, help 30" in shown and "label=airline (3 values: A, B, C)" in shown
-    assert 'label = "topic of mail"' in started
-
-
 def test_where_two_columns_could_be_the_label_the_command_stops_or_asks(here: Finetune, tmp_path: Path) -> None:
     write(tmp_path / "data.csv", "note,mark a,mark b", lambda i: f"{sentence(i)},{'xyz'[i % 3]},{'pq'[i // 3 % 2]}")
     for command in ("run", "check", "init"):
@@ -112,12 +96,3 @@ def test_names_of_numbered_labels_come_from_a_file_a_setting_or_the_data(tmp_pat
     info = {b"huggingface": json.dumps({"info": {"features": features}}).encode()}
     pq.write_table(table.replace_schema_metadata(info), tmp_path / "rows.parquet")
     assert own_task(str(tmp_path / "rows.parquet"), {}).labels == ("no", "yes")
-
-
-@pytest.mark.parametrize(("given", "warned"), [([], True), (["split=part"], False)])
-def test_a_column_that_names_splits_is_used_where_it_is_named(
-    here: Finetune, tmp_path: Path, given: list[str], warned: bool
-) -> None:
-    split = ("train", "train", "dev")
-    write(tmp_path / "a.csv", "text,label,part", lambda i: f"{sentence(i)},{'ab'[i % 2]},{split[i % 3]}")
-    assert ("warning split-column" in here("check", "a.csv", *given).stdout) == warned

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from filelock import FileLock
 from support.toys import cat_task, choice_task, span_task, tag_task
 from support.training import build, unscored
 
@@ -103,37 +102,6 @@ def test_the_pooler_and_the_first_token_are_not_taken_for_each_other(
         for ours, expected in zip(trainer.engine.logits(cached), plain.engine.logits(features), strict=True):
             assert ours == pytest.approx(expected, abs=2e-3)
     assert encoded == [len(pairs), len(pairs) if (family, first) == ("roberta", "texts") else 0]
-
-
-def test_the_disk_is_bounded_and_what_is_in_use_stays(
-    tiny_bert: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def size() -> int:
-        return sum(file.stat().st_size for file in cache.glob("*/*.npy"))
-
-    prepared(tag_task(), tiny_bert)
-    (first,) = cache.iterdir()
-    one = size()
-    monkeypatch.setenv("FINETUNE_CACHE_GB", str(1.1 * one / 1e9))
-    with FileLock(first / ".lock"):  # by another process
-        _, features, _ = prepared(tag_task(), tiny_bert, weights="a second")
-    assert features[0].states is None
-    assert size() == one
-    (first / ".layer-7.npy.tmp").write_bytes(b"x" * one)  # of a process that was ended while it wrote
-    (first / "layer-9.npy").symlink_to("removed")  # as a file that another process removes in between
-    _, features, watch = prepared(tag_task(), tiny_bert, weights="another")  # for which the first goes
-    assert (features[0].states is None, watch.notes) == (False, [])
-    assert [file.name for file in first.iterdir()] == [".lock"]
-    assert size() < 0.5 * one  # the layer that is read: all would have fitted only in the place of others
-    monkeypatch.setenv("FINETUNE_CACHE_GB", str(0.2 * one / 1e9))
-    _, features, _ = prepared(tag_task(), tiny_bert, weights="a third")
-    assert features[0].states is None
-    assert 0.3 * one < size() < 0.5 * one  # what cannot help stays
-    monkeypatch.setenv("FINETUNE_CACHE_GB", "0")
-    trainer, features, watch = prepared(tag_task(), tiny_bert, weights="a fourth")
-    assert features[0].states is None
-    assert "0.0 GB, FINETUNE_CACHE_GB" in watch.notes[0]
-    assert len(losses(trainer, features)) == 2
 
 
 def test_damaged_states_are_computed_again(tiny_bert: Path, cache: Path) -> None:

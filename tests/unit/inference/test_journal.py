@@ -109,12 +109,11 @@ def test_a_journal_of_other_numbers_is_not_reused(
     assert any("of another file, model, version or device" in note for note in found.notes)
 
 
-@pytest.mark.parametrize("overlaps", [False, True])
 def test_windows_and_a_thread_that_reads_ahead_change_no_answer(
-    overlaps: bool, reviewer: Predictor, reviews_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    reviewer: Predictor, reviews_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     predict(reviewer, reviews_file, tmp_path / "one.csv")
-    monkeypatch.setattr(type(reviewer.engine), "overlaps", overlaps)
+    monkeypatch.setattr(type(reviewer.engine), "overlaps", True)
     monkeypatch.setattr(answer_rows, "FIRST_WINDOW", 3)
     monkeypatch.setattr(answer_rows, "WINDOW", 7)
     predict(reviewer, reviews_file, tmp_path / "two.csv")
@@ -174,9 +173,6 @@ def test_a_risk_is_promised_where_dev_has_rows_enough(
     wrong = 10
     advised = told("--risk", "0.05").split("`--risk` ")[1].split(",")[0]
     assert in_process("predict", str(run), "new.csv", "--quiet", "--risk", advised, data=tmp_path)[0] == 0
-    assert "'risk' is 5" in told("--risk", "5")
-    assert "one can be asked for" in told("--risk", "0.1", "--coverage", "0.5")
-    assert "is not a run" in told("--risk", "0.1", model=run / "model")
     wrong, rows = 200, 400
     model = finetune.load(run, device="cpu")
     texts = [f"the {animal} sat {number}" for number in range(20) for animal in ("cat", "dog")]

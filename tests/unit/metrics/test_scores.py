@@ -146,23 +146,6 @@ def test_an_interval_has_only_scores_that_are_possible() -> None:
     assert perplexity.possible((-91_991.0, 654_252.0), around=281_131.0) == (0.0, 654_252.0)
 
 
-@pytest.mark.parametrize(
-    ("metric", "score", "shown", "signed"),
-    [
-        (metrics.accuracy, -0.0001, "0.0", "+0.0"),  # zero has no minus sign
-        (metrics.accuracy, -0.12, "-12.0", "-12.0"),
-        (ERROR, 0.4166, "0.42", "+0.42"),
-        *[(perplexity, 13_697.6, "13,698", "+13,698"), (perplexity, 33_962_142.8, "3.40e7", "+3.40e7")],
-        *[(perplexity, 42.04, "42.0", "+42.0"), (perplexity, 8.312, "8.31", "+8.31"), (perplexity, 0, "0.0", "+0.0")],
-        (perplexity, -2_496.8, "-2,497", "-2,497"),
-        *[(probability, 7.3e-5, "0.00730", "+0.00730"), (probability, 3e-8, "3.00e-6", "+3.00e-6")],
-        (masked_accuracy, 7.3e-5, "0.0", "+0.0"),
-    ],
-)
-def test_a_score_as_tables_show_it(metric: Metric, score: float, shown: str, signed: str) -> None:
-    assert (metric.shown(score), metric.signed(score)) == (shown, signed)
-
-
 def test_scores_of_words_are_those_of_all_words_together() -> None:
     draw, gold, answers = random.Random(0), [], []
     for _ in range(20):

@@ -10,8 +10,7 @@ from statsmodels.stats.contingency_tables import mcnemar as theirs_mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
-from finetune.metrics.metric import DIFFERENCES, RATIOS, Counted
-from finetune.metrics.scores import accuracy
+from finetune.metrics.metric import Counted
 from finetune.metrics.significance import Rescored, holm, mcnemar, paired_bootstrap, score_interval, wilson
 from finetune.metrics.sums import mean_counted
 from finetune.metrics.words import perplexity, probability
@@ -148,17 +147,3 @@ def test_p_of_perplexities_is_that_of_a_test_of_nats_and_agrees_with_the_interva
         low, high = found.interval
         assert low <= found.value <= high
         assert (low > 0 or high < 0) == (found.p < 0.05)
-
-
-def test_seeds_of_perplexities_are_averaged_geometrically() -> None:
-    assert [metric.spacing for metric in (perplexity, probability, accuracy)] == [RATIOS, RATIOS, DIFFERENCES]
-    assert (RATIOS.mean([10.0, 1_000.0]), DIFFERENCES.mean([0.5, 1.0])) == (pytest.approx(100), 0.75)
-    assert math.isnan(RATIOS.mean([math.nan, 2.0])) and RATIOS.mean([0.0, 1.0]) >= 0
-
-
-@pytest.mark.parametrize(("a", "b"), [(20.0, 3e9), (3e9, 20.0)])
-def test_a_difference_of_ratios_is_that_of_the_scores(a: float, b: float) -> None:
-    step = math.log(b / a)
-    assert RATIOS.difference(step, a, b) == pytest.approx(b - a) == pytest.approx(-RATIOS.difference(-step, b, a))
-    assert RATIOS.step(b - a, a, b) == pytest.approx(step)
-    assert (RATIOS.difference(0.0, a, b), RATIOS.difference(2_000.0, a, b)) == (0.0, 1e15)

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from safetensors.torch import load_file, save_file
-from support.fuzzed_folders import fuzz_model_folders
 from support.records import change_config
 from support.runs import FinishedRun
 from support.toys import cat_task
@@ -27,22 +26,17 @@ from finetune.runs.recipe import Recipe
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 VALUES: dict[str, tuple[Any, ...]] = {
     "num_attention_heads": (0, 3),  # of a width of 32
-    "hidden_size": (0, 65_536, 10**9),
-    "vocab_size": (50, 10**12),
-    "num_labels": (10**9,),
+    "hidden_size": (0, 10**9),
+    "vocab_size": (50,),
     "pad_token_id": (-1, 9_999),
     "dtype": ("nonsense",),
-    "hidden_act": ("evil",),
     "model_type": ("evil", None),
     "hidden_dropout_prob": (2, float("nan")),
-    "layer_norm_eps": (float("nan"),),
     "quantization_config": ({"quant_method": "bitsandbytes", "load_in_8bit": True},),
-    "architectures": ([0.5],),
     "id2label": ({"0": "a", "5": "b"},),
 }
 OF_ALBERT: dict[str, tuple[Any, ...]] = {  # whose layers share their weights
     "num_hidden_groups": (0, 10**6),
-    "inner_group_num": (0,),
     "embedding_size": (10**9,),
 }
 MANY_LAYERS = {"num_hidden_layers": 10**6, "hidden_size": 1, "num_attention_heads": 1, "intermediate_size": 1}
@@ -53,18 +47,12 @@ CONFIGS = [
 ]
 CONTENTS: list[tuple[str, bytes]] = [
     ("config.json", b"{"),
-    ("config.json", b"[]"),
     ("config.json", b'{"a":' * 100_000 + b"1" + b"}" * 100_000),
-    ("config.json", b"\xff\xfe{}"),
     ("adapter_config.json", b"{}"),
-    (WEIGHTS, b""),
     (INDEX, b"[]"),
-    ("vocab.txt", b""),
     ("vocab.txt", b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n" + b"".join(b"w%d\n" % n for n in range(500))),
     ("tokenizer.json", b'{"x'),
-    ("tokenizer_config.json", b"{"),
     ("tokenizer_config.json", b'{"tokenizer_class": "evil.Evil"}'),
-    ("tokenizer_config.json", b'{"tokenizer_class": "BertTokenizer", "pad_token": null}'),
     ("tokenizer_config.json", b'{"tokenizer_class": "BertTokenizer", "model_max_length": "x"}'),
 ]
 
@@ -136,7 +124,6 @@ def test_an_odd_file_is_refused_in_one_line(name: str, content: bytes, encoder: 
         ({"model_type": "nomic_bert", "hidden_size": None, "auto_map": {"AutoConfig": "a.NomicBertConfig"}}, "Nomic"),
         ({"auto_map": {"AutoConfig": "configuration_bert.JinaBertConfig"}}, "Name an encoder, or a copy"),
         ({"auto_map": {"AutoModel": "modeling.MyBert"}}, r"\(modeling.MyBert\), which is never run"),
-        ({"auto_map": {"AutoModel": ["x", 5]}}, "which is never run"),
         ({"auto_map": ["configuration.NewConfig"]}, "auto_map is"),
         *((kind(vocab_size=9).to_dict(), kind.model_type) for kind in (GPT2Config, T5Config, XLNetConfig)),
     ],
@@ -163,15 +150,9 @@ def unchecked(copied_run: FinishedRun) -> Path:
     "saved",
     [
         {"max_length": "x"},
-        {"max_length": 10**12},
-        {"layers": 5},
         {"layers": [99]},
-        {"options": []},
-        {"task": 5},
         {"layout": {"shape": "evil", "text": ["review"]}},
-        {"layout": {"shape": "classification", "text": ["review"], "labels": "x", "new": 1}},
         {"pooling": "median"},
-        {"pooling": {"a": 1}},
         [1],
     ],
     ids=str,
@@ -187,11 +168,3 @@ def test_nan_weights_give_no_answers(unchecked: Path) -> None:
     save_file(weights, unchecked / WEIGHTS, {"format": "pt"})
     predictor = load_predictor(unchecked, device="cpu")
     assert_refused(lambda: predictor("the cat sat"))
-
-
-def test_damaged_folders_end_in_one_line(finished_run: FinishedRun, tiny_bert: Path, tmp_path: Path) -> None:
-    model = finished_run("sentence") / "model"
-    found = fuzz_model_folders(60, seed=0, folder=tmp_path, encoder=tiny_bert, model=model)
-    assert (found.tried, found.survived) == (60, 60)
-    assert found.refused > 20
-    assert found.accepted > 3

@@ -118,11 +118,8 @@ def compressed(file: Path) -> None:
         (lambda file: file.write_bytes(pickle.dumps(Code())), "is not a file of weights alone"),
         (lambda file: torch.save({"a": np.zeros(2)}, file), "is not a file of weights alone"),
         (lambda file: torch.save({"model": {"a": torch.zeros(2)}}, file), "does not hold weights by their names"),
-        (lambda file: torch.save({}, file), "does not hold weights by their names"),
-        (lambda file: torch.save({"a": torch.zeros(2).to_sparse()}, file), "does not hold weights by their names"),
         (lambda file: torch.save({"a": torch.zeros(1).expand(1 << 40)}, file), "would take 4,398,046,511,104 bytes"),
         (compressed, ""),
-        (lambda file: file.write_bytes(file.read_bytes()[:-200]), "is not read"),
         (lambda file: file.write_text("version https://git-lfs.github.com/spec/v1"), "is not read"),
     ],
 )
@@ -140,17 +137,12 @@ def test_what_is_more_than_weights_is_refused_by_name(
 @pytest.mark.parametrize(
     ("name", "tokenizer", "said"),
     [
-        ("roberta-bse", "", "Did you mean 'FacebookAI/roberta-base'"),
         ("miniml", "", "Did you mean 'minilm'"),
         ("https://huggingface.co/klue/bert-base/tree/main?x=1", "", r"URL\. Give its name: model=klue/bert-base$"),
-        ("https://example.org/model", "", r"is a URL\. Download the folder"),
         ("new:4x250", "", r"250 is not divisible by 64.*new:4x256, or name .* heads .*: new:4x250xHEADS"),
-        ("new:minni", "", "no size 'minni'. Did you mean 'mini'"),
         ("new:512x65536", "", "weights"),
-        ("new:4x" + "9" * 4_000, "", "no size"),
         ("new:mini", "", r"needs a vocabulary.*`finetune tokenizer TEXTS -o vocabulary`.*tokenizer=vocabulary"),
         ("new:mini", "nowhere", "nowhere does not exist"),
-        ("new:mini", "empty", "has no tokenizer"),
         ("new:mini", "broken/tokenizer.json", "cannot be loaded"),
         ("minilm", "empty", "which has its own vocabulary. Leave tokenizer out"),
     ],
@@ -198,7 +190,6 @@ def replaced(name: str, old: str, new: str) -> Callable[[Path], Any]:
         (moved, False),
         (replaced("config.json", "1e-12", "1e-05"), False),
         (replaced("tokenizer.json", "[MASK]", "[MARK]"), False),
-        (replaced("tokenizer_config.json", "[MASK]", "[MARK]"), False),
     ],
 )
 def test_what_decides_changes_the_fingerprint_and_nothing_else_does(
@@ -230,14 +221,3 @@ def test_an_untrained_encoder_is_of_its_size_and_the_vocabulary_wherever_it_is(
     assert resolve("new:tiny", tokenizer=str(copy)).fingerprint != one.fingerprint
     (copy / "vocab.txt").write_text((copy / "vocab.txt").read_text() + "\nwombat")
     assert resolve("new:mini", tokenizer=str(copy)).fingerprint != one.fingerprint
-
-
-@pytest.mark.parametrize("name", ["config.json", "tokenizer.json"])
-def test_a_damaged_entry_of_the_cache_is_made_again(tiny_bert: Path, name: str) -> None:
-    resolved = resolve("new:1x64", tokenizer=str(tiny_bert))
-    file = resolved.folder / name
-    content = file.read_bytes()
-    for damage in (b"{", content.replace(b"64", b"32").replace(b"[MASK]", b"[MUSK]")):
-        file.write_bytes(damage)
-        assert resolve("new:1x64", tokenizer=str(tiny_bert)).fingerprint == resolved.fingerprint
-        assert file.read_bytes() == content

@@ -88,9 +88,10 @@ def test_a_model_with_a_reader_loads_again_and_as_an_encoder(
     inputs = collate(features[:4], pad_id=trainer.engine.pad_id).inputs()
     with torch.no_grad():
         assert torch.allclose(model(*inputs), again(*inputs), atol=1e-5)
-    if "pooling" not in READ[how]:
-        with pytest.raises((RuntimeError, ValueError), match=r"mismatch|Unrecognized"):  # its head would be random
-            getattr(transformers, model.head.auto_class).from_pretrained(tmp_path)
+    kind = getattr(transformers, model.head.auto_class)
+    if "pooling" not in READ[how] and type(model.backbone.config) in kind._model_mapping:
+        with pytest.raises(RuntimeError, match="mismatch"):  # its head would be random
+            kind.from_pretrained(tmp_path)
     loaded = load_backbone(tmp_path, Recipe(task="any"))[0].encoder
     theirs = model.backbone.encoder.state_dict()
     assert all(torch.equal(theirs[name], tensor) for name, tensor in loaded.state_dict().items() if name in theirs)
@@ -129,7 +130,6 @@ def fitting(folder: Path, rows: int = 50, **settings: Any) -> str:
         ({"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False}, "mean"),
         ({"pooling_mode_mean_tokens": False, "pooling_mode_cls_token": True}, "cls"),
         ({"pooling_mode": "mean"}, "mean"),  # of later versions
-        ({"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": True}, "family"),  # both, concatenated
         ({"pooling_mode_max_tokens": True}, "family"),  # not one of ours
     ],
 )
@@ -146,9 +146,6 @@ def test_a_sentence_encoder_says_which_vector_it_was_trained_with(
     modules[1]["path"] = "../bert/1_Pooling"  # no other folder is looked into
     (folder / "modules.json").write_text(json.dumps(modules))
     assert fitting(folder) == "family"
-    (folder / "modules.json").write_text("[" * 100_000)
-    with pytest.raises(UserError, match="is not JSON"):
-        fitting(folder)
 
 
 def test_which_vector_fits_an_encoder(tiny_bert: Path, tiny_roberta: Path, tmp_path: Path) -> None:
@@ -161,8 +158,6 @@ def test_which_vector_fits_an_encoder(tiny_bert: Path, tiny_roberta: Path, tmp_p
         ({"rows": FEW_ROWS, "frozen": True}, "mean"),
         ({"train": {"solver": "contrastive"}}, "unit"),
         ({"bilstm": True}, "family"),
-        ({"layers": [1]}, "family"),
-        ({"lora": 4, "adapter": True}, "family"),
         ({"pooling": "cls"}, "cls"),
     ):
         assert fitting(tiny_roberta, **settings) == expected, settings

@@ -16,11 +16,9 @@ import pytest
 from support.runs import FinishedRun
 
 from finetune.data import checksums
-from finetune.data.in_memory import Columns, stored
-from finetune.data.paths import STORE
 from finetune.errors import UserError
 from finetune.inference.predictor import load_predictor
-from finetune.runs.folder import RESULTS, RunFolder, read_lines, read_predictions, with_results, write_predictions
+from finetune.runs.folder import RunFolder, read_lines
 from finetune.runs.record_files import DamagedRecord, all_records, load_record, write_record
 
 HOLD = """
@@ -97,9 +95,6 @@ def test_a_folder_elsewhere_is_refused_before_training(
     before = {*tmp_path.rglob("*")}
     with pytest.raises(UserError, match=words), RunFolder.of(Path(place), "t", "1").locked(wait=True):
         pass
-    if place[0] in "s~":
-        with pytest.raises(UserError, match=words):
-            stored({"train": Columns(cells={"text": ["a"]}, names={})}, Path(place) / STORE)
     assert {*tmp_path.rglob("*")} == before
 
 
@@ -169,15 +164,6 @@ def test_an_attempt_that_is_not_finished_is_left_alone_also_where_the_old_record
         assert (run.attempt.path / "model" / "more.txt").is_file()
 
 
-def test_what_a_process_left_that_was_killed_after_the_run_was_finished_is_removed(run: RunFolder) -> None:
-    (run.path / ".holder").write_text("process 1 on here\n")
-    (run.path / "new").mkdir()
-    before = contents(run.path)
-    run.clean()
-    assert contents(run.path) == before
-    assert not {".holder", "new"} & {file.name for file in run.path.iterdir()}
-
-
 def flip(file: Path) -> None:
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
@@ -225,21 +211,3 @@ def test_older_records_models_and_predictions_are_read(run: RunFolder, tmp_path:
     pq.write_table(pa.Table.from_pylist([{"id": "1", "gold": "x"}]), run.predictions("dev"))
     with pytest.raises(UserError, match="has no column prediction"):
         read_lines(run, "dev")
-
-
-@pytest.mark.parametrize("name", ["a:b", "s3:", "~", "file:", "a?b*c#d%20e"])
-def test_predictions_are_written_into_a_folder_of_any_name(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where pyarrow is given a relative path, it looks for some on servers and in homes."""
-    monkeypatch.chdir(tmp_path)
-    file = Path(name) / "inside" / "predictions-dev.parquet"
-    file.parent.mkdir(parents=True)
-    write_predictions(file, [{"prediction": "good"}], {})
-    assert read_predictions(file) == [{"prediction": "good"}]
-    assert [one.relative_to(tmp_path) for one in tmp_path.rglob("*.*") if one.is_file()] == [file]
-
-
-def test_an_advised_command_can_be_typed_whatever_the_names() -> None:
-    assert with_results("run", "a b.csv", out=Path("o ut")) == "finetune run 'a b.csv' --out 'o ut'"
-    assert with_results("ls", "mrpc", out=RESULTS) == "finetune ls mrpc"

@@ -7,11 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.cli import Finetune, assert_error
-from support.files import write
 from support.paths import ROOT
 from support.records import run as record_of
-from support.runs import FinishedRun
 
 from finetune.data.checksums import content_hash
 from finetune.data.paths import from_here
@@ -96,29 +93,6 @@ def test_folders_and_records_of_before(tmp_path: Path, monkeypatch: pytest.Monke
     assert named("c/old.csv") == "0000000002"
     with pytest.raises(UserError, match="other data of that name"):
         latest_run(written("d/old.csv"), OUT)
-
-
-def test_commands_name_the_run_on_other_data_of_that_name(
-    here: Finetune, copied_run: FinishedRun, tmp_path: Path
-) -> None:
-    first = copied_run("sentence")
-    write(tmp_path / "reviews.csv", "review,mark\nthe bird sat,good\n")
-    for words in ("predict reviews.csv reviews.csv", f"compare reviews.csv {first.name}"):
-        done = here(*words.split())
-        assert done.returncode == 2, words
-        assert_error(done.stderr, f"{first.name} of ", "finetune run reviews.csv")
-
-
-@pytest.mark.parametrize("name", ["myrun", "../{home}/myrun"])
-@pytest.mark.parametrize("words", ["show {}", "report {}", "compare {} twin", "explain {} sat", "evaluate {} rows.csv"])
-def test_a_folder_of_one_word_or_through_its_parent_is_a_run_like_any(
-    words: str, name: str, here: Finetune, finished_run: FinishedRun, tmp_path: Path
-) -> None:
-    for copy in ("myrun", "twin"):
-        shutil.copytree(finished_run("sentence"), tmp_path / copy)
-    write(tmp_path / "rows.csv", "review,mark\n" + "the cat sat,good\nthe dog sat,bad\n" * 5)
-    done = here(*words.format(name).format(home=tmp_path.name).split())
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a checkout")

@@ -9,15 +9,14 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.hostile.recipes import fuzz_recipes
 
 from finetune.errors import UserError
 from finetune.runs.recipe import Recipe, Train, setting_fields
 from finetune.runs.resolve import expand, load_recipe, parse, shares_of, with_settings
-from finetune.runs.settings import DEFAULTS, MOST_BYTES, override_value, parse_toml, recipe_files, typed_value
-from finetune.task_types.options import configured, option_names
+from finetune.runs.settings import DEFAULTS, MOST_BYTES, override_value, recipe_files, typed_value
+from finetune.task_types.options import option_names
 from finetune.task_types.registry import find
-from finetune.training.targets import expand_targets, load_target, split_arguments
+from finetune.training.targets import expand_targets, split_arguments
 
 
 def parsed(**settings: Any) -> Recipe:
@@ -46,42 +45,17 @@ def test_every_recipe_loads_its_task_exists_and_its_first_line_runs_it(name: str
     [
         ({"train.learning_rat": 1e-4}, ("'train.learning_rat'", "Did you mean 'train.learning_rate'")),
         ({"learning_rate": 1e-4}, ("'learning_rate'", "'train.learning_rate'")),
-        ({"tran.epochs": 1}, ("'tran.epochs'", "'train.epochs'")),
         ({"zzz": 1}, ("'zzz'", "task, model, max_length")),
-        ({"task.name": 3}, ("'task'",)),
-        ({"train": 3}, ("'train' is 3",)),
         ({"tokenizer": 10}, ("'tokenizer' is 10", "at least 16")),
-        ({"seed": -1}, ("'seed' is -1",)),
-        ({"seed": 2**63}, ("'seed'", "at most 9,223,372,036,854,775,807")),
-        ({"data_seed": 10**400}, ("'data_seed'", "at most 9,223,372,036,854,775,807")),
-        ({"limit": 2**63}, ("'limit'", "at most 9,223,372,036,854,775,807")),
-        ({"max_length": 10**9}, ("'max_length'", "131,072")),
         ({"layers": [1] * 100_000}, ("'layers'", "at most 100 values")),
-        ({"layers": [2**70]}, ("'layers'", "one of embeddings")),
         ({"task": "x" * 5_000}, ("'task'", "4,096 characters")),
-        ({"train_share": 0}, ("'train_share' is 0", "over 0 and at most 1")),
-        ({"train_share": 1.5}, ("'train_share' is 1.5",)),
-        ({"train.epochs": "3"}, ("'train.epochs' is '3'", "a whole number")),
-        ({"train.epochs": True}, ("'train.epochs' is True", "a whole number at least 1 and at most 10,000")),
-        ({"train.batch_size": 10**9}, ("'train.batch_size'", "65,536")),
-        ({"train.accumulation": 10**9}, ("'train.accumulation'", "65,536")),
-        ({"train.learning_rate": 1e38}, ("'train.learning_rate'", "at least 1e-12 and at most 10")),
         ({"train.learning_rate": float("nan")}, ("'train.learning_rate'", "at most 10")),
-        ({"train.learning_rate": 1e-45}, ("'train.learning_rate'", "at least 1e-12")),
-        ({"train.weight_decay": float("inf")}, ("'train.weight_decay'", "at most 100")),
-        ({"train.adam_epsilon": 1e-300}, ("'train.adam_epsilon'", "at least 1e-20")),
-        ({"train.clip_norm": 1e-300}, ("'train.clip_norm'", "at least 1e-06")),
-        ({"train.layer_decay": 1e-300}, ("'train.layer_decay'", "at least 0.001")),
-        ({"train.dropout": 0.9999999}, ("'train.dropout'", "at most 0.99")),
         ({"train.warmup": 1.5}, ("'train.warmup' is 1.5", "at least 0 and at most 1")),
-        ({"train.schedule": "lineer"}, ("'lineer'", "linear, cosine, constant")),
-        ({"train.solver": "adamw"}, ("'adamw'", "adam, logistic, contrastive")),
         ({"options.keep": [[1]]}, ("'options.keep'", "It must be a text, a number")),
         ({"train.batch_size": 8, "train.accumulation": 9}, ("accumulation 9", "batch_size 8")),
         ({"lora": 4, "reinit_layers": 1}, ("lora = 4", "reinit_layers = 1")),
         ({"lora": 4, "adapter": True, "bilstm": True}, ("adapter", "bilstm")),
         ({"frozen": True, "train.gradient_checkpointing": True}, ("gradient_checkpointing", "frozen")),
-        ({"keep_labels": True, "train.solver": "logistic"}, ("keep_labels", "logistic")),
         ({"bilstm": True, "pooling": "mean"}, ("pooling mean", "BiLSTM")),
     ],
 )
@@ -128,26 +102,6 @@ def test_arguments_are_parted_into_targets_and_settings(tmp_path: Path, monkeypa
     assert found == (["glue-mrpc", "a=b.toml"], {"model": "minilm", "train.epochs": 2, "task": "y" * 5_000})
 
 
-def test_other_values_that_are_refused() -> None:
-    with pytest.raises(UserError, match="unknown task"):
-        load_target("glue-mrpc", {"task": "z" * 300})
-    for name in ("[1]", "{a = 1}", "3", "true", "nothing"):
-        with pytest.raises(UserError, match="no preset is called"):
-            expand_targets(["glue-mrpc"], {"preset": override_value("preset", name)})
-    for name in ("n_best", "stride", "max_answer_tokens"):
-        with pytest.raises(UserError, match=name):
-            configured(find("squad-v2"), {name: 10**9})
-
-
-def test_keys_of_many_parts_are_refused_and_other_dots_are_not() -> None:
-    dots, parts = "." * 100, ".a" * 100
-    for line in (f"x = [{', '.join(['0.5'] * 100)}]", f'x = "{dots}"', f"x = 1  # {dots}", f"x = '{parts}'"):
-        assert "x" in parse_toml(line, origin="test")
-    for line in (f"a{parts} = 1", f"[a{parts}]", f"x = {{ a{parts} = 1 }}", '"q"' + ".'q'" * 100 + " = 1"):
-        with pytest.raises(UserError, match="nested more than"):
-            parse_toml(line, origin="test")
-
-
 def test_a_recipe_file_is_a_small_regular_text(tmp_path: Path) -> None:
     (tmp_path / "large.toml").write_bytes(b"#" * (MOST_BYTES + 1))
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
@@ -162,14 +116,6 @@ def test_a_recipe_file_is_a_small_regular_text(tmp_path: Path) -> None:
             load_recipe(file)
         with pytest.raises(UserError):
             expand_targets([str(file)], {})
-
-
-@pytest.mark.slow
-def test_hostile_recipes_are_used_or_refused(tmp_path: Path) -> None:
-    outcome = fuzz_recipes(300, 1, tmp_path)
-    assert outcome.faults == []
-    assert outcome.tried == outcome.survived == 300
-    assert 0 < outcome.refused < 300
 
 
 TEXTS = st.text(st.characters(codec="utf-8"))
@@ -193,17 +139,6 @@ def test_every_recipe_can_be_written_as_toml(
     assert parse(tomllib.loads(one.to_toml()), origin="test") == one
 
 
-def test_a_recipe_is_written_as_a_person_would() -> None:
-    grid = {"train.epochs": [1, 2], "variant": [{"layers": "last", "train.clip_norm": 1.0}, {"layers": [1, 2]}]}
-    one = parsed(max_length=64, options={"label": "mark", "thresholds": [0.5, 0.25]}, grid=grid)
-    assert one.to_toml() == (
-        'task = "mrpc"\nmax_length = 64\n\n'
-        '[options]\nlabel = "mark"\nthresholds = [0.5, 0.25]\n\n'
-        '[grid]\n"train.epochs" = [1, 2]\n'
-        'variant = [{ layers = "last", "train.clip_norm" = 1.0 }, { layers = [1, 2] }]\n'
-    )
-
-
 def test_a_grid_gives_every_combination_once() -> None:
     one = parsed(grid={"train.learning_rate": [2e-5, 3e-5], "train": {"epochs": [2, 3]}, "variant": [{"layers": [1]}]})
     points = expand(one, seeds=2, shares=[0.5, 1.0], origin="test")
@@ -218,16 +153,13 @@ def test_a_grid_gives_every_combination_once() -> None:
     ("settings", "asked", "words"),
     [
         ({"grid": {"train.epochs": [0]}}, {}, "train.epochs"),
-        ({"grid": {"train.epoch": [1]}}, {}, "train.epoch"),
         ({"grid": {"train.epochs": []}}, {}, "grid.train.epochs is an empty list"),
         ({"grid": {"train.epochs": [1], "variant": [{"train.epochs": 1}]}}, {}, "train.epochs in two places"),
         ({"grid": {"seed": [1]}}, {"seeds": 2}, "exclude each other"),
         ({"grid": {"train_share": [0.5, 1.0]}}, {"shares": [0.5, 1.0]}, "exclude each other"),
-        ({"train_share": 0.5}, {"shares": [0.5, 1.0]}, "exclude each other"),
         ({"seed": 2**63 - 1}, {"seeds": 2}, "seed"),
         ({"grid": {"train.epochs": [1] * 1_000, "seed": [1] * 1_000}}, {}, "10,000 is the most"),
         ({"grid": {f"k{number}": [1, 2] for number in range(2_000)}}, {}, "10,000 is the most"),
-        ({"grid": {"train.epochs": [1, 2]}}, {"seeds": 9_000}, "10,000 is the most"),
     ],
 )
 def test_a_wrong_grid_is_refused_before_anything_is_built(
@@ -243,7 +175,7 @@ def test_sizes_of_the_data_are_percentages_or_shares_in_order() -> None:
     for wrong in ([0, 1], [0.5, 2], [0.5], 0.5, [None, 1], ["a", 1], [float("nan"), 1]):
         with pytest.raises(UserError, match=r"data_sizes.*\[0.1, 0.25, 0.5, 1\]"):
             shares_of(wrong)
-    for text in ("0%,50%", "200%,50%", "abc", "10,20", "-5%,50%", "nan%,50%", "inf%,1%", "50%", "", ","):
+    for text in ("0%,50%", "abc", "10,20", "nan%,50%", "50%", ","):
         with pytest.raises(UserError, match=r"data_sizes.*10%,25%"):
             shares_of(text)
 

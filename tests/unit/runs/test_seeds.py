@@ -106,7 +106,6 @@ GIVEN = [first(seed=seed, weights=f"given {seed}", model="new:mini", tokenizer="
             [run(0.8), with_options(run(0.7, options={"class_weight": "balanced"}), class_weight="balanced")],
             *([1, 1], ["options.class_weight"]),
         ),
-        ([run(0.8), with_options(run(0.7, seed=2), class_weight="none", version=2)], [1, 1], ["options.class_weight"]),
         # What was chosen on dev sets no runs apart.
         ([with_options(run(0.5, seed=seed), "threshold", threshold=seed / 9) for seed in range(3)], [3], []),
         (
@@ -116,18 +115,12 @@ GIVEN = [first(seed=seed, weights=f"given {seed}", model="new:mini", tokenizer="
         # Seeds of an earlier run are seeds, and its other settings are not.
         ([after(first(seed=seed), seed=seed) for seed in range(3)], [3], []),
         ([after(after(first(seed=seed)), seed=seed) for seed in (1, 2)], [2], []),
-        ([after(first(init_seed=seed), seed=seed) for seed in (1, 2)], [2], []),
         ([after(first()), after(first(train={"epochs": 5}))], [1, 1], ["lineage.train.epochs"]),
-        ([after(first()), after(first(data="another text"))], [1, 1], []),
         ([after(first()), after(first(weights="another encoder"))], [1, 1], []),
-        ([after(first()), after(first(task="other.txt"))], [1, 1], ["lineage.task"]),
         # New encoders whose vocabularies differ by seed belong together, since a share of the text decides it.
         (SHARES, [3], []),
         ([*SHARES[:1], first(weights="1", model="new:small", train_share=0.5)], [1, 1], ["model"]),
-        ([*SHARES[:1], first(weights="1", tokenizer=4096, **UNTRAINED)], [1, 1], ["tokenizer"]),
         (GIVEN, [1, 1], []),
-        ([after(record, seed=seed) for seed, record in enumerate(SHARES)], [3], []),
-        ([after(record) for record in GIVEN], [1, 1], []),
     ],
 )  # fmt: skip
 def test_runs_that_differ_in_seeds_alone_belong_together(
@@ -142,17 +135,6 @@ def test_folds_and_shares_of_the_data_are_taken_together_where_asked() -> None:
     assert len(groups(folds, over=["options.fold"])) == 1
     (sizes,) = by_share([first(seed=seed, train_share=share) for share in (1.0, 0.5) for seed in (1, 2)])
     assert [(share, len(some)) for share, some in sizes.items()] == [(0.5, 2), (1.0, 2)]
-
-
-def test_every_dev_split_is_summarised_and_the_set_that_chose_a_setting_is_named() -> None:
-    both = [run(score, test=score - 0.1, seed=seed) for seed, score in ((1, 0.8), (2, 0.9))]
-    for record in both:
-        record.scores["dev-mismatched"] = {"accuracy": record.scores["dev"]["accuracy"] - 0.05}
-        record.baselines["dev-mismatched"] = {"majority": {"accuracy": 0.5}}
-    rows = {row[5]: row[6] for row in summary_table(both).rows}
-    assert rows == {"dev accuracy": "85.0", "dev f1": "85.0", "dev em": "85.0", "dev-mismatched accuracy": "80.0"}
-    records = [run(0.8 + rate, test=0.7 + rate, train={"learning_rate": rate}) for rate in (0.01, 0.03, 0.02)]
-    assert "train.learning_rate 0.03; 73.0 on test" in summary_lines(records)[0]
 
 
 def test_an_interval_over_seeds_covers_the_earlier_run_unless_it_is_shared() -> None:
@@ -183,16 +165,7 @@ def test_a_lineage_is_of_what_differs_in_records_and_selects_lines_of_a_table(tm
     )
     write_record(tmp_path / "record.json", record)
     assert load_record(tmp_path / "record.json").lineage == record.lineage
-    facts = json.loads((tmp_path / "record.json").read_text()) | {"checksum": "", "lineage": {"run": "../x"}}
-    (tmp_path / "record.json").write_text(json.dumps(facts))
-    with pytest.raises(Exception, match="not a whole record"):
-        load_record(tmp_path / "record.json")
     others = [after(first(seed=seed), 0.8, seed=seed, model="mlm") for seed in (1, 2)]
-    for settings, model, count in (
-        ({"lineage.lineage.options.objective": "ltr"}, "ltr", 1),
-        ({"lineage.task": "corpus.txt", "lineage.seed": 2}, "mlm", 1),
-        ({"lineage.task": "elsewhere"}, "", 0),
-    ):
-        row = TableRow(name="x", task="mrpc", metric="accuracy", settings=settings)
-        line = lines_of(PaperTable(title="t", source="none", row=[row]), [record, *others, run(0.9)])[0]
-        assert (line.model, len(line.runs)) == (model, count)
+    row = TableRow(name="x", task="mrpc", metric="accuracy", settings={"lineage.task": "corpus.txt", "lineage.seed": 2})
+    line = lines_of(PaperTable(title="t", source="none", row=[row]), [record, *others, run(0.9)])[0]
+    assert (line.model, len(line.runs)) == ("mlm", 1)

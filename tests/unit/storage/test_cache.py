@@ -107,15 +107,3 @@ def test_an_entry_is_made_once_and_again_where_it_is_damaged() -> None:
         assert (read(), len(made)) == ((1, "content"), number)
     (one.folder / "a").write_text("no content")
     assert (read(), len(made)) == ((1, "content"), 5)
-
-
-def test_files_are_sealed_one_after_another() -> None:
-    one = mine()
-    one.ensure(lambda: None)
-    assert one.facts() is None  # what is not sealed is not read
-    for name in ("a", "b"):
-        (one.folder / name).write_text(name)
-        one.seal([name])
-    assert one.facts() is not None and one.holds("a") and one.holds("b")
-    (one.folder / "a").unlink()
-    assert one.facts() is None and one.holds("b") and not one.holds("a")

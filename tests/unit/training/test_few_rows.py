@@ -10,46 +10,25 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from support.cli import InProcess, assert_error
-from support.toys import cat_task, choice_task, labels_task, length_task, span_task, tag_task
+from support.toys import cat_task, span_task, tag_task
 from support.training import build
 
 from finetune.errors import UserError
 from finetune.inference.hidden_states import with_states
 from finetune.runs.recipe import Train
 from finetune.task_types.task import Task
-from finetune.training.contrastive import (
-    TEMPERATURE,
-    contrastive_loss,
-    fit_contrastive,
-    require_contrast,
-    shared_labels,
-)
+from finetune.training.contrastive import TEMPERATURE, contrastive_loss, require_contrast, shared_labels
 from finetune.training.evaluation import DevEvaluation
 from finetune.training.few_rows import fit_logistic, require_linear
 from finetune.training.targets import expand_targets
-
-LOGISTIC = Train(solver="logistic")
-CONTRASTIVE = Train(solver="contrastive", learning_rate=1e-3, epochs=10, batch_size=16, dropout=0.0)
-
-
-def fitted(task: Task, folder: Path, train: Train, **reading: Any) -> Any:
-    """(trainer, features, scores) after a fit to a toy's rows, on which it is scored too."""
-    rows = task.read(None, "train").rows
-    task = task.fit(rows)
-    trainer, features = build(task, folder, train, **reading)
-    evaluation = DevEvaluation(task=task, rows={"dev": rows}, features={"dev": features})
-    if train is LOGISTIC:
-        _, found = fit_logistic(trainer.engine, features, evaluation)
-    else:
-        _, found = fit_contrastive(trainer, features, evaluation)
-    return trainer, features, found
 
 
 @pytest.mark.parametrize("task", [cat_task(), tag_task()], ids=lambda task: task.name)
 @pytest.mark.parametrize("layers", [[2], [1, 2]])
 def test_the_answers_of_a_fitted_head_are_scikit_learns(task: Task, layers: list[int], tiny_bert: Path) -> None:
-    trainer, features, _ = fitted(task, tiny_bert, LOGISTIC, frozen=True, layers=layers)
+    rows = task.read(None, "train").rows
+    trainer, features = build(task.fit(rows), tiny_bert, Train(solver="logistic"), frozen=True, layers=layers)
+    fit_logistic(trainer.engine, features, DevEvaluation(task=task, rows={"dev": rows}, features={"dev": features}))
     held = with_states(features, trainer.engine, weights="w", precision="fp32")
     inputs = np.concatenate([feature.states().reshape(-1, 32 * len(layers)) for feature in held])  # type: ignore[misc]
     labels = np.array([x for f in features for x in (f.label if isinstance(f.label, list) else [f.label])])
@@ -66,14 +45,10 @@ def test_the_answers_of_a_fitted_head_are_scikit_learns(task: Task, layers: list
     [
         (cat_task(), "bert", {}, "Set frozen=true"),
         (cat_task(), "bert", {"frozen": True, "bilstm": True}, "cannot train a BiLSTM"),
-        (cat_task(), "bert", {"frozen": True, "layers": "weighted-sum-all"}, "or layer weights"),
         (cat_task(), "roberta", {"frozen": True}, r"no pretrained pooler.*layers=\[2\]"),
         (span_task(), "bert", {"frozen": True}, "for text and word labels"),
-        (choice_task(), "bert", {"frozen": True}, "for text and word labels"),
         (tag_task(), "bert", {"contrast": True}, "is for labels of texts and of pairs"),
-        (length_task(), "bert", {"contrast": True}, "is for labels of texts and of pairs"),
         (cat_task(), "bert", {"contrast": True, "frozen": True}, "trains the encoder, and frozen = true"),
-        (cat_task(), "roberta", {"contrast": True}, r"no pretrained pooler.*pooling=mean"),
     ],
 )
 def test_what_cannot_be_fitted_is_refused(
@@ -93,7 +68,6 @@ FITTED = 'frozen = true\ntrain.solver = "logistic"\n'
     ("grid", "what"),
     [
         (f"{FITTED}[grid]\nlayers = ['last', [1]]\ninit_seed = [1, 2]", "init_seed"),
-        (f'{FITTED}[grid]\nvariant = [{{seed = 1}}, {{seed = 2, "train.epochs" = 5}}]', "seed and train.epochs"),
         ("frozen = true\n[grid]\ntrain.solver = ['adam', 'logistic']\nseed = [1, 2]", "seed"),
         (f'{FITTED}[grid]\nlayers = ["last", [1]]\ntrain.precision = ["fp32", "bf16"]', 4),
         ("[grid]\nseed = [1, 2]", 2),
@@ -128,39 +102,3 @@ def test_the_contrastive_loss_is_the_papers() -> None:
     assert alone.grad is not None and bool((alone.grad == 0).all())
     several = shared_labels(torch.tensor([[1, 1, 0], [1, 0, 0], [0, 0, 1], [0, 0, 0]]))
     assert (several[0].tolist(), several[3].tolist()) == ([1, 0.5, 0, 0], [0, 0, 0, 0])
-
-
-@pytest.mark.parametrize("task", [cat_task(), labels_task()], ids=lambda task: task.name)
-def test_labels_are_learned_by_contrast_with_the_same_bits_each_time(task: Task, tiny_bert: Path) -> None:
-    first, again = (fitted(task, tiny_bert, CONTRASTIVE) for _ in range(2))
-    assert first[2].headline > 0.9
-    state = again[0].model.state_dict()
-    assert all(torch.equal(tensor, state[name]) for name, tensor in first[0].model.state_dict().items())
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "settings", "said"),
-    [
-        ("tags.conll", "".join(f"the O\ncat B-PET\nno{n} O\n\n" for n in range(20)), [], "preset=few-labels, which"),
-        ("two.csv", "text,label\na good film,good\na bad film,bad\n", [], "dev=FILE"),
-        (
-            "one.csv",
-            "text,label\na,a\nb,b\nc,c\n",
-            ["dev=one.csv", "shape=classification", "label=label"],
-            "a second row",
-        ),
-        (
-            "shallow.csv",
-            "text,label\n" + "".join(f"a {word} film {n},{word}\n" for n in range(12) for word in ("good", "bad")),
-            ["pooling=mean", "freeze_layers=2"],
-            "freeze_layers leaves none of its layers. Set freeze_layers=0 with it",
-        ),
-    ],
-)
-def test_what_the_preset_cannot_train_on_is_refused_in_a_line(
-    name: str, content: str, settings: list[str], said: str, tiny_bert: Path, tmp_path: Path, in_process: InProcess
-) -> None:
-    (tmp_path / name).write_text(content)
-    code, _, err = in_process("run", name, "preset=few-labels", f"model={tiny_bert}", *settings, data="")
-    assert code == 2
-    assert_error(err, said)

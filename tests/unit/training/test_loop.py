@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from support.signals import installed
+from support.cli import installed
 from support.toys import cat_task
 from support.training import CPU, Losses, Scored, build, unscored
 
@@ -23,10 +23,9 @@ from finetune.models.model_folder import load_trained
 from finetune.models.saving import save_checkpoint
 from finetune.models.tokenizers.load import load_tokenizer
 from finetune.runs import process
-from finetune.runs.events import EpochDone, EpochResult, Event, Note, Updates, unwatched
+from finetune.runs.events import EpochDone, EpochResult, Event, Updates, unwatched
 from finetune.runs.recipe import Train
 from finetune.training.checkpoints import Checkpoints, Progress
-from finetune.training.run_options import Saving
 
 SETTINGS = Train(learning_rate=1e-3, epochs=2, batch_size=4, select="best")  # 32 updates, with dropout
 
@@ -119,53 +118,6 @@ def test_a_signal_while_dev_is_predicted_is_not_lost_and_the_epoch_is_scored_whe
     trainer, features = build(cat_task(), tiny_bert, SETTINGS, checkpoint=tmp_path)
     progress, _ = trainer.fit(features, unscored)
     assert ([done.epoch for done in progress.epochs], progress.update) == ([1, 2], 32)
-
-
-def test_a_second_signal_stops_at_once(tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here while the checkpoint is written that the first one asked for."""
-    monkeypatch.setattr(process, "SAME", 0.0)
-    watch = Signals(signal.SIGINT, update=15)
-    trainer, features = build(cat_task(), tiny_bert, SETTINGS, watch=watch)
-    trainer.checkpoints = Checkpoints(folder=tmp_path / "checkpoints")
-    write = torch.save
-
-    def slow(*given: Any) -> None:
-        write(*given)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    monkeypatch.setattr("finetune.training.checkpoints.torch.save", slow)
-    with pytest.raises(process.Interrupted, match=r"^stopped by Ctrl-C$"):
-        trainer.fit(features, unscored)
-    assert list((tmp_path / "checkpoints").iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("settings", "selected", "epochs", "notes"),
-    [
-        ({"epochs": 2}, 2, 2, []),
-        ({"epochs": 5, "select": "best", "patience": 2}, 2, 4, ["after epoch 4, with the weights of epoch 2"]),
-        ({"epochs": 5, "patience": 2}, 4, 4, ["after epoch 4, with the weights of epoch 4"]),
-        ({"epochs": 5, "select": "best"}, 2, 5, []),
-    ],
-    ids=str,
-)
-def test_the_weights_are_those_of_the_epoch_that_select_names_and_patience_stops(
-    settings: dict[str, Any], selected: int, epochs: int, notes: list[str], tiny_bert: Path
-) -> None:
-    scores, weights, seen = [0.5, 0.9, 0.4, 0.3, 0.2, 0.9], list[torch.Tensor](), list[str]()
-
-    def evaluate(engine: Engine) -> Scored:
-        weights.append(engine.model.head.output.weight.detach().clone())
-        return Scored(headline=scores[len(weights) - 1])
-
-    def watch(event: Event) -> None:
-        seen.extend([event.text] if isinstance(event, Note) else [])
-
-    trainer, features = build(cat_task(), tiny_bert, Train(batch_size=16, **settings), watch=watch)
-    progress, _ = trainer.fit(features, evaluate)
-    assert (progress.selected_epoch, len(progress.epochs)) == (selected, epochs)
-    assert torch.equal(trainer.model.head.output.weight, weights[selected - 1])
-    assert [note.rpartition("training stops ")[2] for note in seen] == notes
 
 
 def test_a_run_that_lost_patience_does_not_train_on_when_it_is_resumed(tiny_bert: Path, tmp_path: Path) -> None:
@@ -292,21 +244,3 @@ def test_a_full_disk_or_what_cannot_be_saved_keeps_the_one_before(
     assert restored(checkpoints) == (10, 10.0, [])
     with pytest.raises(UserError, match=r"checkpoints: cannot be written \(No such file or directory\)"):
         Checkpoints(folder=checkpoints.folder / "gone" / "checkpoints").save({"part": Part()}, Progress())
-
-
-def test_checkpoints_are_written_after_minutes_unless_that_takes_too_long(
-    checkpoints: Checkpoints, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock, written = [0.0], list[float]()
-    monkeypatch.setattr("finetune.training.checkpoints.time.monotonic", lambda: clock[0])
-    monkeypatch.setattr(checkpoints, "_write", lambda *_: written.append(clock[0]))
-    checkpoints.saved_at = 0.0
-    for clock[0] in (60.0, 119.0, 121.0, 180.0, 240.0, 242.0):
-        checkpoints.save_if_due({}, Progress())
-    checkpoints.took = 9.0  # 3 % of 300 seconds
-    for clock[0] in (242.0 + 290.0, 242.0 + 301.0):
-        checkpoints.save_if_due({}, Progress())
-    assert written == [121.0, 242.0, 543.0]
-    for minutes in (float("nan"), float("inf")):
-        with pytest.raises(UserError, match="minutes between checkpoints"):
-            Saving(minutes=minutes)
