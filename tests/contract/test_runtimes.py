@@ -34,15 +34,15 @@ ALL, NO_TEXT, ONNX = set(RUNTIMES), {"transformers", "onnxruntime"}, {"onnxrunti
 def test_a_model_answers_alike_in_each_runtime(
     kind: str, family: str, pooling: str, loads: set[str], tmp_path: Path
 ) -> None:
-    found = measured(
-        kind, {"pooling": pooling} if pooling == "mean" else {}, encoder(family, tmp_path / family), tmp_path
-    )
+    settings = {"pooling": pooling} if pooling else {}
+    found = measured(kind, settings, encoder(family, tmp_path / family), tmp_path)
     assert {runtime for runtime in RUNTIMES if found[runtime]} == loads
     for runtime in loads:
         assert found[runtime]["equal"] == found[runtime]["rows"] == 300
         assert found[runtime]["largest difference"] < 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pooling", ["mean", "unit", "family"])
 def test_the_line_that_a_run_prints_answers_as_the_run(
     pooling: str, tiny_bert: Path, tmp_path: Path, in_process: InProcess

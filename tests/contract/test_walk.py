@@ -6,11 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from support.paths import ROOT
 
 MOST = {"modules": 230, "functions": 850, "files": 145}  # a tenth above what was counted
 
 
+@pytest.mark.slow
 def test_a_run_passes_through_few_places(rte: Path, tiny_bert: Path, tmp_path: Path) -> None:
     settings = ["glue-rte", "limit=16", f"model={tiny_bert}", "train.epochs=1", "max_length=16", "train.precision=fp32"]
     typed = ["run", *settings, "--data", str(rte), "--out", str(tmp_path), "--device", "cpu"]

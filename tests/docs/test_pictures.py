@@ -6,6 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import pytest
 from pictures import PAGES, PICTURES, TERMINALS, prepare, terminal
 from support.pages import README, README_KO, SITE
 from support.paths import ROOT
@@ -41,6 +42,7 @@ def test_the_picture_of_check_is_what_check_prints_now(tmp_path: Path) -> None:
     assert lines_of((PICTURES / "check.svg").read_text(encoding="utf-8")) == lines_of(now)
 
 
+@pytest.mark.slow
 def test_the_picture_of_the_run_ends_as_the_run_of_its_record_does(tmp_path: Path) -> None:
     """The record of the README's figures; `finetune run` shows a run that is finished from its scores on."""
     shutil.copytree(ROOT / "results" / "paraphrase", tmp_path / "results" / "paraphrase")

@@ -123,6 +123,7 @@ def place(begun: Path, tmp_path: Path) -> Iterator[Path]:
     shutil.rmtree(tmp_path / "place")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("code", "line", "values"), EVERY, ids=[f"{code}: {line}" for code, line, _ in EVERY])
 def test_a_command(
     code: int,
@@ -142,6 +143,7 @@ def test_a_command(
     assert_seen(("" if code == 2 else out) + (the_error(err) if code == 2 else err), values, place, names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("code", "line"), AS_JSON, ids=[line for _, line in AS_JSON])
 def test_a_command_as_json(
     code: int, line: str, place: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest

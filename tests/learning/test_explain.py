@@ -60,6 +60,7 @@ DECIDING = [  # a task, a row of it by inputs, and the words of which one must l
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "inputs", "deciding"),
     [DECIDING[0], *(pytest.param(*each, marks=pytest.mark.nightly) for each in DECIDING[1:])],

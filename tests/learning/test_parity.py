@@ -79,6 +79,7 @@ OF_HEADS = (
 )
 
 
+@pytest.mark.slow
 @each_task_and_family(PARITY, families=["roberta"], known=())  # test_saved_models.py sees each head in each family
 def test_first_fifty_losses_and_logits_equal_transformers(task: Task, tiny_encoder: Path) -> None:
     """At a learning rate at which rounding does not grow: at 3e-3, two CPUs differ by 1e-4 in one of these."""
@@ -105,6 +106,7 @@ def test_first_fifty_losses_and_logits_equal_transformers(task: Task, tiny_encod
         assert ours == pytest.approx(other[: len(ours)], abs=1e-3)
 
 
+@pytest.mark.slow
 def test_heads_drop_what_transformers_own_drop(tiny_encoder: Path) -> None:
     """Every dropout has a probability of its own, and with equal random numbers the logits of training are equal."""
     for task in PARITY:

@@ -57,6 +57,7 @@ def test_each_seed_trains_its_own_first_run_once(here: Finetune, tiny_bert: Path
 FAST = ("train.epochs=3", "train.learning_rate=2e-3", "train.patience=3", "max_length=16", "pooling=family")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "words"),
     [

@@ -111,6 +111,7 @@ def fill_disk(file: Path, patched: pytest.MonkeyPatch) -> None:
     patched.setattr(Path, "open", opened)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a device without space")
 @pytest.mark.parametrize("full", ["events.jsonl", "model/tokenizer.json"])
 def test_a_full_disk_ends_one_run_and_not_the_others(

@@ -41,6 +41,7 @@ def server(reviews: Path) -> Iterator[Served]:
         yield one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ROWS)
 def test_predictions_are_those_of_the_model_and_its_example_is_answered(kind: str, finished_run: Any) -> None:
     expected = load_predictor(finished_run(kind)).predict(ROWS[kind])
@@ -152,6 +153,7 @@ def test_a_token_is_needed_for_all_but_the_page_and_health_and_the_log_has_no_te
         assert [line.split()[:3] for line in server.lines if "POST" in line][-1] == ["POST", "/predict", "200"]
 
 
+@pytest.mark.slow
 def test_a_server_says_how_to_try_it_and_answers_what_waits_before_it_ends(copied_run: CopiedRun) -> None:
     with serve_process(copied_run("sentence")) as server:
         typed = server.wait_for("curl ").strip()

@@ -74,6 +74,7 @@ def test_embeddings_are_those_of_the_command(
     assert np.isnan(missing).all(axis=1).tolist() == [False, True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "labels", [["bad", "good"], {0: "bad", 1: "good"}, {"1": "good", "0": "bad"}, ClassLabel(names=["bad", "good"])]
 )

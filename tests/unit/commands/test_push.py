@@ -38,6 +38,7 @@ def test_model_and_card_go_out_in_one_commit(run: Path, hub: HubServer, in_proce
     assert card.data.eval_results and f'finetune.load("{NAME}")' in card.text and "results/" not in card.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", DATA)
 def test_nothing_that_goes_out_has_a_text_of_the_data(finished_run: FinishedRun, hub: HubServer, kind: str) -> None:
     run, name = finished_run(kind), f"me/{kind.replace(' ', '-')}"

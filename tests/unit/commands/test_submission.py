@@ -22,6 +22,7 @@ SPELLED = {  # file, and how its labels are spelled
 }
 
 
+@pytest.mark.slow
 def test_nine_runs_make_eleven_files_with_their_answers_row_by_row(
     in_process: InProcess, nine: dict[str, str], made: Path, few: None, tmp_path: Path
 ) -> None:

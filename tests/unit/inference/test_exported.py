@@ -81,6 +81,7 @@ def new(tmp_path: Path) -> Path:
     return written(tmp_path / "new.csv", [("review",), *((text,) for text in texts)])
 
 
+@pytest.mark.slow
 def test_an_export_answers_as_its_run_and_resumes_its_own_journal_alone(
     export: Path, reviews: Path, new: Path, tmp_path: Path
 ) -> None:

@@ -57,6 +57,7 @@ def losses(trainer: Trainer, features: Sequence[Feature]) -> list[float]:
     return [done.loss for done in progress.epochs]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", [cat_task(), tag_task(), span_task(), choice_task()], ids=lambda task: task.name)
 @pytest.mark.parametrize(
     "reading", [{}, {"layers": [0, 2]}, {"layers": "second-to-last", "bilstm": True}], ids=["last", "two", "bilstm"]

@@ -63,6 +63,7 @@ def test_a_resumed_prediction_is_the_same_byte_by_byte(
         assert not list(tmp_path.glob(".out*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["regression", "multilabel", "tagging", "intent", "overlapping", "span", "choice"])
 def test_every_task_type_resumes_the_same(kind: str, loaded_run: LoadedRun, tmp_path: Path) -> None:
     name, content, _ = DATA[kind]

@@ -164,6 +164,7 @@ def test_a_model_is_loaded_by_its_task_and_one_of_another_version_is_refused(rev
         load_predictor(model)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", labelled_shapes(), ids=lambda task: task.name)
 def test_the_loss_on_dev_is_the_training_loss_of_the_same_features(task: Task, tiny_bert: Path) -> None:
     trainer, features = build(task, tiny_bert, PLAIN)

@@ -242,6 +242,7 @@ def trained(folder: Path, settings: Train, *, stop_after: int = 0, checkpoint: P
     return trainer.model.state_dict(), losses.values, found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [{}, {"bias_correction": False}, {"layer_decay": 0.7, "accumulation": 2}], ids=str)
 def test_where_used_rows_of_embeddings_are_trained_alone_the_model_is_that_of_all(
     more: dict[str, Any], tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -46,6 +46,7 @@ def test_settings_that_an_encoder_cannot_take_are_refused(
         build_model(folder, cat_task().head, Recipe(task="any", **settings), device=CPU)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bert", "distilbert", "modernbert", "deberta_v2"])
 @pytest.mark.parametrize("settings", [{}, {"lora": 4}, {"freeze_layers": 1}, {"layers": [1], "bilstm": 8}], ids=str)
 def test_checkpointed_gradients_give_the_same_updates_with_less_memory(

@@ -80,6 +80,7 @@ def test_a_saved_model_gives_the_same_logits_in_transformers(task: Task, tiny_en
     assert_equal_logits(ours, theirs.eval(), batch)
 
 
+@pytest.mark.slow
 @each_task_and_family([cat_task(), length_task(), labels_task(), choice_task(), ranking_task()])
 @pytest.mark.parametrize("pooling", ["mean", "unit", "cls"])
 def test_a_head_on_another_vector_gives_the_same_logits_elsewhere(

@@ -69,6 +69,7 @@ def once(error: Exception, when: Callable[[], bool]) -> Callable[..., None]:
     return hook
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "note", "least", "most"),
     [

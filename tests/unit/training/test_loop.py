@@ -70,6 +70,7 @@ def trained(folder: Path, settings: Train, *, draw: Any = None, **given: Any) ->
     return trainer, list(trainer.model.state_dict().values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("signals", "settings", "more"),
     [
