@@ -111,6 +111,14 @@ def test_an_export_answers_as_its_run_and_resumes_its_own_journal_alone(
         model.explain("the cat sat")
 
 
+def test_an_export_of_version_0_1_has_its_graph_at_the_top(export: Path, tmp_path: Path) -> None:
+    old = Path(shutil.copytree(export, tmp_path / "old"))
+    (old / "onnx" / "model.onnx").rename(old / "model.onnx")
+    (old / "onnx").rmdir()
+    write_checksums(old)
+    assert package.load(old)("the cat sat").probabilities == package.load(export)("the cat sat").probabilities
+
+
 TORCHLESS = """import sys
 class Absent:
     def find_spec(self, name, *_):

@@ -30,6 +30,7 @@ from finetune.data.source import Source
 from finetune.errors import UserError
 from finetune.models.batch import Batch, collate
 from finetune.models.building import build_model, load_backbone
+from finetune.models.fingerprint import OWN_WEIGHTS
 from finetune.models.head import EncoderWithHead
 from finetune.models.model_folder import empty_model, has_own_head, load_config, load_trained
 from finetune.models.saving import save_checkpoint
@@ -105,6 +106,17 @@ def test_a_head_on_another_vector_gives_the_same_logits_elsewhere(
         vectors = SentenceTransformer(str(tmp_path), device="cpu").encode(texts, convert_to_tensor=True)
         with torch.no_grad():
             assert torch.allclose(vectors, ours(*batch.inputs()), atol=1e-5)
+
+
+def test_a_folder_of_version_0_1_is_read(tiny_bert: Path, tmp_path: Path) -> None:
+    trainer, _ = build(cat_task(), tiny_bert, Train(), pooling="mean")
+    ours, batch = trainer.model.eval(), batch_of(cat_task(), tiny_bert)
+    save_checkpoint(ours, tmp_path, load_tokenizer(tiny_bert), {"pooling": "mean"})
+    (tmp_path / WEIGHTS).unlink()
+    save_file({name: tensor.contiguous() for name, tensor in ours.state_dict().items()}, tmp_path / OWN_WEIGHTS)
+    assert_equal_logits(ours, load_trained(tmp_path, cat_task().head).eval(), batch)
+    theirs = load_backbone(tmp_path, Recipe(task="any"))[0].encoder.state_dict()
+    assert all(torch.equal(tensor, theirs[name]) for name, tensor in ours.backbone.encoder.state_dict().items())
 
 
 def test_a_checkpoint_of_transformers_gives_the_same_logits(tiny_encoder: Path, tmp_path: Path) -> None:
