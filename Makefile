@@ -61,8 +61,8 @@ nightly: install-all
 	FINETUNE_ALL_PAIRS=1 $(PYTEST) -m ""
 	$(MAKE) oldest newest chaos
 
-# Runs, and losses next to transformers', with the oldest packages that pyproject.toml allows, and with the newest. torch is
-# that of constraints.txt in both: any other may be a build of gigabytes for GPUs.
+# Runs, and losses next to transformers', with the oldest packages that pyproject.toml allows, and with the newest. both have
+# the torch of constraints.txt: another may be a build of gigabytes for GPUs.
 oldest newest:
 	$(PYTHON) -m venv --clear build/$@
 	grep -oE '"[a-z-]+>=[0-9.]+' pyproject.toml | tr -d '"' | sed 's/>=/==/' | grep -v ^torch= > build/oldest.txt

@@ -118,7 +118,8 @@ def require_new_folder(folder: Path, *, force: bool) -> None:
     our_files = {CHECKSUMS, EXPORT, ABOUT}
     with suppress(OSError, ValueError, TypeError):  # where the checksums are damaged, nothing else is known to be its
         our_files.update(json.loads((folder / CHECKSUMS).read_text(encoding="utf-8")))
-    files = {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
+    there = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    files = {path.relative_to(folder).as_posix() for path in there}
     if others := sorted(files - our_files):
         raise UserError(f"{folder}: has {first_of(others, 3)} too, which would be deleted", "Name another folder")
 
