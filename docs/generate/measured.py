@@ -13,6 +13,16 @@ PIPELINES = {
 }
 ENGINES = ("torch fp32", "torch bf16", "onnx fp32", "onnx int8, 7 bits")
 EXPORT_FIGURES = ("rows/s", "p50 ms")
+PEERS = {
+    "finetune": "finetune, no setting",
+    "trainer": "Trainer, defaults of run_classification",
+    "setfit": "SetFit, 5 iterations",
+    "means": "logistic regression on MiniLM's means",
+    "autogluon": "AutoGluon tabular",
+    "spacy": "spaCy textcat",
+    "fasttext": "fastText, as in its tutorial",
+    "tfidf": "TF-IDF and logistic regression",
+}
 RUNTIMES = ("transformers", "sentence-transformers", "onnxruntime")
 
 
@@ -88,6 +98,40 @@ def runtimes(file: File) -> Iterator[Row]:
         yield {"kind": kind, "vector": vector, "class": ", ".join(classes) or "none"} | cells
 
 
+def told(file: File) -> Iterator[Row]:
+    """By the number of rows, and of all files: how far what was told was from what came."""
+    runs = file["runs"]
+    sizes = {name.rpartition(" ")[2]: "" for name in runs}
+    for title, chosen in [*((size, [runs[name] for name in runs if name.endswith(f" {size}")]) for size in sizes),
+                          ("all", [*runs.values()])]:  # fmt: skip
+        off = {
+            key: sorted(abs(run[told] / run[came] - 1) for run in chosen)
+            for key, told, came in (("time", "told_seconds", "seconds"), ("memory", "told_bytes", "peak_memory_bytes"))
+        }
+        ranges = [(run["score"], *run["told_score"]) for run in chosen if run["told_score"]]
+        row = {"rows": f"{int(size):,}" if (size := title).isdecimal() else title, "files": len(chosen)}
+        for key, most in (("time", 0.2), ("memory", 0.15)):
+            row[key] = f"{sum(part <= most for part in off[key])} of {len(chosen)}"
+            row[f"{key}_off"] = f"{median(off[key]):.0%}, {off[key][-1]:.0%}".replace("%", " %")
+        row["score"] = f"{sum(low <= score <= high for score, low, high in ranges)} of {len(ranges)}"
+        row["width"] = 100 * median(high - low for _, low, high in ranges)
+        yield row
+
+
+def peers(file: File) -> Iterator[Row]:
+    """Each program's scores, CPU seconds and size on each file."""
+    by_peer: dict[str, dict[str, Any]] = {}
+    for name, found in file["measured"].items():
+        peer, _, data = name.partition(" ")
+        scores = f"{100 * found['accuracy']:.1f} / {100 * found['macro_f1']:.1f}; {found['cpu_seconds']:,.1f} s"
+        row = by_peer.setdefault(peer, {"peer": PEERS[peer], "version": found["version"], "sizes": []})
+        row[data.partition("-")[0]] = scores
+        row["sizes"].append(found["megabytes"])
+    for row in by_peer.values():
+        low, high = min(row["sizes"]), max(row["sizes"])
+        yield row | {"MB": f"{low:,.1f}" if high - low < 0.1 * high else f"{low:,.1f} to {high:,.1f}"}
+
+
 def faults(file: File) -> Iterator[Row]:
     """Kinds of faults, with what was lost in words."""
     for kind in file["kinds"]:
@@ -95,5 +139,6 @@ def faults(file: File) -> Iterator[Row]:
 
 
 FUNCTIONS: dict[str, RowsFunction] = {
-    function.__name__: function for function in (training_rates, pipeline_rates, gpu_rates, exports, runtimes, faults)
+    function.__name__: function
+    for function in (training_rates, pipeline_rates, gpu_rates, exports, runtimes, told, peers, faults)
 }

@@ -21,6 +21,7 @@ from finetune.runs.events import (
     Ended,
     EpochDone,
     Event,
+    Forecast,
     Note,
     Predicted,
     RowsPredicted,
@@ -110,6 +111,8 @@ class ProgressDisplay:
             case Working():
                 seconds = LINE_EVERY if self.pace or event.total else 0  # before the first update each step is told
                 self._show(event.what, done=event.done, total=event.total, every=seconds)
+            case Forecast():
+                self.console.print_line(event.words)
             case Training():
                 self._begin(event)
             case Updates():

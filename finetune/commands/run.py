@@ -70,6 +70,7 @@ def run(
     wait: Annotated[bool, Cli(names=("--wait/--no-wait",))] = True,
     checkpoint_minutes: Annotated[float, Cli(least=0.0)] = 2.0,
     checkpoint_updates: Annotated[int | None, Cli(least=1)] = None,
+    max_minutes: Annotated[float | None, Cli(least=0.0)] = None,
     track: str | Sequence[str] = "",
     progress: Annotated[bool | None, PYTHON] = None,
     callbacks: Annotated[Callback | Iterable[Callback], PYTHON] = (),
@@ -103,6 +104,7 @@ def run(
         wait: Wait for a run that another process trains; else such a run is an error.
         checkpoint_minutes: Minutes between checkpoints, unless writing takes over 3 % of the time.
         checkpoint_updates: Write a checkpoint after every N updates instead.
+        max_minutes: Start no run that would take longer, and say what would fit.
         track: Send the runs to trackers: tensorboard, mlflow, wandb. One that fails is left out.
         progress: Whether to show a line of progress; default: in a notebook only.
         callbacks: Functions that are called with each event, or objects with methods for some of them, such as
@@ -118,7 +120,7 @@ def run(
     """
     options = RunOptions(
         source=source_of(data_folder), out=Path(out), device=device,
-        force=force, wait=wait, track=tracker_names(track),
+        force=force, wait=wait, track=tracker_names(track), max_minutes=max_minutes,
         saving=Saving(minutes=checkpoint_minutes, updates=checkpoint_updates),
     )  # fmt: skip
     chosen = recipe_settings(settings, text=text, label=label, model=model)

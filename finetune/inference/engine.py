@@ -96,7 +96,7 @@ class Engine:
         """
         self._evaluate()
         sizes = feature_sizes(lengths(features), read_positions(features), vocabulary=self.model.head.vocabulary)
-        batches = token_batches(sizes, tokens=self._batch_tokens())
+        batches = token_batches(sizes, tokens=self.batch_tokens)
         mine = batches[self.accelerator.process_index :: self.accelerator.num_processes]
         pieces: list[tuple[int, np.ndarray]] = []
         done = 0
@@ -167,7 +167,7 @@ class Engine:
         self._evaluate()
         started, done = time.perf_counter(), 0
         with torch.inference_mode(), self.accelerator.autocast():
-            for chosen in token_batches(lengths(sequences), tokens=self._batch_tokens()):
+            for chosen in token_batches(lengths(sequences), tokens=self.batch_tokens):
                 batch = self.batch([replace(sequences[i], label=None) for i in chosen])
                 states, mask = self.model.backbone.hidden_states(layers, pooled=pooled, **batch.for_encoder())
                 yield from zip(chosen.tolist(), _without_padding(states, mask), strict=True)
@@ -211,7 +211,9 @@ class Engine:
         )
         return lambda: first + second
 
-    def _batch_tokens(self) -> int:
+    @property
+    def batch_tokens(self) -> int:
+        """The tokens of a batch of predictions, with padding."""
         return BATCH_TOKENS.get(self.accelerator.device.type, BATCH_TOKENS["cuda"])
 
     def _unpadded(self, logits: np.ndarray, features: Sequence[Feature]) -> list[np.ndarray]:

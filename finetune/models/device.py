@@ -6,6 +6,7 @@ import os
 import platform
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -97,6 +98,10 @@ def main_memory() -> int:
     """Peak main memory in bytes of this process since it started."""
     if sys.platform == "win32":
         return 0  # not available on Windows
+    status = Path("/proc/self/status")  # of Linux, where `ru_maxrss` begins with the memory of the parent process
+    for line in status.read_text(encoding="ascii", errors="replace").splitlines() if status.is_file() else ():
+        if line.startswith("VmHWM:"):
+            return 1024 * int(line.split()[1])
     import resource
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -113,6 +113,11 @@ class Checkpoints:
             return _restored(file, saved, parts)
         return None
 
+    @property
+    def exist(self) -> bool:
+        """Whether there is one from which to resume."""
+        return bool(self._files())
+
     def delete(self) -> None:
         """Deletes all checkpoints. Raises UserError for a symbolic link to another place."""
         require_no_links(self.folder)

@@ -11,7 +11,7 @@ from finetune.data.rows import Row
 from finetune.inference.engine import Engine
 from finetune.metrics.metric import Metric, Scores
 from finetune.models.feature import Feature
-from finetune.models.kernels.cpu import release_memory, trim_memory
+from finetune.models.kernels.cpu import trim_memory
 from finetune.runs.events import Working
 from finetune.task_types.options import configured
 from finetune.task_types.parts import Answer
@@ -73,11 +73,9 @@ class DevEvaluation:
             answers[split], scores[split] = decoded, task.score(decoded, rows)
         return Evaluated(task=task, answers=answers, scores=scores, chosen=chosen, loss=loss)
 
-    def baselines(self, train: Sequence[Row], evaluated: Evaluated) -> dict[str, Answers]:
+    def decided(self, baselines: Mapping[str, Answers], evaluated: Evaluated) -> dict[str, Answers]:
         """Predictions of the baselines by split and method, with options chosen as for the model."""
-        release_memory()  # that the activations of training had
-        by_split = {split: self.task.baselines(train, self.rows[split]) for split in self.features}
-        trim_memory()
+        by_split = {split: dict(methods) for split, methods in baselines.items()}
         if evaluated.chosen and hasattr(self.task, "decide"):
             first, *others = by_split
             for method, answers in by_split[first].items():
@@ -86,6 +84,13 @@ class DevEvaluation:
                     by_split[split][method] = tuned.decide(by_split[split][method])
                 by_split[first][method] = cross_fitted(self.task, answers, self.rows[first])
         return by_split
+
+
+def predicted_by_baselines(task: Task, train: Sequence[Row], rows: Mapping[str, Sequence[Row]]) -> dict[str, Answers]:
+    """Predictions of the task's baselines for the dev splits, by split and method."""
+    by_split = {split: task.baselines(train, rows[split]) for split in task.dev_splits}
+    trim_memory()
+    return by_split
 
 
 def official_scores(task: Task, answers: Sequence[Answer], rows: Sequence[Row]) -> dict[str, float]:

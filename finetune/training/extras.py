@@ -73,6 +73,7 @@ class RunState:
     - `teaching`: hashes of the teachers and their text, a part of the run's id.
     - `rows_learned`: the rows of `inputs[train_split]`; `inputs` are the features that the model reads, by split.
     - `notes`: on the rows and the encoder; `facts`: fields of the record.
+    - `cheap`: predictions of the task's baselines by split, in the main process; `baselines`: of the extras'.
     - `home`: the folder of the finished run; `folder`: where it is written until then.
     """
 
@@ -112,6 +113,7 @@ class RunState:
     progress: Progress = field(init=False)
     evaluation: DevEvaluation = field(init=False)
     evaluated: Evaluated = field(init=False)
+    cheap: dict[str, Answers] = field(default_factory=dict)
     baselines: dict[str, Answers] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
     home: RunFolder = field(init=False)

@@ -32,7 +32,7 @@ from finetune.task_types.parts import Answer
 from finetune.task_types.resampling import margin
 from finetune.task_types.shared_rows import Keys, keys_of, shared
 from finetune.training.checkpoints import Progress
-from finetune.training.evaluation import Evaluated
+from finetune.training.evaluation import DevEvaluation, Evaluated
 from finetune.training.extras import Extra, RunState, require_no_pretraining
 
 # From the numbers of the rows to fit to, and of the rows to predict, to predictions by method.
@@ -67,16 +67,15 @@ class LinearProbe(Extra):
         self.encoder_rows = run.earlier_rows
 
     def before_training(self, run: RunState) -> None:
-        """Shows the scores of cheap methods before training takes its time."""
+        """Shows the scores of cheap methods before training takes its time, and adds the probe to the baselines."""
         if dev_tells_nothing(run):
             run.note(*_cross_validated_baselines(run, self.encoder_rows))
-
-    def after_scoring(self, run: RunState) -> None:
-        """Adds the probe's predictions to the baselines."""
         if (probe := probe_engine(run)) is not None:
             run.watch(Working("fitting a linear probe, as a baseline"))
             fit_output(probe, run.features[run.task.train_split])
-            for split, answers in run.evaluation(probe).answers.items():
+            features = {split: run.features[split] for split in run.task.dev_splits}
+            evaluation = DevEvaluation(task=run.task, rows=run.rows, features=features)
+            for split, answers in evaluation(probe).answers.items():
                 run.baselines.setdefault(split, {})[PROBE] = answers
 
 

@@ -1,4 +1,6 @@
-"""A run before training: `plan_run` reads what decides its id, `build_run` makes model, tokenizer and features."""
+"""A run before training: `plan_run` reads what decides its id, `build_run` makes model, tokenizer and features,
+`prepare_training` what the updates need.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -6,6 +8,7 @@ from pathlib import Path
 
 from finetune.data.rows import data_fingerprint
 from finetune.data.source import Source
+from finetune.inference.engine import Engine
 from finetune.models import pretrained
 from finetune.models.building import build_model
 from finetune.models.device import build_accelerator, resolve_device, resolve_precision, set_deterministic
@@ -25,7 +28,9 @@ from finetune.task_types.prepare import array_features, load_splits, require_pos
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.shared_rows import known_keys, leaks
 from finetune.task_types.vocabulary import vocabulary_notes
+from finetune.training.evaluation import DevEvaluation, predicted_by_baselines
 from finetune.training.extras import Extra, RunState, extras_of
+from finetune.training.trainer import Trainer
 
 VECTORS = {
     "mean": "the mean of a text's tokens",
@@ -106,6 +111,27 @@ def build_run(run: RunState) -> None:
         run.features[split] = array_features(task, *arguments) if drawn is None else drawn
     watch(Working("looking at the rows' words"))
     run.notes += _notes(run)
+
+
+def prepare_training(run: RunState) -> Trainer:
+    """Makes the engine, the cheap predictions and the model's inputs; returns the trainer of a run that is built."""
+    task, recipe = run.task, run.recipe
+    run.engine = Engine(
+        model=run.model, accelerator=run.accelerator, pad_id=run.tokenizer.pad_token_id, watch=run.watch
+    )
+    run.inputs = dict(run.features)
+    if run.accelerator.is_main_process:
+        run.watch(Working("predicting with the baselines"))
+        run.cheap = dict(run.resolved.baselines) or predicted_by_baselines(task, run.train_rows, run.rows)
+    for extra in run.extras:
+        extra.before_training(run)
+    run.watch(Working("computing the first update"))
+    features = {split: run.inputs[split] for split in task.dev_splits}
+    run.evaluation = DevEvaluation(task=task, rows=run.rows, features=features)
+    return Trainer(
+        engine=run.engine, settings=recipe.train, data_seed=recipe.seeds[1], rows=run.rows_learned,
+        draw=batch_maker(task).draw, objective=run.objective,
+    )  # fmt: skip
 
 
 def _notes(run: RunState) -> Iterator[str]:

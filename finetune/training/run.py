@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
-from finetune.inference.engine import Engine
+from finetune.models.kernels.cpu import release_memory
 from finetune.models.lora import merged
 from finetune.models.saving import save_checkpoint
 from finetune.runs.events import AlreadyDone, Done, EventLog, Note, Started, Watcher, Working, logged_seconds
@@ -19,7 +19,6 @@ from finetune.runs.process import versions
 from finetune.runs.record import RunRecord
 from finetune.runs.record_files import load_record
 from finetune.task_types.options import option_values
-from finetune.task_types.parts import batch_maker
 from finetune.task_types.predictions import official_files, prediction_lines
 from finetune.task_types.prepare import drawn_ids
 from finetune.task_types.resolved_run import ResolvedRun
@@ -28,12 +27,11 @@ from finetune.task_types.shared_rows import save_keys
 from finetune.task_types.task import TEST
 from finetune.task_types.types import layout_of
 from finetune.training.checkpoints import Checkpoints
-from finetune.training.evaluation import DevEvaluation
 from finetune.training.extras import Extra, RunState
-from finetune.training.prepare import build_run, plan_run
+from finetune.training.forecast import forecast, require_time
+from finetune.training.prepare import build_run, plan_run, prepare_training
 from finetune.training.record import build_record, run_cost
 from finetune.training.run_options import RunOptions
-from finetune.training.trainer import Trainer
 
 
 def run(
@@ -62,7 +60,7 @@ def run(
         earlier_seconds = logged_seconds(state.folder.events) * accelerator.num_processes if main else 0.0
         state.watch = EventLog(state.folder.events, then=watch) if main else watch
         checkpoints = Checkpoints(folder=state.folder.checkpoints, writes=main, saving=options.saving)
-        _train(state, checkpoints)
+        _train(state, checkpoints, options, started=started)
         state.facts["cost"] = run_cost(accelerator, time.perf_counter() - build_started + earlier_seconds)
         if main:
             _save(state, started=started)
@@ -84,31 +82,25 @@ def _already_done(state: RunState, record: RunRecord) -> RunRecord:
     return record.model_copy(update={"findings": list(state.findings)})
 
 
-def _train(state: RunState, checkpoints: Checkpoints) -> None:
+def _train(state: RunState, checkpoints: Checkpoints, options: RunOptions, *, started: float) -> None:
     """Trains the model, and predicts the dev splits."""
     task, recipe, watch = state.task, state.recipe, state.watch
     settings = recipe.model_dump(exclude_defaults=True)
     watch(Started(folder=str(state.home.path), recipe=settings, device=str(state.device)))
     for note in (*(finding.note for finding in state.findings), *state.notes):
         watch(Note(note))
-    watch(Working("computing the first update"))
-    engine = state.engine = Engine(
-        model=state.model, accelerator=state.accelerator, pad_id=state.tokenizer.pad_token_id, watch=watch
-    )
-    state.inputs = dict(state.features)
-    for extra in state.extras:
-        extra.before_training(state)
-    features = {split: state.inputs[split] for split in task.dev_splits}
-    evaluation = state.evaluation = DevEvaluation(task=task, rows=state.rows, features=features)
-    trainer = Trainer(
-        engine=engine, settings=recipe.train, data_seed=recipe.seeds[1], checkpoints=checkpoints,
-        rows=state.rows_learned, draw=batch_maker(task).draw, objective=state.objective,
-    )  # fmt: skip
+    trainer = replace(prepare_training(state), checkpoints=checkpoints)
+    evaluation, features = state.evaluation, state.evaluation.features
     # The test split selects nothing, so it is predicted once, with the selected weights.
     dev = replace(evaluation, features={split: features[split] for split in features if split != TEST})
+    if not checkpoints.exist and (told := forecast(state, trainer, started=started)) is not None:
+        watch(told)
+        if options.max_minutes is not None:
+            train = recipe.train.lengthened(len(state.inputs[task.train_split]))
+            require_time(told, options.max_minutes, train, len(state.train_rows))
     state.progress, result = state.fit(trainer, state.inputs[task.train_split], dev)
     with merged(state.model.backbone.encoder):
-        state.evaluated = evaluation(engine, result)
+        state.evaluated = evaluation(state.engine, result)
     for extra in state.extras:
         extra.after_scoring(state)
 
@@ -116,8 +108,8 @@ def _train(state: RunState, checkpoints: Checkpoints) -> None:
 def _save(state: RunState, *, started: float) -> None:
     """Writes predictions, then the model, and last the record: it says that the run is finished."""
     task, evaluated, watch, attempt = state.task, state.evaluated, state.watch, state.folder
-    watch(Working("predicting with the baselines"))
-    baselines = dict(state.resolved.baselines) or state.evaluation.baselines(state.train_rows, evaluated)
+    release_memory()  # that the activations of training had
+    baselines = state.evaluation.decided(state.cheap, evaluated)
     for split, methods in state.baselines.items():
         baselines[split] = baselines.get(split, {}) | methods
     watch(Working("saving predictions and the model"))

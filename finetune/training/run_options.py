@@ -61,7 +61,7 @@ class RunOptions:
     """Where data is read, where runs are written, and how they are trained: the same for all runs of a command.
 
     `wait` for a run that another process trains, else it is an error. With `force` a finished run is trained again, and
-    replaced once the new one is finished. `track` are names of trackers.
+    replaced once the new one is finished. `track` are names of trackers. Above `max_minutes` no run is started.
     """
 
     source: Source
@@ -71,6 +71,7 @@ class RunOptions:
     wait: bool = True
     saving: Saving = EVERY_FEW_MINUTES
     track: tuple[str, ...] = ()
+    max_minutes: float | None = None
 
 
 def tracker_names(names: str | Sequence[str]) -> tuple[str, ...]:

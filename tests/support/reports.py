@@ -22,7 +22,7 @@ from finetune.task_types.span.questions import SpanAnswer
 from finetune.task_types.span.task import SpanRow
 from finetune.task_types.tagging.task import TaggingRow
 from finetune.task_types.task import Task
-from finetune.training.evaluation import DevEvaluation
+from finetune.training.evaluation import DevEvaluation, predicted_by_baselines
 from support.records import save_run
 from support.toys import cat_task, choice_task, labelled_shapes, span_task, tag_task
 from support.training import fit
@@ -71,7 +71,7 @@ def shapes(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> dict[st
         _, fitted, _ = fit(task, tiny_bert, Train(epochs=1, batch_size=16, learning_rate=1e-3))
         rows = task.load(Source(), "dev").rows
         evaluation = DevEvaluation(task=task, rows={"dev": rows}, features={"dev": []})
-        baselines = evaluation.baselines(rows, fitted)["dev"]
+        baselines = evaluation.decided(predicted_by_baselines(task, rows, {"dev": rows}), fitted)["dev"]
         found[task.name] = saved_run(out, task, rows, fitted.answers["dev"], baselines=baselines)
     return found
 

@@ -125,7 +125,7 @@ def exit_code(result: Findings | list[Preview], *, strict: bool = False) -> int:
 def as_json(result: Findings | list[Preview]) -> Iterator[Mapping[str, Any]]:
     """`files`, `format`, `rows` by split, `layout`: columns; `findings`: `severity` (error, warning, note), `code`,
     `message`, `remedy`, `file`, `rows`, `lines`, `count`; `counts` by severity; or of a recipe a run a line: `facts`,
-    `examples`.
+    `examples`. `forecast`: of data without an error, `seconds`, `peak_memory_bytes`, `score`: a range.
     """
     if not isinstance(result, Findings):
         yield from map(asdict, result)
@@ -139,8 +139,9 @@ def as_json(result: Findings | list[Preview]) -> Iterator[Mapping[str, Any]]:
             "rows": {part.split: part.size for part in result.parts},
         }
     listed = [finding.as_json() for finding in result.findings]
+    told = {} if result.copy is not None or result.forecast is None else {"forecast": asdict(result.forecast)}
     copy = {} if result.copy is None else {"fixed": str(result.copy), "fixes": result.fixes}
-    yield what | {"layout": asdict(result.layout), "findings": listed, "counts": result.counts} | copy
+    yield what | {"layout": asdict(result.layout), "findings": listed, "counts": result.counts} | told | copy
 
 
 def shown(result: Findings | list[Preview], *, strict: bool = False) -> Iterator[Part]:  # noqa: ARG001 - of exit_code
@@ -183,6 +184,8 @@ def _report_parts(report: Findings) -> Iterator[Part]:
 def _next_parts(report: Findings) -> Iterator[Part]:
     """What was fixed, then what to do next: train if there is no error, else fix."""
     if (copy := report.copy) is None:
+        if report.forecast is not None:
+            yield Line(f"a run: {report.forecast.words}")
         suffix, typed = written_suffix(Path(report.target)), typed_settings(report.settings)
         file = f"fixed{suffix if suffix in BY_SUFFIX else '.csv'}"
         training = [] if report.counts["error"] else [["run", report.target, *typed]]

@@ -2,11 +2,16 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from finetune.api.calls import plainly
+from finetune.api.front import here
+from finetune.api.planning import loading
 from finetune.api.quiet import without_hints
 from finetune.checks.all_checks import findings, parts_of, worst_first
 from finetune.checks.split_data import FileFinding, SplitFile
@@ -18,10 +23,12 @@ from finetune.data.source import source_of
 from finetune.errors import UserError
 from finetune.models.pretrained import resolve
 from finetune.models.tokenizers.load import load_fast_tokenizer
+from finetune.runs.events import Forecast
 from finetune.task_types.columns import Layout, own_data
 from finetune.task_types.parts import batch_maker
 from finetune.task_types.prepare import load_splits
 from finetune.task_types.pretraining.own import own_text
+from finetune.task_types.resolved_run import ResolvedRun
 from finetune.training.first_runs import with_run
 from finetune.training.targets import expand_targets
 
@@ -45,6 +52,7 @@ class Findings:
         target: The file or folder.
         settings: The settings that it was read with.
         copy: The fixed copy, if one was asked for, and `fixes`, the number of fixes of each kind.
+        planned: The run on this data.
     """
 
     layout: Layout
@@ -55,6 +63,7 @@ class Findings:
     settings: dict[str, Any] = field(default_factory=dict)
     copy: Path | None = None
     fixes: Mapping[str, int] = field(default_factory=dict)
+    planned: ResolvedRun | None = None
 
     @property
     def counts(self) -> dict[str, int]:
@@ -65,6 +74,17 @@ class Findings:
     def fails(self, *, strict: bool = False) -> bool:
         """Whether there is an error or, with `strict`, a warning."""
         return self.counts["error"] > 0 or (strict and self.counts["warning"] > 0)
+
+    @cached_property
+    def forecast(self) -> Forecast | None:
+        """What the run takes and about what it scores: it is tried for seconds. None where it cannot be."""
+        if self.planned is None or self.fails() or not (find_spec("torch") and find_spec("transformers")):
+            return None
+        with here().working(loading([self.planned])), suppress(UserError):  # such as for an encoder that is not here
+            from finetune.training.forecast import forecast_of
+
+            return forecast_of(self.planned, source_of(None), device=None)
+        return None
 
     @property
     def counted(self) -> str:
@@ -141,5 +161,5 @@ def findings_of(path: str, settings: dict[str, Any], out: Path = Path("results")
                     listed += map(part.placed, token_findings(part, tokenizer, recipe.model, recipe.max_length))
         return Findings(
             layout=replace(read.layout, file={}), parts=parts, findings=tuple(worst_first(listed)), target=path,
-            settings=settings,
+            settings=settings, planned=planned,
         )  # fmt: skip

@@ -20,6 +20,7 @@ from finetune.runs.recipe import Recipe
 from finetune.task_types.options import option_values
 from finetune.task_types.prepare import encode_rows, length_summary, load_splits, truncated_share
 from finetune.task_types.resolved_run import ResolvedRun
+from finetune.training.forecast import forecast_of
 
 EXAMPLES = 2
 
@@ -71,6 +72,8 @@ def check_recipe(run: ResolvedRun, *, source: Source, device: str | None = None)
             ids = [np.asarray(sequence.input_ids).tolist() for sequence in feature.choices or (feature,)]
             tokens = list(map(tokenizer.convert_ids_to_tokens, ids))
             examples.append({"tokens": tokens, "label": str(labels[feature.row].value)})
+    if not run.before and (told := forecast_of(run, source, device=device)) is not None:
+        facts["training"]["forecast"] = told.words
     return {"facts": facts, "examples": examples}
 
 

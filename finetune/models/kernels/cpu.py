@@ -6,7 +6,6 @@ another library computes products. torch computes fp32 products by MKL, which us
 """
 
 import ctypes
-import os
 import platform
 import sys
 from functools import cache, partial
@@ -97,18 +96,14 @@ class _Linear(torch.autograd.Function):
         )
 
 
-# The number of shapes for which oneDNN, and torch's layer above it, keep compiled products and buffers. Both read it at
-# their first use; the default of 1,024 takes several hundred MB in half precision.
-COMPILED = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32", "LRU_CACHE_CAPACITY": "16"}
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # glibc's malloc.h
+IN_USE = {4: "hblkhd", 7: "uordblks"}  # of its ten numbers: bytes in mapped blocks, and in the others
 DEFAULT = 128 * 1024  # bytes, of both
 
 
 def speed_up(model: nn.Module, encoder: Any) -> None:
     """Replaces a model's dropout, its linear layers and, in supported families, its attention by faster ones."""
     keep_memory()
-    for name, count in COMPILED.items():
-        os.environ.setdefault(name, count)
     for parent in list(model.modules()):
         for name, child in list(parent.named_children()):
             if type(child) is nn.Dropout:
@@ -134,6 +129,22 @@ def trim_memory() -> None:
     """Returns free memory to the system; else long-lived blocks leave holes, and memory grows."""
     if (libc := _glibc()) is not None:
         libc.malloc_trim(0)
+
+
+class MallocInfo(ctypes.Structure):
+    """`struct mallinfo2` of glibc's malloc.h, with the names that are read."""
+
+    _fields_ = [(IN_USE.get(i, f"other{i}"), ctypes.c_size_t) for i in range(10)]
+
+
+def allocated_memory() -> int:
+    """The bytes that the program holds of malloc's memory; 0 where it cannot be asked."""
+    libc = _glibc()
+    if libc is None or not hasattr(libc, "mallinfo2"):
+        return 0
+    libc.mallinfo2.restype = MallocInfo
+    info = libc.mallinfo2()
+    return int(info.uordblks + info.hblkhd)
 
 
 def _set_thresholds(*, trim_from: int, map_from: int) -> None:

@@ -48,7 +48,7 @@ def here(copied_run: FinishedRun, tmp_path: Path, tiny_albert: Path) -> Path:
 LIGHT = (
     *("--help", "ls", "show glue-mrpc", "show aaaaaaaaaa --predictions 2", "table glue", "init glue-mrpc"),
     *("compare aaaaaaaaaa bbbbbbbbbb", "compare aaaaaaaaaa bbbbbbbbbb --json", "init rows.csv", "run no-such-recipe"),
-    *("check rows.csv model=encoder", "check rows.csv model=encoder --fix fixed.csv --json"),
+    "check rows.csv model=encoder --fix fixed.csv --json",  # without --fix it tries a run, where there is torch
     *(f"{command} --help" for command in COMMANDS),
 )
 

@@ -20,7 +20,7 @@ from finetune.runs.record import Cost
 from finetune.task_types.classification.task import MultiLabelRow, MultiLabelTask
 from finetune.task_types.options import configured
 from finetune.training import run_many
-from finetune.training.evaluation import DevEvaluation, cross_fitted
+from finetune.training.evaluation import DevEvaluation, cross_fitted, predicted_by_baselines
 from finetune.training.record import run_cost
 from finetune.training.run_many import run_all
 from finetune.training.run_options import RunOptions
@@ -51,7 +51,7 @@ def test_dev_s_thresholds_decide_on_test_those_of_the_model_and_those_of_the_bas
     tuned = configured(task, found.chosen)
     assert found.answers["test"] == tuned.decode(logits[id(features["test"])], features["test"], rows["test"])
     assert found.answers["dev"] != tuned.decode(logits[id(features["dev"])], features["dev"], rows["dev"])
-    methods = evaluation.baselines(rows["train"], found)
+    methods = evaluation.decided(predicted_by_baselines(task, rows["train"], rows), found)
     given = {split: task.baselines(rows["train"], rows[split])["tfidf-logistic"] for split in task.dev_splits}
     theirs = configured(task, task.tune(given["dev"], rows["dev"]))
     assert methods["test"]["tfidf-logistic"] == theirs.decide(given["test"]) != given["test"]
