@@ -19,7 +19,7 @@ from finetune.models.device import peak_memory
 from finetune.models.fast_paths import used_rows_alone
 from finetune.models.feature import Feature, lengths
 from finetune.models.kernels.cpu import allocated_memory
-from finetune.runs.events import Forecast, Watcher, duration, unwatched
+from finetune.runs.events import Forecast, Note, Watcher, duration, unwatched
 from finetune.runs.recipe import Train
 from finetune.task_types.resolved_run import ResolvedRun
 from finetune.task_types.task import TEST
@@ -86,9 +86,14 @@ def forecast(run: RunState, trainer: Trainer, *, started: float) -> Forecast | N
     )  # fmt: skip
 
 
-def require_time(told: Forecast, minutes: float, train: Train, rows: int) -> None:
-    """Raises UserError, with settings that would fit, for a run that takes more than so many minutes."""
-    if told.seconds <= 60 * minutes:
+def require_time(told: Forecast | None, minutes: float, train: Train, rows: int, watch: Watcher) -> None:
+    """Raises UserError, with settings that would fit, for a run that takes more than so many minutes; a note says where
+    that is not known.
+    """
+    if told is None:
+        cases = "a run that resumes, several processes, fp16, and solvers other than adam"
+        watch(Note(f"`max_minutes` does not apply here: nothing tells the time of {cases}"))
+    if told is None or told.seconds <= 60 * minutes:
         return
     fixed = told.seconds - told.parts * told.seconds_of_part
     share = max(0.0, 60 * minutes - fixed) / (told.parts * told.seconds_of_part)

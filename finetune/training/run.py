@@ -93,11 +93,12 @@ def _train(state: RunState, checkpoints: Checkpoints, options: RunOptions, *, st
     evaluation, features = state.evaluation, state.evaluation.features
     # The test split selects nothing, so it is predicted once, with the selected weights.
     dev = replace(evaluation, features={split: features[split] for split in features if split != TEST})
-    if not checkpoints.exist and (told := forecast(state, trainer, started=started)) is not None:
+    told = None if checkpoints.exist else forecast(state, trainer, started=started)
+    if told is not None:
         watch(told)
-        if options.max_minutes is not None:
-            train = recipe.train.lengthened(len(state.inputs[task.train_split]))
-            require_time(told, options.max_minutes, train, len(state.train_rows))
+    if options.max_minutes is not None:
+        train = recipe.train.lengthened(len(state.inputs[task.train_split]))
+        require_time(told, options.max_minutes, train, len(state.train_rows), watch)
     state.progress, result = state.fit(trainer, state.inputs[task.train_split], dev)
     with merged(state.model.backbone.encoder):
         state.evaluated = evaluation(state.engine, result)

@@ -22,6 +22,7 @@ from finetune.data.paths import is_data
 from finetune.data.source import source_of
 from finetune.data.writing import written_suffix
 from finetune.errors import UserError
+from finetune.runs.events import Forecast
 from finetune.runs.settings import typed_settings
 from finetune.task_types.first_rows import describe_rows, file_line
 from finetune.task_types.pretraining.own import column_words
@@ -34,10 +35,11 @@ THE_DATA = "the data"  # in memory
 
 @dataclass(frozen=True, kw_only=True)
 class Preview:
-    """What the run of a recipe would use: facts by section, and the first rows as tokens with a label."""
+    """What the run of a recipe would use: facts by section, the first rows as tokens with a label, what it takes."""
 
     facts: Mapping[str, Mapping[str, Any]]
     examples: Sequence[Mapping[str, Any]]
+    forecast: Forecast | None = None
 
 
 @plainly
@@ -124,8 +126,9 @@ def exit_code(result: Findings | list[Preview], *, strict: bool = False) -> int:
 
 def as_json(result: Findings | list[Preview]) -> Iterator[Mapping[str, Any]]:
     """`files`, `format`, `rows` by split, `layout`: columns; `findings`: `severity` (error, warning, note), `code`,
-    `message`, `remedy`, `file`, `rows`, `lines`, `count`; `counts` by severity; or of a recipe a run a line: `facts`,
-    `examples`. `forecast`: of data without an error, `seconds`, `peak_memory_bytes`, `score`: a range.
+    `message`, `remedy`, `file`, `rows`, `lines`, `count`; `counts` by severity; without an error a forecast as of a
+    recipe; or of a recipe a run a line: `facts`, `examples`, `forecast` (seconds, peak_memory_bytes, metric, score:
+    a range) or null.
     """
     if not isinstance(result, Findings):
         yield from map(asdict, result)
@@ -157,6 +160,8 @@ def shown(result: Findings | list[Preview], *, strict: bool = False) -> Iterator
     for preview in result:
         for title, facts in preview.facts.items():
             yield facts_table(title, facts)
+        if preview.forecast is not None:
+            yield Line(f"a run: {preview.forecast.words}")
         for example in preview.examples:
             yield from map(Line, (*map(" ".join, example["tokens"]), f"-> {example['label']}"))
 

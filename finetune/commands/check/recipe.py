@@ -72,9 +72,8 @@ def check_recipe(run: ResolvedRun, *, source: Source, device: str | None = None)
             ids = [np.asarray(sequence.input_ids).tolist() for sequence in feature.choices or (feature,)]
             tokens = list(map(tokenizer.convert_ids_to_tokens, ids))
             examples.append({"tokens": tokens, "label": str(labels[feature.row].value)})
-    if not run.before and (told := forecast_of(run, source, device=device)) is not None:
-        facts["training"]["forecast"] = told.words
-    return {"facts": facts, "examples": examples}
+    told = None if run.before else forecast_of(run, source, device=device)
+    return {"facts": facts, "examples": examples, "forecast": told}
 
 
 def _updates(recipe: Recipe, features: int) -> dict[str, int]:

@@ -10,7 +10,7 @@ from support.runs import REVIEWS
 
 import finetune
 from finetune.errors import UserError
-from finetune.runs.events import Event, Forecast, Training
+from finetune.runs.events import Event, Forecast, Note, Training, unwatched
 from finetune.runs.folder import RunFolder, read_predictions
 from finetune.runs.recipe import Train
 from finetune.training import run as training_run
@@ -60,10 +60,17 @@ def told(seconds: float, parts: int) -> Forecast:
     ],
 )
 def test_what_is_said_to_fit_takes_no_longer(forecast: Forecast, train: Train, minutes: float, advice: str) -> None:
-    require_time(forecast, 20, train, 1_000)
+    require_time(forecast, 20, train, 1_000, unwatched)
     with pytest.raises(UserError, match=r"about 10:10") as error:
-        require_time(forecast, minutes, train, 1_000)
+        require_time(forecast, minutes, train, 1_000, unwatched)
     assert advice in error.value.way_out
+
+
+def test_a_note_says_where_nothing_tells_the_time() -> None:
+    seen: list[Event] = []
+    require_time(None, 1, Train(), 1_000, seen.append)
+    (note,) = seen
+    assert isinstance(note, Note) and "`max_minutes` does not apply" in note.text
 
 
 def test_a_run_that_takes_too_long_ends_with_2_before_it_trains(small: dict[str, Any], in_process: InProcess) -> None:
