@@ -149,7 +149,7 @@ def _tried(trainer: Trainer, features: Sequence[Feature]) -> Trial:
             held.append(allocated_memory())
     engine.accelerator.free_memory()  # Accelerate keeps every prepared model
     a_shape = max(0.0, (held[-1] - held[0]) / max(1, len({shapes[i] for i in tried}) - 1))
-    growth = a_shape * (len({*shapes}) - len(TRIED)) + trained * (settings.select == "best")
+    growth = a_shape * max(0, len({*shapes}) - len(TRIED)) + trained * (settings.select == "best")
     return Trial(seconds=float(_line(padded[tried[1:]], np.array(seconds[1:]))(padded).sum()), growth=growth)
 
 
