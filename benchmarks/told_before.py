@@ -19,7 +19,7 @@ from rows import SETS, write
 from finetune.runs.events import logged_events
 from finetune.runs.record_files import load_record
 
-SIZES = (100, 400, 2_400)
+SIZES = (100, 300, 1_200)
 SEED = 20_261_128
 SETTINGS = {
     "wiki-articles": ("text=text", "label=label", "shape=classification")

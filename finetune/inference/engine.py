@@ -22,6 +22,7 @@ from finetune.inference.feature_batches import (
     feature_sizes,
     require_numbers_only,
     stepped,
+    stepped_in_half,
     stepped_on_gpu,
     stepped_reads,
     token_batches,
@@ -176,7 +177,7 @@ class Engine:
                 self.watch(Encoded(done=done, total=len(sequences), rate=rate))
 
     def batch(self, features: Sequence[Feature]) -> Batch:
-        """The features as padded tensors on the device; in few shapes on a GPU, and for a head with a `vocabulary`."""
+        """The features as padded tensors on the device; `padded_length` says to how many tokens."""
         return self._collated(features).to(self.accelerator.device)
 
     def _collated(self, features: Sequence[Feature]) -> Batch:
@@ -184,15 +185,24 @@ class Engine:
         batch = collate(features, pad_id=self.pad_id, length=length, reads=reads)
         return batch.pinned() if self.accelerator.device.type == "cuda" else batch
 
+    def padded_length(self, longest: int) -> int:
+        """The tokens to which a batch is padded: of few lengths, where each takes a graph or compiled code."""
+        device, precision = self.computes_in
+        if device == "cuda":
+            return stepped_on_gpu(longest, most=self.most_tokens)
+        if self.model.head.vocabulary:
+            return stepped(longest, most=self.most_tokens)
+        return stepped_in_half(longest, most=self.most_tokens) if (device, precision) == ("cpu", "bf16") else longest
+
     def _padded_to(self, features: Sequence[Feature]) -> tuple[int, int]:
         """(tokens, positions) to which a batch is padded at least; 0 pads to its longest."""
-        on_gpu, many_logits = self.accelerator.device.type == "cuda", bool(self.model.head.vocabulary)
-        if not (many_logits or on_gpu) or features[0].states is not None:
+        if features[0].states is not None:
             return 0, 0
+        few = self.accelerator.device.type == "cuda" or self.model.head.vocabulary
+        by_position = self.model.head.vocabulary or (self.model.by_position and features[0].reads is not None)
+        reads = int(stepped_reads(read_positions(features)).max()) if few and by_position else 0
         longest = max(len(sequence) for feature in features for sequence in feature.choices or (feature,))
-        by_position = many_logits or (self.model.by_position and features[0].reads is not None)
-        reads = int(stepped_reads(read_positions(features)).max()) if by_position else 0
-        return (stepped_on_gpu if on_gpu else stepped)(longest, most=self.most_tokens), reads
+        return self.padded_length(longest), reads
 
     def _reader_of(self, features: Sequence[Feature], batch: Batch) -> Callable[[], list[np.ndarray]]:
         """Starts to compute a batch; returns a function that waits for its logits. Where memory runs out, in halves."""

@@ -9,6 +9,7 @@ from finetune.errors import UserError
 BATCH_TOKENS = {"cpu": 4_096, "cuda": 65_536}  # of a batch, with padding; small batches fit a CPU's caches
 LOGITS_OF_TOKEN = 2_048  # so many logits count as a token of a batch
 LONG_TOKENS, STEP_TOKENS = 32, 4  # for a head with a `vocabulary`, longer texts are padded to steps
+HALF_STEP = 8  # tokens; in half precision on a CPU longer texts are padded to multiples of it, others to 4
 GPU_STEP, GPU_STEPS = 8, 8  # on a GPU to multiples of 8 tokens, and to one of eight lengths up to each power of two
 READ_STEP = 8  # in both cases the positions that are read are padded to multiples
 
@@ -36,10 +37,16 @@ def feature_sizes(lengths: np.ndarray, reads: np.ndarray, *, vocabulary: int) ->
     return np.asarray(-(-np.maximum(lengths, of_logits) // LONG_TOKENS) * LONG_TOKENS)
 
 
-def stepped(longest: int, *, most: int) -> int:
-    """The padded length of a batch on a CPU: oneDNN keeps compiled code for each shape in half precision, several
-    hundred MB for all lengths.
+def stepped_in_half(longest: int, *, most: int) -> int:
+    """The padded length of a batch in half precision on a CPU, where oneDNN compiles code for each shape, and keeps it:
+    of all lengths to 128 several GB.
     """
+    step = STEP_TOKENS if longest <= LONG_TOKENS else HALF_STEP
+    return min(-(-longest // step) * step, most)
+
+
+def stepped(longest: int, *, most: int) -> int:
+    """The same for a head with a `vocabulary`, in any precision."""
     return longest if longest <= LONG_TOKENS else min(-(-longest // STEP_TOKENS) * STEP_TOKENS, most)
 
 

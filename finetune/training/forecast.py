@@ -31,7 +31,7 @@ from finetune.training.trainer import Trainer, build_optimizer, build_schedule
 from finetune.training.updates import Updater, training_batches
 
 TRIED = (1.0, 0.1, 0.5, 0.9)  # quantiles of an epoch's batches by size; the largest is not timed: it warms up
-PASSES = {"cpu": 2, "cuda": 3}  # of a batch, of which the last is timed: CUDA graphs are there from the third on
+PASSES = 3  # of a batch: the first compiles, as the others of its shape do not; CUDA graphs are there from the third on
 SAVING_SECONDS = 1.0
 # By what the head learns, and whether of texts: 5 % of trained models score lower than the probe and the first number,
 # 5 % higher than the best cheap method and the second. Of few rows from results/benchmarks/few_rows.json, 247 runs that
@@ -49,9 +49,12 @@ TELLS_NOTHING = 0.6  # from end to end of a range, as of few rows of dev
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """The seconds of an epoch's updates, and the bytes that training will add to the peak so far."""
+    """The seconds of an epoch's updates, those of compiling for new shapes of batches, and the bytes that training will
+    add to the peak so far.
+    """
 
     seconds: float
+    compiling: float
     growth: float
 
 
@@ -80,7 +83,7 @@ def forecast(run: RunState, trainer: Trainer, *, started: float) -> Forecast | N
     part = trial.seconds / an_epoch * (train.updates or train.epochs * an_epoch) / parts + sum(seconds.values())
     so_far, score = time.perf_counter() - started, _score(run)
     return Forecast(
-        seconds=so_far + parts * part + last + SAVING_SECONDS, seconds_of_part=part, parts=parts,
+        seconds=so_far + trial.compiling + parts * part + last + SAVING_SECONDS, seconds_of_part=part, parts=parts,
         stops_early=train.patience is not None, peak_memory_bytes=int(peak_memory(run.device) + trial.growth),
         metric=task.metrics[0].name if score else "", score=score,
     )  # fmt: skip
@@ -128,9 +131,10 @@ def _tried(trainer: Trainer, features: Sequence[Feature]) -> Trial:
     engine, settings = trainer.engine, trainer.settings.model_copy(update={"learning_rate": 0.0})
     sizes, model = lengths(features), engine.model
     batches = training_batches(sizes, batch_size=settings.batch_size, data_seed=trainer.data_seed, epoch=1)
-    shapes = [(len(batch), int(sizes[batch].max())) for batch in batches]
+    shapes = [(len(batch), engine.padded_length(int(sizes[batch].max()))) for batch in batches]
     padded = np.array([count * length for count, length in shapes])
     order, seconds, held = np.argsort(padded, kind="stable"), list[float](), list[int]()
+    compiling = list[float]()
     tried = [order[round(share * (len(order) - 1))] for share in TRIED]
     with used_rows_alone(model, features, pad_id=engine.pad_id):
         trained = sum(p.numel() * p.element_size() for p in model.parameters() if p.requires_grad)
@@ -141,16 +145,22 @@ def _tried(trainer: Trainer, features: Sequence[Feature]) -> Trial:
             objective=trainer.objective,
         )  # fmt: skip
         for index in tried:
-            batch = [features[i] for i in batches[index]]
-            for _ in range(PASSES.get(engine.accelerator.device.type, 2)):
+            batch, times = [features[i] for i in batches[index]], list[float]()
+            for _ in range(PASSES):
                 progress = Progress()
                 updater.group([batch], progress, epoch=1)
-            seconds.append(progress.seconds)
+                times.append(progress.seconds)
+            seconds.append(min(times[1:]))
+            compiling.append(times[0] - min(times))
             held.append(allocated_memory())
     engine.accelerator.free_memory()  # Accelerate keeps every prepared model
+    new = max(0, len({*shapes}) - len(TRIED))  # shapes of batches
     a_shape = max(0.0, (held[-1] - held[0]) / max(1, len({shapes[i] for i in tried}) - 1))
-    growth = a_shape * max(0, len({*shapes}) - len(TRIED)) + trained * (settings.select == "best")
-    return Trial(seconds=float(_line(padded[tried[1:]], np.array(seconds[1:]))(padded).sum()), growth=growth)
+    return Trial(
+        seconds=float(_line(padded[tried[1:]], np.array(seconds[1:]))(padded).sum()),
+        compiling=new * float(np.median(compiling[1:])),
+        growth=new * a_shape + trained * (settings.select == "best"),
+    )
 
 
 def _line(sizes: np.ndarray, seconds: np.ndarray) -> np.poly1d:
