@@ -2,7 +2,7 @@
 
 python benchmarks/few_rows.py --out results/benchmarks/few_rows.json --sizes 8 32 128 --draws 5
 python benchmarks/few_rows.py --few-labels --out results/benchmarks/few_labels.json --sets sst2 mrpc nsmc --sizes 8 32
-python benchmarks/few_rows.py --files-alone --work FOLDER    # for peers.py
+python benchmarks/few_rows.py --files-alone --work FOLDER    # for setfit_few_rows.py, in an environment with SetFit
 
 A draw is a training file of so many rows of each class; of numbers it has five times as many rows, of tags four times.
 All methods are scored on the same test rows. With `--few-labels` the preset of this name is measured, next to the

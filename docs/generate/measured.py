@@ -13,16 +13,6 @@ PIPELINES = {
 }
 ENGINES = ("torch fp32", "torch bf16", "onnx fp32", "onnx int8, 7 bits")
 EXPORT_FIGURES = ("rows/s", "p50 ms")
-PEERS = {
-    "finetune": "finetune, no setting",
-    "trainer": "Trainer, defaults of run_classification",
-    "setfit": "SetFit, 5 iterations",
-    "means": "logistic regression on MiniLM's means",
-    "autogluon": "AutoGluon tabular",
-    "spacy": "spaCy textcat",
-    "fasttext": "fastText, as in its tutorial",
-    "tfidf": "TF-IDF and logistic regression",
-}
 RUNTIMES = ("transformers", "sentence-transformers", "onnxruntime")
 
 
@@ -118,20 +108,6 @@ def told(file: File) -> Iterator[Row]:
         yield row
 
 
-def peers(file: File) -> Iterator[Row]:
-    """Each program's scores, CPU seconds and size on each file."""
-    by_peer: dict[str, dict[str, Any]] = {}
-    for name, found in file["measured"].items():
-        peer, _, data = name.partition(" ")
-        scores = f"{100 * found['accuracy']:.1f} / {100 * found['macro_f1']:.1f}; {found['cpu_seconds']:,.1f} s"
-        row = by_peer.setdefault(peer, {"peer": PEERS[peer], "version": found["version"], "sizes": []})
-        row[data.partition("-")[0]] = scores
-        row["sizes"].append(found["megabytes"])
-    for row in by_peer.values():
-        low, high = min(row["sizes"]), max(row["sizes"])
-        yield row | {"MB": f"{low:,.1f}" if high - low < 0.1 * high else f"{low:,.1f} to {high:,.1f}"}
-
-
 def faults(file: File) -> Iterator[Row]:
     """Kinds of faults, with what was lost in words."""
     for kind in file["kinds"]:
@@ -140,5 +116,5 @@ def faults(file: File) -> Iterator[Row]:
 
 FUNCTIONS: dict[str, RowsFunction] = {
     function.__name__: function
-    for function in (training_rates, pipeline_rates, gpu_rates, exports, runtimes, told, peers, faults)
+    for function in (training_rates, pipeline_rates, gpu_rates, exports, runtimes, told, faults)
 }
