@@ -2,8 +2,8 @@
 
 python benchmarks/told_before.py --out results/benchmarks/told_before.json
 
-Files of ten data sets in three sizes, each the default run in a process of its own. Time is that of the run without the
-start of Python; where it stopped early, the epochs that it trained are compared. Nothing else should use the machine.
+Files of ten data sets in three sizes, each the default run in a process of its own. Time is without the start of
+Python; where it stopped early, the epochs that it trained are compared. Nothing else should use the machine.
 """
 
 import json

@@ -52,7 +52,7 @@ TELLS_NOTHING = 0.7  # from end to end of a range, as of few rows of dev
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """The seconds of an epoch's updates, those of compiling for new shapes of batches, and the bytes that training will
+    """The seconds of an epoch's updates and of compiling for new shapes of batches, and the bytes that training will
     add to the peak so far.
     """
 
@@ -128,7 +128,7 @@ def _score(run: RunState) -> tuple[float, float] | None:
 
 
 def _tried(trainer: Trainer, features: Sequence[Feature]) -> Trial:
-    """An epoch's time, by a line through those of small and large batches; and memory that the peak does not have yet:
+    """An epoch's time, by a line through small and large batches; and memory that the peak does not have yet:
     the best weights, and what oneDNN compiles for each shape of a batch.
     """
     engine, settings = trainer.engine, trainer.settings.model_copy(update={"learning_rate": 0.0})

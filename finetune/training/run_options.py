@@ -73,6 +73,11 @@ class RunOptions:
     track: tuple[str, ...] = ()
     max_minutes: float | None = None
 
+    def __post_init__(self) -> None:
+        """Raises UserError for minutes below zero, and for what is no number."""
+        if self.max_minutes is not None and not self.max_minutes >= 0:
+            raise UserError(f"`max_minutes` is {self.max_minutes}", "Give a number, such as 5")
+
 
 def tracker_names(names: str | Sequence[str]) -> tuple[str, ...]:
     """The names in `tensorboard,mlflow` or in a list. Raises UserError if one is unknown or not installed."""

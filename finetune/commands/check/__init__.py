@@ -90,7 +90,7 @@ def check(
         path = names[0] if names else _in_file(data[0], stack)
         if fix is not None:
             require_place_for_copy(Path(fix), path, force=force)
-        report = findings_of(path, wanted, folder)
+        report = replace(findings_of(path, wanted, folder), device=device)
         if fix is not None:
             report = replace(report, copy=Path(fix), fixes=report.fix(fix, force=force))
     if names:

@@ -52,7 +52,7 @@ class Findings:
         target: The file or folder.
         settings: The settings that it was read with.
         copy: The fixed copy, if one was asked for, and `fixes`, the number of fixes of each kind.
-        planned: The run on this data.
+        planned: The run on this data, and its `device`.
     """
 
     layout: Layout
@@ -64,6 +64,7 @@ class Findings:
     copy: Path | None = None
     fixes: Mapping[str, int] = field(default_factory=dict)
     planned: ResolvedRun | None = None
+    device: str | None = None
 
     @property
     def counts(self) -> dict[str, int]:
@@ -83,7 +84,7 @@ class Findings:
         with here().working(loading([self.planned])), suppress(UserError):  # such as for an encoder that is not here
             from finetune.training.forecast import forecast_of
 
-            return forecast_of(self.planned, source_of(None), device=None)
+            return forecast_of(self.planned, source_of(None), device=self.device)
         return None
 
     @property

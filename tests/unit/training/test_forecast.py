@@ -81,6 +81,12 @@ def test_a_run_that_takes_too_long_ends_with_2_before_it_trains(small: dict[str,
     assert not [*Path("results").glob("*/*/record.json")]
 
 
+@pytest.mark.parametrize("minutes", [-1.0, float("nan")])
+def test_minutes_that_are_none_are_refused_before_anything_is_read(minutes: float) -> None:
+    with pytest.raises(UserError, match="max_minutes"):
+        finetune.run("a.csv", max_minutes=minutes)
+
+
 def test_check_tells_it_too_but_not_of_data_with_an_error(small: dict[str, Any], in_process: InProcess) -> None:
     arguments = [f"{key}={value}" for key, value in small.items() if key not in ("train", "device")]
     code, out, _ = in_process("check", "a.csv", *arguments, data="")
