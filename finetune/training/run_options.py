@@ -74,7 +74,7 @@ class RunOptions:
     max_minutes: float | None = None
 
     def __post_init__(self) -> None:
-        """Raises UserError for minutes below zero, and for what is no number."""
+        """Raises UserError for minutes that are negative or nan."""
         if self.max_minutes is not None and not self.max_minutes >= 0:
             raise UserError(f"`max_minutes` is {self.max_minutes}", "Give a number, such as 5")
 
